@@ -67,7 +67,7 @@ def test_an_entry_point_imports_nothing_heavy(statement: str) -> None:
     assert loaded_after(statement, HEAVY) == []
 
 
-def test_the_provider_client_needs_no_langchain() -> None:
+def test_the_provider_client_does_not_import_langchain() -> None:
     assert loaded_after("from forge_core.llm import OpenRouterClient", ("langchain_core", "textual")) == []
 
 
@@ -84,7 +84,7 @@ def test_the_app_module_leaves_the_engine_to_the_warm_up() -> None:
     assert loaded_after("import forge_tui.app", engine) == []
 
 
-def test_a_session_of_a_provider_leaves_no_import_to_the_first_turn() -> None:
+def test_building_a_provider_session_imports_everything_the_first_turn_needs() -> None:
     program = """
 from forge_core.approval import deny_all
 from forge_core.runtime import build_session, load_session_config
@@ -99,7 +99,7 @@ build_session(load_session_config(".", flags={"base_url": "http://127.0.0.1:9/v1
     assert loaded_after(program, wanted) == list(wanted)
 
 
-def test_the_first_frame_waits_for_nothing_that_it_does_not_show(tmp_path: Path) -> None:
+def test_the_first_frame_imports_only_what_it_needs(tmp_path: Path) -> None:
     program = f"""
 import os
 os.environ.update(HOME={str(tmp_path)!r}, FORGE_HOME={str(tmp_path)!r}, OPENROUTER_API_KEY="")

@@ -78,7 +78,7 @@ def test_files_and_functions_are_small(source: Source) -> None:
     )
 
 
-def test_no_base_class_serves_one_subclass_only(source: Source) -> None:
+def test_no_base_class_has_only_one_subclass(source: Source) -> None:
     check(
         single_subclasses(source),
         {*exceptions.NOT_YET_MERGED, *exceptions.BASES_BY_DESIGN},
@@ -86,7 +86,7 @@ def test_no_base_class_serves_one_subclass_only(source: Source) -> None:
     )
 
 
-def test_no_small_module_serves_one_sibling_only(source: Source) -> None:
+def test_no_small_module_is_imported_by_only_one_sibling(source: Source) -> None:
     check(
         small_modules_of_one_sibling(source),
         {*exceptions.NOT_YET_JOINED, *exceptions.SMALL_BY_DESIGN},
@@ -111,14 +111,14 @@ def test_the_registries_exist(source: Source) -> None:
     assert exceptions.REGISTRIES.keys() <= source.modules.keys()
 
 
-def test_modules_do_not_import_each_other_in_circles(source: Source) -> None:
+def test_there_are_no_circular_imports(source: Source) -> None:
     circles = cycles(source.imports)
     members = {name for circle in circles for name in circle}
     listed = "\n".join(", ".join(circle) for circle in circles)
     check(members, exceptions.NOT_YET_UNTANGLED, f"circular imports:\n{listed}\nmodules in them:")
 
 
-def test_packages_stay_within_their_bounds(source: Source) -> None:
+def test_packages_stay_within_their_size_limits(source: Source) -> None:
     assert BOUNDS.keys() <= {*source.packages()}
     bounds = {
         name: (MAX_WIDGET_UNITS, None) for name in source.packages() if name.startswith("forge_tui.widgets.")
@@ -149,18 +149,18 @@ def test_class_names_are_unique(source: Source) -> None:
     )
 
 
-def test_no_module_has_a_name_that_says_nothing(source: Source) -> None:
+def test_no_module_has_a_meaningless_name(source: Source) -> None:
     assert [name for name in source.modules if name.rpartition(".")[2] in VAGUE_NAMES] == []
 
 
-def test_every_module_says_what_it_is(source: Source) -> None:
+def test_every_module_has_a_docstring(source: Source) -> None:
     silent = [
         name for name, module in source.modules.items() if module.lines and not ast.get_docstring(module.tree)
     ]
     assert silent == []
 
 
-def test_the_top_level_holds_what_the_design_names() -> None:
+def test_the_top_level_contains_only_the_designed_entries() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode:
         pytest.skip("this checkout has no git metadata to list its files")

@@ -36,14 +36,14 @@ def test_depth_counts_the_units_of_the_longest_chain(tmp_path: Path) -> None:
     assert cycles(source.imports) == []
 
 
-def test_a_circle_counts_as_many_units_as_it_has(tmp_path: Path) -> None:
+def test_a_cycle_counts_as_many_units_as_it_has_members(tmp_path: Path) -> None:
     source = source_of(tmp_path, a="import pkg.b\n", b="import pkg.c\n", c="import pkg.b\n")
     assert cycles(source.imports) == [["pkg.b", "pkg.c"]]
     assert depth(source.unit_graph("pkg")) == 3
 
 
 @pytest.mark.parametrize("guard", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
-def test_imports_for_type_checkers_are_no_dependency(tmp_path: Path, guard: str) -> None:
+def test_type_checking_imports_are_not_dependencies(tmp_path: Path, guard: str) -> None:
     source = source_of(
         tmp_path,
         a=f"if {guard}:\n    import pkg.b\nelse:\n    import pkg.c\n",
@@ -66,7 +66,7 @@ def test_a_re_exported_name_is_traced_to_its_module(tmp_path: Path) -> None:
     assert source.importers("pkg.sub.thing") == {"pkg.a", "pkg.sub"}
 
 
-def test_blank_lines_comments_and_docstrings_are_no_code(tmp_path: Path) -> None:
+def test_blank_lines_comments_and_docstrings_are_not_counted_as_code(tmp_path: Path) -> None:
     text = '"""Summary.\n\nMore.\n"""\n\n# a comment\nX = """\n# text\n\n"""\nY = 1  # beside code\n"""A field."""\n'
     source = source_of(tmp_path, a=text)
     figures = size(source.modules["pkg.a"])

@@ -51,7 +51,7 @@ def adapter_of(*replies: Any, **options: Any) -> tuple[Any, Model]:
     return LangGraphAdapter(model="test/model", llm=llm, **options), llm
 
 
-def test_it_is_a_provider_adapter_named_langgraph() -> None:
+def test_the_adapter_is_a_wink_provider_adapter_named_langgraph() -> None:
     adapter, _ = adapter_of(says("x"))
     assert isinstance(adapter, ProviderAdapter)
     assert adapter.adapter_name == "langgraph"
@@ -125,7 +125,7 @@ def test_session_reducers_see_result_values() -> None:
 
 @pytest.mark.parametrize("failing", ["store_then_fail", "store_then_raise"])
 @pytest.mark.parametrize("order", ["first", "last"])
-def test_a_failing_tool_is_rolled_back_alone_next_to_one_that_succeeds(failing: str, order: str) -> None:
+def test_only_the_failing_one_of_two_tool_calls_is_rolled_back(failing: str, order: str) -> None:
     handlers = Handlers()
     session, told = make_session()
     wanted = [("bad", {"a": 0}), ("add", {"a": 1, "b": 1})]
@@ -139,7 +139,7 @@ def test_a_failing_tool_is_rolled_back_alone_next_to_one_that_succeeds(failing: 
     assert names(told)[-1] == "PromptExecuted"
 
 
-def test_a_policys_denial_reaches_the_model_and_not_the_handler() -> None:
+def test_a_policy_denial_reaches_the_model_but_not_the_handler() -> None:
     handlers = Handlers()
     session, told = make_session()
     policy = SequentialDependencyPolicy(dependencies={"second": frozenset({"first"})})
@@ -154,7 +154,7 @@ def test_a_policys_denial_reaches_the_model_and_not_the_handler() -> None:
     assert [e.result.success for e in told if hasattr(e, "call_id")] == [False, True, True]
 
 
-def test_a_request_to_expand_a_section_leaves_evaluate_and_a_second_one_shows_it() -> None:
+def test_an_expand_request_propagates_from_evaluate_and_the_next_call_shows_the_section() -> None:
     section = MarkdownSection(
         title="Notes", key="notes", template="All of the notes.", summary="Some notes.",
         visibility=SectionVisibility.SUMMARY, tools=(tool("hidden", Handlers().add),),
@@ -228,7 +228,7 @@ def graph_with_tools(llm: Model, handle_tool_errors: bool = False) -> Any:
     return graph.compile()
 
 
-def test_a_graph_of_ones_own_runs_with_the_prompts_tools_meter_and_events() -> None:
+def test_a_custom_graph_runs_with_the_prompt_tools_usage_tracking_and_events() -> None:
     handlers, (session, told) = Handlers(), make_session()
     llm = Model(replies=[calls(("add", {"a": 1}), ("add", {"a": 2})), says("done")])
     adapter = LangGraphAdapter(model="m", llm=llm, graph=graph_with_tools(llm))
@@ -239,7 +239,7 @@ def test_a_graph_of_ones_own_runs_with_the_prompts_tools_meter_and_events() -> N
     assert all(context.rendered_prompt is not None for context in handlers.contexts)
 
 
-def test_a_request_to_expand_leaves_a_graph_that_swallows_its_tools_errors() -> None:
+def test_an_expand_request_escapes_a_graph_that_swallows_tool_errors() -> None:
     section = MarkdownSection(
         title="Notes", key="notes", template="All.", summary="Some.",
         visibility=SectionVisibility.SUMMARY, tools=(tool("hidden", Handlers().add),),
@@ -254,7 +254,7 @@ def test_a_request_to_expand_leaves_a_graph_that_swallows_its_tools_errors() -> 
     assert "PromptExecuted" not in names(told)
 
 
-def test_the_thread_is_the_sessions_unless_the_config_names_one() -> None:
+def test_the_thread_id_defaults_to_the_session_id() -> None:
     session, _ = make_session()
     saver = InMemorySaver()
     for config, thread in (
@@ -276,7 +276,7 @@ def test_without_a_checkpointer_every_evaluation_starts_afresh() -> None:
     assert len(llm.seen[1]) == 1
 
 
-def test_an_evaluation_inside_a_tool_is_one_of_its_own() -> None:
+def test_usage_of_an_evaluation_inside_a_tool_is_counted_separately() -> None:
     inner_session, _ = make_session()
     inner, _ = adapter_of(says("inner answer"))
 
@@ -290,7 +290,7 @@ def test_an_evaluation_inside_a_tool_is_one_of_its_own() -> None:
     assert told[-1].usage.total_tokens == 30, "the inner model call is the inner evaluation's"
 
 
-def test_resources_that_the_caller_entered_stay_open() -> None:
+def test_resources_entered_by_the_caller_stay_open() -> None:
     session, _ = make_session()
     adapter, _ = adapter_of(says("one"))
     prompt = make_prompt()
@@ -299,7 +299,7 @@ def test_resources_that_the_caller_entered_stay_open() -> None:
         assert prompt.resources.context is not None
 
 
-def test_a_forced_tool_choice_holds_for_the_first_call_alone() -> None:
+def test_a_forced_tool_choice_applies_to_the_first_call_only() -> None:
     session, _ = make_session()
     adapter, llm = adapter_of(
         calls(("add", {"a": 1})), says("x"), tool_choice="required",
@@ -324,7 +324,7 @@ def test_tools_can_be_bound_and_called_by_hand() -> None:
     assert (answer.status, names(told)) == ("error", ["ToolInvoked"])
 
 
-def test_over_http_the_model_the_tools_and_the_sampling_arrive(server: SseServer) -> None:
+def test_the_http_request_contains_model_tools_and_sampling_parameters(server: SseServer) -> None:
     def reply(message: dict[str, Any], reason: str) -> Any:
         usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
         choice = {"index": 0, "message": message, "finish_reason": reason}

@@ -42,7 +42,7 @@ class Loop(AgentLoop[Any, Any]):
         return self.prompt, make_session()[0]
 
 
-def test_winks_own_loop_expands_sections_and_charges_the_budget() -> None:
+def test_the_wink_loop_expands_sections_and_charges_the_budget() -> None:
     handlers = Handlers()
     section = MarkdownSection(
         title="Notes", key="notes", template="All of the notes.", summary="Some notes.",
@@ -71,7 +71,7 @@ def test_winks_own_loop_expands_sections_and_charges_the_budget() -> None:
     assert handlers.contexts[0].budget_tracker.consumed.total_tokens == 45
 
 
-def test_evaluate_takes_what_winks_adapters_take() -> None:
+def test_evaluate_has_the_same_signature_as_other_wink_adapters() -> None:
     ours = inspect.signature(LangGraphAdapter.evaluate).parameters
     theirs = inspect.signature(ProviderAdapter.evaluate).parameters
     assert [(p.name, p.kind, p.default) for p in ours.values()] == [
@@ -79,7 +79,7 @@ def test_evaluate_takes_what_winks_adapters_take() -> None:
     ]
 
 
-def test_the_model_config_has_every_field_of_winks() -> None:
+def test_the_model_config_has_every_field_of_the_wink_config() -> None:
     ours = {field.name: field.default for field in dataclasses.fields(LangGraphModelConfig)}
     for field in dataclasses.fields(LLMConfig):
         assert ours[field.name] == field.default

@@ -42,7 +42,7 @@ ADD = calls(("add", {"a": 1, "b": 2}))
 
 @pytest.mark.parametrize("config", [{"interrupt_before": ("tools",)}, {"interrupt_after": ("tools",)}])
 @pytest.mark.parametrize("saver", [None, InMemorySaver])
-def test_a_paused_graph_is_an_error_that_names_the_thread_and_can_be_resumed(config: Any, saver: Any) -> None:
+def test_a_paused_graph_raises_an_error_with_its_thread_and_can_be_resumed(config: Any, saver: Any) -> None:
     session, told = make_session()
     adapter = LangGraphAdapter(
         model="m", llm=Model(replies=[ADD, says("three")]), client_config=LangGraphClientConfig(**config),
@@ -78,7 +78,7 @@ def test_a_handler_can_interrupt_and_runs_again_with_the_answer() -> None:
     assert names(told).count("ToolInvoked") == 1
 
 
-def test_a_new_evaluation_instead_of_a_resume_leaves_no_call_open() -> None:
+def test_a_new_evaluation_instead_of_a_resume_discards_the_paused_call() -> None:
     session, _ = make_session()
     llm = Model(replies=[ADD, says("something else")])
     adapter = LangGraphAdapter(
@@ -96,7 +96,7 @@ def test_a_new_evaluation_instead_of_a_resume_leaves_no_call_open() -> None:
         adapter.resume(session=session)
 
 
-def test_a_graph_that_cannot_be_resumed_says_so() -> None:
+def test_an_interrupt_without_a_checkpointer_raises_an_error_and_cannot_be_resumed() -> None:
     session, _ = make_session()
 
     def asking(params: Any, *, context: Any) -> Any:
@@ -161,7 +161,7 @@ def test_the_session_checkpointer_resumes_a_pause_and_answers_asynchronously() -
     assert latest == everything[0] == saver.get_tuple(config)
 
 
-def test_a_stream_over_http_is_forges_events_and_ends_with_the_response(server: SseServer) -> None:
+def test_a_stream_over_http_yields_forge_events_and_ends_with_the_response(server: SseServer) -> None:
     server.add(tool_answer(("c1", "add", {"a": 2})), answer("th", "ree"))
     session, told = make_session()
     stream = LangGraphAdapter(model="m").stream(make_prompt(tool("add", Handlers().add)), session=session)
@@ -183,7 +183,7 @@ def test_a_stream_over_http_is_forges_events_and_ends_with_the_response(server: 
     assert {e.call_id for e in events if isinstance(e, ToolStart | ToolEnd)} == {"c1"}
 
 
-def test_a_stream_tells_a_failure_and_does_not_raise_it() -> None:
+def test_a_stream_reports_a_failure_instead_of_raising_it() -> None:
     session, told = make_session()
     llm = Model(replies=[calls(("add", {"a": 1}))])
     adapter = LangGraphAdapter(model="m", llm=llm)
@@ -201,7 +201,7 @@ def test_a_stream_tells_a_failure_and_does_not_raise_it() -> None:
     assert (events[-2].kind, events[-1].result.stopped_reason) == ("PromptEvaluationError", "error")
 
 
-def test_a_stream_that_is_closed_stops_the_graph() -> None:
+def test_closing_the_stream_stops_the_graph() -> None:
     session, told = make_session()
     llm = Model(replies=[calls(("add", {"a": 1}))])
     stream = LangGraphAdapter(model="m", llm=llm).stream(
@@ -235,7 +235,7 @@ for make in {makers!r}:
         (["weakincentives"], ["LangGraphAdapter(model='m')", "SessionCheckpointer({})", "BudgetTrackingCallback(None)"]),
     ],
 )  # fmt: skip
-def test_a_missing_package_is_named_by_the_constructor_alone(missing: list[str], makers: list[str]) -> None:
+def test_only_the_constructor_reports_a_missing_package(missing: list[str], makers: list[str]) -> None:
     program = _MISSING.format(missing=missing, makers=makers)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -56,7 +56,7 @@ def deadline_in(seconds: float) -> tuple[Deadline, FakeClock]:
 
 
 @pytest.mark.parametrize("where", ["deadline", "budget"])
-def test_an_expired_deadline_is_refused_before_anything_is_called(where: str) -> None:
+def test_an_expired_deadline_is_rejected_before_any_call(where: str) -> None:
     deadline, clock = deadline_in(10)
     clock.advance(11)
     given = {"deadline": deadline} if where == "deadline" else {"budget": Budget(deadline=deadline)}
@@ -92,7 +92,7 @@ def test_a_deadline_that_passes_in_the_model_stops_the_tool_call() -> None:
 
 
 @pytest.mark.parametrize("limit", ["max_total_tokens", "max_input_tokens", "max_output_tokens"])
-def test_a_passed_budget_stops_the_loop_at_that_call(limit: str) -> None:
+def test_exceeding_the_budget_stops_the_loop_at_that_call(limit: str) -> None:
     budget = Budget(
         **{limit: {"max_total_tokens": 20, "max_input_tokens": 15, "max_output_tokens": 7}[limit]}
     )
@@ -101,14 +101,14 @@ def test_a_passed_budget_stops_the_loop_at_that_call(limit: str) -> None:
     assert (error.phase, len(llm.seen), len(handlers.contexts)) == ("budget", 2, 1)
 
 
-def test_a_budget_used_up_elsewhere_allows_no_model_call() -> None:
+def test_an_already_exhausted_budget_allows_no_model_call() -> None:
     tracker = BudgetTracker(Budget(max_total_tokens=10))
     tracker.record_cumulative("another", TokenUsage(input_tokens=11))
     error, llm, _, _ = fails(make_prompt(), says("x"), budget_tracker=tracker)
     assert (error.phase, llm.seen) == ("budget", [])
 
 
-def test_the_recursion_limit_ends_the_run_and_is_named() -> None:
+def test_reaching_the_recursion_limit_ends_the_run_and_names_the_limit() -> None:
     options = {"client_config": LangGraphClientConfig(recursion_limit=6)}
     error, llm, _, _ = fails(
         make_prompt(tool("add", Handlers().add)), calls(("add", {"a": 1})), options=options
@@ -117,7 +117,7 @@ def test_the_recursion_limit_ends_the_run_and_is_named() -> None:
     assert "6" in str(error) and type(error.__cause__).__name__ == "GraphRecursionError"
 
 
-def test_an_invalid_update_is_of_phase_tool() -> None:
+def test_an_invalid_state_update_has_phase_tool() -> None:
     class State(TypedDict):
         value: int
 
@@ -138,7 +138,7 @@ def ending_on(message: Any) -> Any:
 
 
 @pytest.mark.parametrize("message", [None, HumanMessage("not the model")])
-def test_a_graph_without_an_answer_is_of_phase_response_with_what_came(message: Any) -> None:
+def test_a_graph_without_an_answer_fails_in_phase_response_with_the_raw_text(message: Any) -> None:
     error, _, _, _ = fails(make_prompt(), options={"graph": ending_on(message)})
     assert error.phase == "response"
     expected = "not the model" if message else "Work out"
@@ -148,7 +148,7 @@ def test_a_graph_without_an_answer_is_of_phase_response_with_what_came(message: 
 @pytest.mark.parametrize(
     "text", ["no json", '{"answer": 1}', '{"answer": "a", "confidence": 1.0, "more": 1}', "[]", ""]
 )
-def test_structured_output_that_does_not_fit_is_of_phase_response(text: str) -> None:
+def test_invalid_structured_output_fails_in_phase_response(text: str) -> None:
     error, _, _, _ = fails(make_prompt(output=Answer), says(text))
     assert (error.phase, error.provider_payload["raw_text"]) == ("response", text)
     assert error.__cause__ is not None
@@ -185,7 +185,7 @@ def response_error(status: int, headers: dict[str, str]) -> Exception:
 )
 @pytest.mark.parametrize("depth", [0, 1, 4])
 @pytest.mark.parametrize("link", ["cause", "context"])
-def test_throttles_are_found_at_any_depth(
+def test_throttling_errors_are_found_at_any_depth_of_the_exception_chain(
     error: Exception, kind: str, wait_s: Any, depth: int, link: str
 ) -> None:
     for _ in range(depth):
@@ -239,7 +239,7 @@ def caused(error: Exception, cause: BaseException) -> Exception:
         (StatusError(status=429, retry_after=-1), None),
     ],
 )
-def test_the_wait_that_a_provider_asks_for_is_found_wherever_clients_keep_it(
+def test_retry_after_is_found_in_every_place_where_clients_store_it(
     error: Exception, wait_s: int | None
 ) -> None:
     raised, _, _, _ = fails(make_prompt(), error)
@@ -256,13 +256,13 @@ def test_the_wait_that_a_provider_asks_for_is_found_wherever_clients_keep_it(
         KeyError("Timeout"),
     ],
 )
-def test_words_do_not_make_a_throttle(error: Exception) -> None:
+def test_the_error_text_alone_does_not_make_an_error_a_throttle(error: Exception) -> None:
     raised, _, _, _ = fails(make_prompt(), error)
     assert not isinstance(raised, ThrottleError)
     assert (raised.phase, raised.__cause__) == ("request", error)
 
 
-def test_a_throttle_that_was_dealt_with_is_not_found() -> None:
+def test_a_handled_throttling_error_is_not_reported() -> None:
     try:
         try:
             raise StatusError(status=429)
@@ -290,7 +290,7 @@ def test_a_throttle_after_a_tool_ran_is_not_safe_to_repeat() -> None:
         (error_reply(400, "429 is not a valid temperature"), None),
     ],
 )  # fmt: skip
-def test_over_http_the_status_decides(server: SseServer, reply: Reply, kind: str | None) -> None:
+def test_http_errors_are_classified_by_status(server: SseServer, reply: Reply, kind: str | None) -> None:
     server.add(reply)
     raised, _, _, _ = fails(make_prompt(), adapter=LangGraphAdapter(model="m"))
     assert getattr(raised, "kind", None) == kind
@@ -303,7 +303,7 @@ def test_over_http_the_status_decides(server: SseServer, reply: Reply, kind: str
 @pytest.mark.parametrize(
     "arguments", [{"a": "one"}, {}, {"a": 1, "more": 2}, {"b": 1}, {"a": None}, {"a": [1]}]
 )
-def test_arguments_that_do_not_fit_go_back_to_the_model(arguments: dict[str, Any]) -> None:
+def test_invalid_tool_arguments_are_reported_to_the_model(arguments: dict[str, Any]) -> None:
     handlers, (session, told) = Handlers(), make_session()
     llm = Model(replies=[calls(("add", arguments)), says("sorry")])
     adapter = LangGraphAdapter(model="m", llm=llm)
@@ -313,7 +313,7 @@ def test_arguments_that_do_not_fit_go_back_to_the_model(arguments: dict[str, Any
     assert handlers.contexts == [] and "ToolInvoked" not in names(told)
 
 
-def test_an_unknown_tool_goes_back_to_the_model() -> None:
+def test_a_call_of_an_unknown_tool_is_reported_to_the_model() -> None:
     handlers, (session, _) = Handlers(), make_session()
     llm = Model(replies=[calls(("nope", {"a": 1})), says("sorry")])
     LangGraphAdapter(model="m", llm=llm).evaluate(make_prompt(tool("add", handlers.add)), session=session)
@@ -321,7 +321,7 @@ def test_an_unknown_tool_goes_back_to_the_model() -> None:
     assert "nope" in llm.seen[1][-1].text
 
 
-def test_over_http_arguments_that_are_no_json_go_back_to_the_model(server: SseServer) -> None:
+def test_tool_arguments_that_are_not_json_are_reported_to_the_model_over_http(server: SseServer) -> None:
     broken = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1'}}
     for message, reason in (
         ({"role": "assistant", "content": None, "tool_calls": [broken]}, "tool_calls"),
@@ -338,7 +338,9 @@ def test_over_http_arguments_that_are_no_json_go_back_to_the_model(server: SseSe
     assert handlers.contexts == [] and "ToolInvoked" not in names(told)
 
 
-def test_without_a_key_the_provider_is_not_asked(server: SseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_key_no_request_is_sent_to_the_provider(
+    server: SseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENROUTER_API_KEY")
     monkeypatch.delenv("OPENROUTER_BASE_URL")
     error, _, _, _ = fails(make_prompt(), adapter=LangGraphAdapter(model="m"))

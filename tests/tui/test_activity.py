@@ -14,7 +14,7 @@ from tests.support.scripted_session import Gate, answer
 pytestmark = pytest.mark.slow
 
 
-async def test_the_spinner_the_clock_and_the_figures_lay_nothing_out(config: ForgeConfig) -> None:
+async def test_updating_spinner_clock_and_figures_triggers_no_layout(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(
         config, [[LLMStart(iteration=1, model="m"), LLMChunk(text="thinking"), gate, *answer("y")]]
@@ -32,7 +32,7 @@ async def test_the_spinner_the_clock_and_the_figures_lay_nothing_out(config: For
         gate.open()
 
 
-async def test_a_prompt_counts_how_long_it_has_waited_and_the_turn_its_own_time(config: ForgeConfig) -> None:
+async def test_a_prompt_shows_its_waiting_time_and_the_turn_clock_keeps_running(config: ForgeConfig) -> None:
     first, second = Gate(), Gate()
     script = [first, command_request(), second, *answer("done")]
     app = make_app(config, [script])
@@ -56,7 +56,7 @@ def last_rows(app: ChatApp) -> str:
     return "\n".join(shown(app).splitlines()[-6:])
 
 
-async def test_where_there_is_little_room_whole_parts_go_and_no_half_ones_stay(config: ForgeConfig) -> None:
+async def test_on_a_narrow_line_whole_parts_are_dropped_instead_of_cut(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[LLMStart(iteration=1, model="m"), LLMChunk(text="hm"), gate, *answer("y")]])
     async with app.run_test(size=(60, 20)) as pilot:
@@ -75,9 +75,7 @@ async def test_where_there_is_little_room_whole_parts_go_and_no_half_ones_stay(c
 
 
 @pytest.mark.parametrize("width", [60, 120])
-async def test_while_something_is_looked_for_notes_and_the_mouse_show_beside_it(
-    config: ForgeConfig, width: int
-) -> None:
+async def test_notes_and_the_mouse_state_show_beside_the_find_line(config: ForgeConfig, width: int) -> None:
     app = make_app(config)
     async with app.run_test(size=(width, 20)) as pilot:
         await ready(pilot)
@@ -93,7 +91,7 @@ async def test_while_something_is_looked_for_notes_and_the_mouse_show_beside_it(
         await until(pilot, lambda: "F9" not in last_rows(app))
 
 
-async def test_f9_lends_the_mouse_over_a_panel_too(config: ForgeConfig) -> None:
+async def test_f9_toggles_mouse_capture_over_a_panel(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(160, 40)) as pilot:
         await ready(pilot)
@@ -107,7 +105,7 @@ async def test_f9_lends_the_mouse_over_a_panel_too(config: ForgeConfig) -> None:
 
 
 @pytest.mark.parametrize("is_nested_in_tmux", [False, True])
-async def test_inside_gnu_screen_the_mouse_is_the_terminals_at_first(
+async def test_inside_gnu_screen_mouse_capture_is_off_at_first(
     config: ForgeConfig, monkeypatch: pytest.MonkeyPatch, is_nested_in_tmux: bool
 ) -> None:
     monkeypatch.setenv("STY", "1234.pts-0.host")

@@ -132,7 +132,9 @@ LONG = {
 
 
 @pytest.mark.parametrize("kind", LONG)
-def test_a_block_costs_no_more_the_longer_it_is_open(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_of_an_open_block_does_not_grow_with_its_length(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parsed: list[int] = []
 
     def counted(source: str) -> list[object]:
@@ -164,7 +166,7 @@ def test_a_block_costs_no_more_the_longer_it_is_open(kind: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("kind", LONG)
-def test_nothing_is_lost_where_a_long_block_is_cut(kind: str) -> None:
+def test_splitting_a_long_block_loses_nothing(kind: str) -> None:
     source = LONG[kind][:30_000]
     whole = "".join(rows_of(streamed([source])))
     words = [word.strip("*`|>-$") for word in source.split()]
@@ -172,7 +174,7 @@ def test_nothing_is_lost_where_a_long_block_is_cut(kind: str) -> None:
         assert whole.count(word) == sum(part.count(word) for part in source.split("\n")), word
 
 
-def test_a_list_cut_in_pieces_goes_on_in_its_numbers_and_its_indent() -> None:
+def test_a_split_list_continues_its_numbers_and_indent() -> None:
     source = "".join(f"1. item {n}\n\n   more on {n}\n" for n in range(1, 61))
     rows = [row for row in rows_of(streamed(chopped(source, 1))) if row]
     assert rows[0::2] == [f"   {f'{n}.':3} item {n}" for n in range(1, 61)] or [
@@ -181,14 +183,14 @@ def test_a_list_cut_in_pieces_goes_on_in_its_numbers_and_its_indent() -> None:
     assert all(row.strip().startswith("more on") for row in rows[1::2])
 
 
-def test_an_item_cut_in_its_middle_shows_its_marker_once() -> None:
+def test_a_split_list_item_shows_its_marker_once() -> None:
     source = "- first\n" + "".join(f"\n  part {n}\n" for n in range(100)) + "- second\n"
     rows = [row for row in rows_of(streamed(chopped(source, 2))) if row]
     assert [row for row in rows if "•" in row] == ["   • first", "   • second"]
     assert [row for row in rows if "part" in row] == [f"     part {n}" for n in range(100)]
 
 
-def test_code_in_a_list_goes_on_after_its_fence() -> None:
+def test_a_list_continues_after_a_code_fence() -> None:
     code = "".join(f"   x{n} = 1\n" for n in range(200))
     source = f"1. do\n\n   ```python\n{code}   ```\n\n   after\n2. next\n"
     rows = [row for row in rows_of(streamed(chopped(source, 3))) if row]
@@ -198,7 +200,7 @@ def test_code_in_a_list_goes_on_after_its_fence() -> None:
     assert rows[202:] == ["      after", "   2. next"]
 
 
-def test_a_table_cut_in_pieces_keeps_its_columns() -> None:
+def test_a_split_table_keeps_its_columns() -> None:
     source = "| name | n |\n|---|--:|\n" + "".join(f"| row {n} | {n} |\n" for n in range(500, 900))
     rows = rows_of(streamed(chopped(source, 4)))
     assert {row.index("│") for row in rows if "│" in row} == {11}

@@ -29,7 +29,9 @@ async def test_a_message_is_answered_in_the_transcript(chat: OpenChat) -> None:
         assert app.chat.composer.text == ""
 
 
-async def test_what_is_sent_before_the_session_is_ready_waits_and_is_sent(config: ForgeConfig) -> None:
+async def test_a_message_sent_before_the_session_is_ready_is_queued_and_sent_later(
+    config: ForgeConfig,
+) -> None:
     may_build = threading.Event()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
@@ -99,7 +101,7 @@ async def test_up_on_the_empty_composer_recalls_the_newest_queued_message(chat: 
         assert "1 queued" in shown(app)
 
 
-async def test_a_recalled_message_that_looks_like_a_command_is_a_message_still(chat: OpenChat) -> None:
+async def test_a_recalled_message_that_looks_like_a_command_is_still_a_message(chat: OpenChat) -> None:
     gate = Gate()
     async with chat([gate]) as (app, pilot):
         await say_until(pilot, "first", gate)
@@ -147,7 +149,7 @@ async def test_a_message_typed_after_an_interrupt_goes_before_the_paused_queue(c
         await until(pilot, lambda: "queued" not in shown(app))
 
 
-async def test_arguments_that_stream_are_a_sign_of_life(chat: OpenChat) -> None:
+async def test_streaming_tool_arguments_show_progress(chat: OpenChat) -> None:
     gate, second = Gate(), Gate()
     pieces: list[Step] = [LLMChunk(text="x" * 30, kind="tool_args") for _ in range(80)]
     script: list[Step] = [LLMStart(iteration=1, model="m"), *pieces, gate, *answer("done")[1:], second]
@@ -173,7 +175,7 @@ async def test_an_error_of_the_provider_is_shown_verbatim_and_the_session_contin
         assert "Now it works." in shown(app)
 
 
-async def test_a_refusal_of_the_session_itself_is_a_notice(chat: OpenChat) -> None:
+async def test_a_session_error_is_shown_as_a_notice_and_the_next_message_works(chat: OpenChat) -> None:
     async with chat([ForgeError("The journal cannot be written: disk full.")], answer("fine")) as (
         app,
         pilot,
@@ -185,7 +187,7 @@ async def test_a_refusal_of_the_session_itself_is_a_notice(chat: OpenChat) -> No
         assert "fine" in shown(app)
 
 
-async def test_a_fault_of_ours_ends_the_app_and_is_kept_for_the_report(config: ForgeConfig) -> None:
+async def test_an_internal_error_ends_the_app_and_is_kept_for_the_report(config: ForgeConfig) -> None:
     app = make_app(config, [[RuntimeError("a bug")]])
     with pytest.raises(RuntimeError, match="a bug"):
         async with app.run_test() as pilot:
@@ -204,7 +206,7 @@ async def test_the_session_is_closed_when_the_app_ends(chat: OpenChat) -> None:
     assert app.crash is None
 
 
-async def test_leaving_during_a_turn_closes_the_session(chat: OpenChat) -> None:
+async def test_exiting_during_a_turn_closes_the_session(chat: OpenChat) -> None:
     gate = Gate()
     async with chat([LLMStart(iteration=1, model="m"), gate]) as (app, pilot):
         await say_until(pilot, "hello", gate)
@@ -238,14 +240,14 @@ async def test_a_notice_outside_a_turn_reaches_the_transcript(chat: OpenChat) ->
         assert "the catalogue is old" in shown(app)
 
 
-async def test_notices_of_the_settings_are_shown_at_the_start(config: ForgeConfig, tmp_path) -> None:  # type: ignore[no-untyped-def]
+async def test_settings_notices_are_shown_at_startup(config: ForgeConfig, tmp_path) -> None:  # type: ignore[no-untyped-def]
     app = make_app(make_config(tmp_path, notices=("project setting base_url ignored",)))
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         assert "project setting base_url ignored" in shown(app)
 
 
-async def test_the_key_that_goes_to_a_named_endpoint_is_shown_at_the_start(tmp_path: Path) -> None:
+async def test_the_key_used_for_a_custom_endpoint_is_shown_at_startup(tmp_path: Path) -> None:
     about_key = "The API key in FORGE_API_KEY is sent to https://llm.example/v1."
     endpoint = Endpoint("custom", "https://llm.example/v1", "k", "FORGE_API_KEY", about_key)
     app = make_app(make_config(tmp_path, endpoint=endpoint))
@@ -301,7 +303,7 @@ async def test_a_tool_call_shows_as_a_card(config: ForgeConfig) -> None:
         assert "def main" in shown(app) and "1 match" in shown(app)
 
 
-async def test_a_mode_chosen_before_the_session_is_ready_holds(config: ForgeConfig) -> None:
+async def test_a_mode_chosen_before_the_session_is_ready_is_applied(config: ForgeConfig) -> None:
     may_build = threading.Event()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
@@ -317,7 +319,7 @@ async def test_a_mode_chosen_before_the_session_is_ready_holds(config: ForgeConf
         assert "accept-edits" in shown(app).splitlines()[-1]
 
 
-async def test_a_bracket_or_escape_in_any_text_is_shown_and_not_obeyed(chat: OpenChat) -> None:
+async def test_brackets_and_escapes_in_any_text_are_shown_literally(chat: OpenChat) -> None:
     async with chat(answer("see [/some/x] and [bold]this[/bold]")) as (app, pilot):
         await say(pilot, "[red]x[/] [/y]")
         await until(pilot, lambda: "see [/some/x] and [bold]this[/bold]" in shown(app))

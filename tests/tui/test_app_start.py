@@ -59,7 +59,7 @@ asyncio.run(main())
 """
 
 
-def test_the_first_frame_needs_nothing_heavy(tmp_path: Path) -> None:
+def test_the_first_frame_loads_no_heavy_modules(tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", FIRST_FRAME, str(tmp_path)], capture_output=True, text=True, timeout=180
     )
@@ -69,7 +69,7 @@ def test_the_first_frame_needs_nothing_heavy(tmp_path: Path) -> None:
     assert [name for name in HEAVY if name in imported] == []
 
 
-async def test_the_first_frame_is_whole_before_anything_is_built(config: ForgeConfig) -> None:
+async def test_the_first_frame_is_complete_before_the_session_is_built(config: ForgeConfig) -> None:
     may_build = threading.Event()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
@@ -88,7 +88,7 @@ async def test_the_first_frame_is_whole_before_anything_is_built(config: ForgeCo
         assert app.chat.composer.text == "typed while it starts"
 
 
-async def test_leaving_does_not_wait_for_the_warm_up(config: ForgeConfig) -> None:
+async def test_exiting_does_not_wait_for_the_warm_up(config: ForgeConfig) -> None:
     never = threading.Event()
 
     def forever(approver: object, session: ScriptedSession) -> ScriptedSession:
@@ -103,7 +103,7 @@ async def test_leaving_does_not_wait_for_the_warm_up(config: ForgeConfig) -> Non
     never.set()
 
 
-async def test_keys_that_come_before_the_composer_has_the_focus_are_kept_in_order(
+async def test_keys_typed_before_the_composer_has_focus_are_kept_in_order(
     config: ForgeConfig,
 ) -> None:
     app = make_app(config)

@@ -51,7 +51,7 @@ def test_titles_name_the_action_of_the_request() -> None:
     assert title_of(fetch) == "Forge wants to use the network with fetch"
 
 
-def test_a_session_rule_that_is_empty_is_not_on_offer() -> None:
+def test_an_empty_session_rule_is_not_offered() -> None:
     assert [option.label for option in options_of(command_request(session_rule=""))] == [
         "Yes, once",
         "No",
@@ -122,7 +122,7 @@ async def test_an_edit_shows_its_diff(config: ForgeConfig) -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24)])
-async def test_the_answers_show_on_a_small_terminal_even_under_a_long_command(
+async def test_the_answers_are_visible_on_a_small_terminal_below_a_long_command(
     config: ForgeConfig, size: tuple[int, int]
 ) -> None:
     command = "\n".join(f"echo line {number}" for number in range(100))
@@ -137,7 +137,7 @@ async def test_the_answers_show_on_a_small_terminal_even_under_a_long_command(
         assert "echo line 99" in shown(app)
 
 
-async def test_markup_in_a_request_is_text(config: ForgeConfig) -> None:
+async def test_markup_in_a_request_is_shown_literally(config: ForgeConfig) -> None:
     request = command_request("echo [/x] [bold]y", reason="[red]why[/]", session_rule="bash([/z])")
     app = asking(config, request)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -182,7 +182,7 @@ async def test_a_refusal_can_have_a_reason(config: ForgeConfig) -> None:
         assert app.scripted.replies == [ApprovalReply(Answer.NO, "use 1 make target")]
 
 
-async def test_escape_while_saying_why_goes_back_to_the_question(config: ForgeConfig) -> None:
+async def test_escape_while_typing_a_reason_returns_to_the_prompt(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -202,7 +202,7 @@ async def test_escape_while_asking_denies_and_does_not_interrupt(config: ForgeCo
         assert app.scripted.replies == [ApprovalReply(Answer.NO)]
 
 
-async def test_a_destructive_request_has_no_as_its_first_choice(config: ForgeConfig) -> None:
+async def test_no_is_preselected_for_a_destructive_request(config: ForgeConfig) -> None:
     app = asking(config, command_request("rm -rf build", is_destructive=True))
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -247,7 +247,7 @@ async def test_a_click_that_only_brings_the_terminal_to_the_front_does_not_answe
         assert app.scripted.replies == []
 
 
-async def test_other_letters_answer_nothing(config: ForgeConfig) -> None:
+async def test_other_letters_are_typed_into_the_prompt_and_do_not_answer(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -262,7 +262,7 @@ async def test_other_letters_answer_nothing(config: ForgeConfig) -> None:
         assert app.chat.query_one(LineInput).value == "yes please\u30006 9"
 
 
-async def test_the_draft_is_kept_while_being_asked(config: ForgeConfig) -> None:
+async def test_the_draft_is_kept_while_a_prompt_is_open(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[gate, command_request(), *answer("went on")]])
     async with app.run_test(size=(100, 30)) as pilot:

@@ -66,7 +66,7 @@ def crowded(**changes: object) -> ApprovalRequest:
         edit_request(target="a/" * 900 + "b.py", tool="t" * 4000, reason="r" * 4000),
     ],
 )
-async def test_the_answers_show_whatever_the_model_makes_long(
+async def test_the_answers_are_visible_however_long_the_model_text_is(
     config: ForgeConfig, size: tuple[int, int], request_: ApprovalRequest
 ) -> None:
     app = asking(config, request_)
@@ -80,7 +80,7 @@ async def test_the_answers_show_whatever_the_model_makes_long(
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, "no")])
 
 
-async def test_no_answer_is_taken_while_the_answers_do_not_all_show(config: ForgeConfig) -> None:
+async def test_no_answer_is_accepted_while_some_answers_are_hidden(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(60, 7)) as pilot:
         await ask(pilot)
@@ -97,7 +97,7 @@ async def test_no_answer_is_taken_while_the_answers_do_not_all_show(config: Forg
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.ONCE)])
 
 
-async def test_escape_still_means_no_where_the_answers_do_not_show(config: ForgeConfig) -> None:
+async def test_escape_denies_even_while_the_answers_are_hidden(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(60, 7)) as pilot:
         await ask(pilot)
@@ -106,7 +106,7 @@ async def test_escape_still_means_no_where_the_answers_do_not_show(config: Forge
         assert app.scripted.replies == [ApprovalReply(Answer.NO)]
 
 
-async def test_all_of_a_long_rule_can_be_scrolled_to(config: ForgeConfig) -> None:
+async def test_a_long_rule_can_be_scrolled_to_its_end(config: ForgeConfig) -> None:
     app = asking(config, command_request(session_rule="bash(python " + "x y " * 700 + "the end:*)"))
     async with app.run_test(size=(60, 15)) as pilot:
         await ask(pilot)
@@ -114,7 +114,7 @@ async def test_all_of_a_long_rule_can_be_scrolled_to(config: ForgeConfig) -> Non
         assert "the end:*)" in shown(app)
 
 
-async def test_a_rule_that_fits_after_a_resize_is_not_said_twice(config: ForgeConfig) -> None:
+async def test_a_rule_that_fits_after_a_resize_is_not_shown_twice(config: ForgeConfig) -> None:
     rule = "bash(make some-target-with-a-long-name:*)"
     app = asking(config, command_request(session_rule=rule))
     async with app.run_test(size=(60, 15)) as pilot:
@@ -147,7 +147,7 @@ async def test_a_rule_that_is_the_command_is_not_repeated(config: ForgeConfig) -
         ("=a", "bash(=a)", False),
     ],
 )
-def test_only_a_rule_for_this_very_line_is_called_exact(command: str, rule: str, wanted: bool) -> None:
+def test_only_a_rule_for_exactly_this_command_is_called_exact(command: str, rule: str, wanted: bool) -> None:
     assert is_only_the_command(command_request(command), rule) is wanted
 
 
@@ -170,7 +170,7 @@ def test_a_reason_does_not_repeat_the_path_it_is_about() -> None:
     assert facts_of(another, WORKSPACE, room=100).startswith("xy may contain keys")
 
 
-def test_the_usual_timeout_and_the_own_folder_are_not_said(tmp_path: Path) -> None:
+def test_the_default_timeout_and_the_workspace_folder_are_not_shown(tmp_path: Path) -> None:
     context = ExecutionContext(working_dir=tmp_path)
     usual = BashTool().describe_use({"command": "ls"}, context)
     assert facts_of(command_request(reason="", details=usual.details), tmp_path, room=200) == ""
@@ -179,7 +179,7 @@ def test_the_usual_timeout_and_the_own_folder_are_not_said(tmp_path: Path) -> No
     assert facts_of(request, WORKSPACE, room=200) == f"Timeout: 300 s · Folder: {tmp_path}"
 
 
-def test_the_purpose_is_the_models_word_and_is_capped() -> None:
+def test_the_purpose_is_attributed_to_the_model_and_truncated() -> None:
     request = command_request(reason="", details={"Purpose, as the model says": "Run the tests"})
     assert facts_of(request, WORKSPACE, room=200) == "The model says: Run the tests"
     long = command_request(reason="", details={"Purpose, as the model says": "Run \x1b[2K" * 600})
@@ -187,14 +187,14 @@ def test_the_purpose_is_the_models_word_and_is_capped() -> None:
     assert len(text) <= 220 and text.endswith("…") and "\x1b" not in text
 
 
-def test_the_size_is_said_when_not_all_of_it_shows() -> None:
+def test_the_size_of_a_command_is_shown_when_it_is_truncated() -> None:
     request = command_request("a\nbc", reason="", details={})
     assert facts_of(request, WORKSPACE, room=200, is_whole=False) == "2 lines, 4 characters"
     assert facts_of(edit_request(reason=""), WORKSPACE, room=200) == ""
     assert all_facts(edit_request(reason=""), WORKSPACE)[0].text == "+1 −1"
 
 
-def test_the_network_is_said_once() -> None:
+def test_network_access_is_mentioned_once() -> None:
     request = command_request(
         "curl x", reason="it uses the network", details={}, session_rule="network(curl x)"
     )
@@ -225,7 +225,7 @@ async def test_an_edit_shows_two_of_its_changed_lines(
         await until(pilot, lambda: "edit a file (2 more waiting) · +1 −1" in shown(app))
 
 
-async def test_a_long_path_leaves_the_answers_their_rows(config: ForgeConfig) -> None:
+async def test_a_long_path_does_not_hide_the_answers(config: ForgeConfig) -> None:
     request = edit_request(target="a/" * 300 + "b.py")
     app = asking(config, request)
     async with app.run_test(size=(60, 20)) as pilot:
@@ -233,7 +233,7 @@ async def test_a_long_path_leaves_the_answers_their_rows(config: ForgeConfig) ->
         await until(pilot, lambda: all(text in shown(app) for text in ANSWERS))
 
 
-async def test_a_question_without_news_has_no_line_of_facts(config: ForgeConfig) -> None:
+async def test_a_prompt_with_default_details_has_no_facts_line(config: ForgeConfig) -> None:
     details = {"Timeout": "120 s", "Folder": str(config.working_dir)}
     app = asking(config, command_request(reason="", details=details))
     async with app.run_test(size=(100, 30)) as pilot:
@@ -244,7 +244,7 @@ async def test_a_question_without_news_has_no_line_of_facts(config: ForgeConfig)
 # The hint
 
 
-async def test_the_hint_follows_what_the_keys_do(config: ForgeConfig) -> None:
+async def test_the_hint_matches_what_the_keys_do(config: ForgeConfig) -> None:
     app = asking(config, command_request("\n".join(f"echo {n}" for n in range(60))))
     async with app.run_test(size=(60, 15)) as pilot:
         await ask(pilot)

@@ -81,7 +81,7 @@ async def test_an_invalid_rule_is_reported_and_can_be_corrected(config: ForgeCon
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.ALWAYS, rule="bash(ls)")))
 
 
-async def test_escape_leaves_the_rule_as_it_was_offered(config: ForgeConfig) -> None:
+async def test_escape_restores_the_offered_rule(config: ForgeConfig) -> None:
     app = asking(config, request())
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)
@@ -103,7 +103,7 @@ async def test_no_letter_changes_a_rule(config: ForgeConfig, rows_down: int) -> 
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.NO, "e")))
 
 
-async def test_a_rule_that_cannot_be_typed_is_granted_as_it_is_or_not_at_all(config: ForgeConfig) -> None:
+async def test_a_rule_that_cannot_be_typed_cannot_be_edited(config: ForgeConfig) -> None:
     app = asking(config, request(session_rule="bash(=ls \x1b[2K\u202e\nrm)"))
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -114,7 +114,7 @@ async def test_a_rule_that_cannot_be_typed_is_granted_as_it_is_or_not_at_all(con
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.SESSION)))
 
 
-async def test_what_is_pasted_into_a_rule_or_a_reason_is_one_harmless_line(config: ForgeConfig) -> None:
+async def test_text_pasted_into_a_rule_or_reason_becomes_one_sanitized_line(config: ForgeConfig) -> None:
     app = asking(config, request())
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -131,7 +131,7 @@ async def test_what_is_pasted_into_a_rule_or_a_reason_is_one_harmless_line(confi
 # All of it
 
 
-async def test_all_of_it_can_be_read_on_the_whole_screen_where_no_key_answers(config: ForgeConfig) -> None:
+async def test_the_full_view_shows_the_whole_request_and_its_keys_do_not_answer(config: ForgeConfig) -> None:
     command = "\n".join(f"echo line {number}" for number in range(100))
     app = asking(config, request(target=command, reason="because " * 100))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -156,7 +156,7 @@ async def test_all_of_it_can_be_read_on_the_whole_screen_where_no_key_answers(co
         await until(pilot, lambda: answered(app, ApprovalReply(Answer.ONCE)))
 
 
-async def test_the_whole_view_goes_with_its_question(config: ForgeConfig) -> None:
+async def test_the_full_view_closes_with_its_prompt(config: ForgeConfig) -> None:
     app = asking(config, request())
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)
@@ -168,7 +168,7 @@ async def test_the_whole_view_goes_with_its_question(config: ForgeConfig) -> Non
         assert app.focused is app.chat.composer
 
 
-async def test_the_rows_below_are_counted_down(config: ForgeConfig) -> None:
+async def test_the_count_of_hidden_rows_decreases_while_scrolling(config: ForgeConfig) -> None:
     command = "\n".join(f"echo line {number}" for number in range(20))
     app = asking(config, command_request(command))
     async with app.run_test(size=(100, 24)) as pilot:

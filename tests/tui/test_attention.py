@@ -29,13 +29,15 @@ OSC_9 = "\x1b]9;Forge: done in 3 min\x1b\\"
         ({"TERM": "screen", "KITTY_WINDOW_ID": "1", "STY": "1.pts-0"}, "\a"),
     ],
 )
-def test_each_terminal_gets_what_it_shows(environ: dict[str, str], written: str) -> None:
+def test_each_terminal_gets_the_notification_sequence_it_supports(
+    environ: dict[str, str], written: str
+) -> None:
     assert notice("Forge: done in 3 min", "auto", environ) == written
     assert notice("Forge: done in 3 min", "bell", environ) == "\a"
     assert notice("Forge: done in 3 min", "off", environ) == ""
 
 
-def test_words_cannot_end_the_sequence_or_begin_another() -> None:
+def test_notification_text_cannot_end_the_escape_sequence_or_start_another() -> None:
     written = notice("a\x1b\\\x07\x9c]b;c\n" + "x" * 500, "auto", ITERM)
     inside = written.removeprefix("\x1b]9;").removesuffix("\x1b\\")
     assert len(inside) <= 80
@@ -94,7 +96,7 @@ def test_the_notification_reveals_only_how_the_turn_ended() -> None:
     assert words[4] == "Forge has a question"
 
 
-async def test_the_app_calls_for_a_prompt_and_for_a_long_turn_s_end(
+async def test_the_app_notifies_for_a_prompt_and_at_the_end_of_a_long_turn(
     config: ForgeConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("TMUX", "STY", "KITTY_WINDOW_ID", "LC_TERMINAL"):

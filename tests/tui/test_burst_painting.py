@@ -72,7 +72,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, work: Work) -> Painted:
     return run_skipping(clock, run())
 
 
-def test_the_first_fragment_of_a_burst_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_fragment_of_a_burst_is_painted_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[float] = []
 
     async def work(app: WatchedApp) -> None:
@@ -86,7 +86,7 @@ def test_the_first_fragment_of_a_burst_does_not_wait(monkeypatch: pytest.MonkeyP
     assert painted.frames[-1][1] == "burst0 burst1 burst2"
 
 
-def test_the_fragments_that_follow_share_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_fragments_share_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(app: WatchedApp) -> None:
         for number in range(200):
             app.transcript.apply(said("abcdefghij"[number % 10]))
@@ -119,7 +119,7 @@ def test_a_slow_redraw_is_followed_by_a_longer_pause(monkeypatch: pytest.MonkeyP
     assert min(painted.gaps) >= LOAD * cost_s * 0.999  # as long again for all else
 
 
-def test_fragments_that_come_more_slowly_than_frames_are_painted_one_by_one(
+def test_fragments_slower_than_the_frame_rate_are_painted_individually(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def work(app: WatchedApp) -> None:

@@ -75,7 +75,7 @@ async def test_ctrl_o_with_the_mouse_elsewhere_unfolds_and_folds_all(config: For
         assert "text of" not in shown(app) and "Read b.py" not in shown(app)
 
 
-async def test_what_is_unfolded_stays_so_through_themes_and_sizes(config: ForgeConfig) -> None:
+async def test_unfolded_cards_stay_unfolded_after_theme_changes_and_resizes(config: ForgeConfig) -> None:
     async with make_app(config, [CALLS]).run_test(size=(100, 30)) as pilot:
         app = await with_cards(pilot)
         await fold_at(pilot, app, "Read 2 files")
@@ -101,7 +101,7 @@ THOUGHT = LLMChunk(text="it must be\nthe other file", kind="reasoning")
 THINKING = [LLMStart(iteration=1, model="m"), THOUGHT, *answer("so it is")[1:]]
 
 
-async def test_ctrl_o_unfolds_the_thoughts_too_and_folds_them(config: ForgeConfig) -> None:
+async def test_ctrl_o_unfolds_and_folds_reasoning_too(config: ForgeConfig) -> None:
     async with make_app(config, [THINKING, CALLS]).run_test(size=(100, 30)) as pilot:
         app = await with_cards(pilot)
         await pilot.hover("Composer")
@@ -135,7 +135,7 @@ async def test_ctrl_o_folds_the_reasoning_under_the_mouse_and_keeps_its_line_the
         await until(pilot, lambda: "the other file" in shown(app))
 
 
-async def test_a_thought_that_is_coming_unfolds_to_all_of_it(config: ForgeConfig) -> None:
+async def test_streaming_reasoning_unfolds_to_its_full_text(config: ForgeConfig) -> None:
     gate = Gate()
     lines = "".join(f"line {number}\n" for number in range(12))
     script = [

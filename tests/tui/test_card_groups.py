@@ -47,7 +47,7 @@ def words(row: str) -> str:
     return " ".join(row.split())
 
 
-def test_reads_and_searches_in_a_row_are_one_card_that_counts_what_was_looked_at() -> None:
+def test_consecutive_reads_and_searches_are_one_card_with_counts() -> None:
     rows = shown(
         layout_of(
             *looked("1", path="src/a.py"),
@@ -64,7 +64,7 @@ def test_reads_and_searches_in_a_row_are_one_card_that_counts_what_was_looked_at
     ]
 
 
-def test_a_running_group_shows_what_it_looks_at_now_and_for_how_long() -> None:
+def test_a_running_group_shows_its_current_target_and_elapsed_time() -> None:
     layout = layout_of(*looked("1", path="a.py"), tool_started("grep", "2", pattern="needle"))
     group = layout.blocks[0]
     assert words(drawn(group)[0]) == "● Read 1 file, searched 1 pattern needle"
@@ -104,7 +104,7 @@ def test_a_group_unfolds_to_its_calls_and_each_of_them_to_its_output() -> None:
     assert len(drawn(group)) == 1
 
 
-def test_a_failure_in_a_group_stays_in_sight() -> None:
+def test_a_failure_in_a_group_stays_visible() -> None:
     group = group_of(
         *looked("1", path="a"),
         tool_started("read", "2", path="gone.py"),
@@ -142,7 +142,7 @@ def test_an_unfolded_card_is_not_added_to_a_group() -> None:
     assert drawn(block) == before
 
 
-def test_an_event_of_a_group_costs_the_same_however_many_calls_it_holds() -> None:
+def test_a_group_of_2000_calls_shows_pages_of_100() -> None:
     layout = layout_of(*(event for n in range(2_000) for event in looked(str(n), path=f"{n}.py")))
     (group,) = layout.blocks
     assert words(drawn(group)[0]).startswith("✓ Read 2,000 files")
@@ -154,7 +154,7 @@ def test_an_event_of_a_group_costs_the_same_however_many_calls_it_holds() -> Non
     assert group.row_to_keep(0) == 101, "what was clicked becomes the first of the new ones"
 
 
-def test_a_call_s_own_calls_stand_under_it_while_it_runs_and_fold_into_it() -> None:
+def test_nested_calls_show_below_their_parent_while_it_runs_and_then_fold() -> None:
     events: list[Any] = [tool_started("task", "1", prompt="look around")]
     for number in range(6):
         events.append(inner(f"c{number}", "bash", "1", command=f"echo {number}"))
@@ -186,7 +186,7 @@ def test_a_call_s_own_calls_stand_under_it_while_it_runs_and_fold_into_it() -> N
     assert words(drawn(card)[2]) == "│ │ out"
 
 
-def test_calls_of_calls_are_nested_to_any_depth() -> None:
+def test_nested_calls_are_shown_at_any_depth() -> None:
     layout = layout_of(
         tool_started("task", "1", prompt="x"),
         inner("2", "task", "1", prompt="y"),
@@ -241,7 +241,7 @@ def failed() -> list[Any]:
     ]
 
 
-def test_a_failure_is_calm_then_muted_when_the_turn_goes_on() -> None:
+def test_a_failure_is_not_red_and_is_muted_once_the_turn_continues() -> None:
     layout = layout_of(*failed())
     assert colours(layout) == [False]
     fresh = layout.blocks[0].render(60, STYLES).rows[0].segments
@@ -260,7 +260,7 @@ def test_only_a_failure_that_ends_the_turn_is_red(reason: str, is_red: bool) -> 
     assert colours(layout)[:2] == [False, is_red]
 
 
-async def test_nothing_moves_for_who_has_scrolled_up_while_a_group_grows() -> None:
+async def test_a_growing_group_does_not_move_a_scrolled_up_view() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(40)))
         app.transcript.apply(tool_started("read", "0", path="0.py"))

@@ -67,7 +67,7 @@ async def paged_through(app: TranscriptApp, pilot: Pilot[None], page: Callable[[
     return "\n".join(seen) + "\n"
 
 
-async def test_page_down_and_page_up_go_through_all_of_a_long_output() -> None:
+async def test_page_down_and_page_up_cover_all_of_a_long_output() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.apply(tool_started("read", path="a"))
         app.transcript.apply(tool_ended("read", "\n".join(f"line {n}" for n in range(1_000))))
@@ -81,7 +81,7 @@ async def test_page_down_and_page_up_go_through_all_of_a_long_output() -> None:
             assert end in "\n".join(app.rows())
 
 
-async def test_page_down_and_page_up_go_through_all_calls_of_a_large_group() -> None:
+async def test_page_down_and_page_up_cover_all_calls_of_a_large_group() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         for number in range(450):
             app.transcript.apply(tool_started("read", str(number), path=f"{number}.py"))
@@ -96,7 +96,7 @@ async def test_page_down_and_page_up_go_through_all_calls_of_a_large_group() -> 
             assert end in "\n".join(app.rows())
 
 
-def test_pages_of_any_sizes_hold_each_item_once() -> None:
+def test_pages_cover_each_item_exactly_once() -> None:
     chance = random.Random(4)
     for _ in range(200):
         sizes = [
@@ -113,7 +113,7 @@ def test_pages_of_any_sizes_hold_each_item_once() -> None:
         assert pages.first == pages.lines_before == 0
 
 
-def test_an_endless_line_is_cut_into_pieces_without_loss() -> None:
+def test_a_very_long_line_is_split_without_loss() -> None:
     text = "a" * 100_000 + "\nb\n\n"
     assert "".join(lines_of(text)) == text.replace("\n", "")
     assert max(map(len, lines_of(text))) <= 8_000
@@ -142,7 +142,7 @@ def odd_event(chance: random.Random) -> Any:
     return LLMStart(iteration=2, model="m")
 
 
-def test_odd_calls_in_any_order_are_drawn_and_leave_none_running() -> None:
+def test_random_call_events_are_rendered_and_leave_no_call_running() -> None:
     for seed in range(60 if os.environ.get("FORGE_FULL") else 12):
         chance = random.Random(seed)
         layout = layout_of(*(odd_event(chance) for _ in range(80)), turn_ended())
@@ -160,7 +160,7 @@ def test_odd_calls_in_any_order_are_drawn_and_leave_none_running() -> None:
         assert not any("●" in row[:12] for row in shown(layout) if "todo" not in row and "│ ●" not in row)
 
 
-def test_a_line_that_is_cut_where_the_card_is_folded_can_be_unfolded() -> None:
+def test_a_line_truncated_in_a_folded_card_can_be_unfolded() -> None:
     line = "".join(f"word{n:03} " for n in range(40))
     (block,) = layout_of(tool_started("bash", command="x"), tool_ended("bash", line)).blocks
     assert "word039" not in "".join(drawn(block))

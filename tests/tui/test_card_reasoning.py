@@ -56,7 +56,7 @@ def words(row: str) -> str:
     return " ".join(row.split())
 
 
-def test_folded_reasoning_between_reads_is_a_word_on_their_header() -> None:
+def test_folded_reasoning_between_reads_is_shown_in_the_group_header() -> None:
     _, layout = conversation_of(
         *thought(), *read("a"), *thought(seconds=4), *read("b"), *thought(), *read("c")
     )
@@ -95,12 +95,12 @@ def test_text_an_edit_or_an_unfolded_card_ends_a_group() -> None:
     assert kinds(layout) == [ToolCard, ReasoningBlock, ToolCard]
 
 
-def test_in_full_it_stays_outside_and_ends_the_group() -> None:
+def test_fully_shown_reasoning_stays_outside_and_ends_the_group() -> None:
     _, layout = conversation_of(*read("a"), *thought(), *read("b"), thinking="full")
     assert kinds(layout) == [ToolCard, ReasoningBlock, ToolCard]
 
 
-def test_the_setting_is_kept_to_by_what_a_group_holds() -> None:
+def test_the_thinking_setting_applies_to_reasoning_inside_groups() -> None:
     conversation, layout = conversation_of(*read("a"), *thought("needle"), *read("b"), thinking="hidden")
     (group,) = layout.blocks
     assert "thought" not in drawn(group, 100)[0] and "needle" not in "".join(
@@ -124,7 +124,7 @@ def test_reasoning_is_found_and_shown_in_its_place() -> None:
     assert len(drawn(group)) == 1
 
 
-def test_a_stretch_that_did_not_fit_is_left_out_where_the_header_is_narrow() -> None:
+def test_a_narrow_group_header_omits_the_reasoning_part() -> None:
     _, layout = conversation_of(*read("a"), *thought(), *read("b"))
     (row,) = drawn(layout.blocks[0], 38)
     assert "thought" not in row and "Read 2 files" in row
@@ -135,7 +135,7 @@ def frame_rows(layout: Layout) -> list[str]:
 
 
 @pytest.mark.parametrize("above_end", range(1, 12))
-def test_nothing_moves_for_who_has_scrolled_up_however_little(above_end: int) -> None:
+def test_a_slightly_scrolled_up_view_does_not_move_while_a_group_grows(above_end: int) -> None:
     conversation, layout = conversation_of()
     conversation.add(TextBlock("\n".join(f"line {n}" for n in range(40))))
     for event in [*read("a"), *thought()]:
@@ -150,7 +150,7 @@ def test_nothing_moves_for_who_has_scrolled_up_however_little(above_end: int) ->
         assert all("Read" in old and "Read" in new for old, new in changed), "only a header says more"
 
 
-async def test_the_end_is_followed_while_reasoning_goes_into_a_group() -> None:
+async def test_the_view_follows_the_end_while_reasoning_joins_a_group() -> None:
     async with (app := TranscriptApp()).run_test(size=(80, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(40)))
         for name in "abc":
@@ -162,7 +162,7 @@ async def test_the_end_is_followed_while_reasoning_goes_into_a_group() -> None:
         assert "Read 3 files" in app.rows()[-1]
 
 
-def test_an_event_draws_only_the_call_again_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_re_renders_only_the_call_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [event for n in range(60) for event in [*read(f"{n}.py"), *thought()]]
     conversation, layout = conversation_of(*events, tool_started("read", "last", path="last.py"))
     (group,) = layout.blocks
@@ -191,7 +191,7 @@ def test_an_event_draws_only_the_call_again_that_it_changes(monkeypatch: pytest.
     )
 
 
-def test_the_counts_are_whole_before_anything_is_named() -> None:
+def test_the_group_header_shows_all_counts_before_any_names() -> None:
     events = [*read("a.py"), tool_started("grep", "g", pattern="def x"), tool_ended("grep", "x", call_id="g")]
     _, layout = conversation_of(
         *events, tool_started("ls", "l", path="src"), tool_ended("ls", "x", call_id="l")

@@ -29,7 +29,7 @@ class Line:
             self.shown = ""
 
 
-def test_ctrl_c_is_the_second_press_within_the_time_that_the_note_shows() -> None:
+def test_ctrl_c_counts_as_the_second_press_while_the_note_is_shown() -> None:
     clock, line = FakeClock(), Line()
     key = InterruptKey(clock, line)
     assert not key.is_second_press
@@ -41,7 +41,7 @@ def test_ctrl_c_is_the_second_press_within_the_time_that_the_note_shows() -> Non
     assert not key.is_second_press
 
 
-def test_another_key_makes_ctrl_c_the_first_press_again_and_ends_only_its_own_note() -> None:
+def test_another_key_resets_the_ctrl_c_count_and_clears_only_its_note() -> None:
     clock, line = FakeClock(), Line()
     key = InterruptKey(clock, line)
     key.press()
@@ -53,7 +53,7 @@ def test_another_key_makes_ctrl_c_the_first_press_again_and_ends_only_its_own_no
     assert line.shown == "Copied 7 characters"
 
 
-def test_the_modes_go_round_without_a_session_and_a_new_session_gets_the_last(tmp_path: Path) -> None:
+def test_modes_cycle_without_a_session_and_the_last_one_is_applied_to_a_new_session(tmp_path: Path) -> None:
     session = ScriptedSession(make_config(tmp_path), [])
     modes = ModeCycle(PermissionMode.ASK)
     assert [modes.advance(None) for _ in MODE_CYCLE] == [*MODE_CYCLE[1:], MODE_CYCLE[0]]
@@ -62,7 +62,7 @@ def test_the_modes_go_round_without_a_session_and_a_new_session_gets_the_last(tm
     assert session.status.mode is PermissionMode.ACCEPT_EDITS
 
 
-def test_the_modes_go_on_from_the_mode_of_the_session_and_from_yolo_begin_with_the_first(
+def test_the_mode_cycle_continues_from_the_session_mode_and_restarts_after_yolo(
     tmp_path: Path,
 ) -> None:
     session = ScriptedSession(make_config(tmp_path), [])

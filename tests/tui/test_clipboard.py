@@ -48,7 +48,7 @@ def test_the_route_reaches_the_clipboard_of_the_users_machine(
     assert (route.command[0] if route.command else None) == (program and f"/usr/bin/{program}")
 
 
-def test_a_program_of_the_folder_s_own_is_never_run() -> None:
+def test_a_clipboard_program_in_the_workspace_is_never_run() -> None:
     assert (
         find_route({"DISPLAY": ":0", "TERM": "xterm"}, lambda name: f"./{name}", "linux").kind == "terminal"
     )
@@ -67,7 +67,7 @@ def test_every_note_fits_a_line_and_reports_the_result() -> None:
     assert "74,000" in copy_note(long, Route("terminal", is_obeyed=True))[0]
 
 
-def test_screen_gets_the_sequence_in_pieces_and_tmux_gets_it_wrapped() -> None:
+def test_gnu_screen_gets_the_sequence_in_chunks_and_tmux_gets_it_wrapped() -> None:
     text = "long text " * 40
     whole = sequence(text, "terminal")
     assert whole == f"\x1b]52;c;{base64.b64encode(text.encode()).decode()}\x07"
@@ -96,7 +96,9 @@ async def test_the_terminal_copies_if_the_program_fails_or_hangs(
     assert (await clipboard.copy("x", Route("tool", ("/nowhere/at/all",)), written.append)).kind == "terminal"
 
 
-async def test_a_program_gets_the_text_and_the_terminal_nothing(tmp_path: Path) -> None:
+async def test_a_clipboard_program_gets_the_text_and_nothing_is_written_to_the_terminal(
+    tmp_path: Path,
+) -> None:
     body = f"import sys; open({str(tmp_path / 'got')!r}, 'wb').write(sys.stdin.buffer.read())"
     command = (tool(tmp_path, body),)
     written: list[str] = []
@@ -196,7 +198,7 @@ def copied(terminal: Terminal) -> list[str]:
     return [base64.b64decode(text).decode() for text in found]
 
 
-def test_what_the_mouse_selects_and_what_copy_takes_reach_the_terminal(tmp_path: Path) -> None:
+def test_mouse_selections_and_the_copy_command_reach_the_terminal_clipboard(tmp_path: Path) -> None:
     with started(tmp_path, SSH_TTY="/dev/pts/9") as terminal:
         answered(terminal)
         rows = terminal.emulator.lines()
@@ -220,7 +222,7 @@ def test_what_the_mouse_selects_and_what_copy_takes_reach_the_terminal(tmp_path:
         terminal.wait_for("There is no answer 7")
 
 
-def test_f9_lends_the_mouse_also_over_a_suspension_and_a_resize(tmp_path: Path) -> None:
+def test_released_mouse_capture_survives_suspend_and_resize(tmp_path: Path) -> None:
     import signal
 
     with started(tmp_path) as terminal:

@@ -140,7 +140,7 @@ def test_without_colour_selections_and_changed_words_are_reversed_and_muted_text
     }
 
 
-def test_the_sequences_are_those_of_the_palette() -> None:
+def test_escape_sequences_match_the_palette() -> None:
     style = Style.parse("bold #ff0000 on #15171b")
     named = variables("forge-dark")
     assert (
@@ -161,7 +161,7 @@ def test_the_sequences_are_those_of_the_palette() -> None:
         ({"COLORTERM": "", "TERM": "xterm"}, re.compile(r"[34]8;[25];"), re.compile(r"\x1b\[[0-9;]*97")),
     ],
 )
-def test_the_app_writes_no_colour_that_the_terminal_lacks(
+def test_the_app_writes_only_colours_that_the_terminal_supports(
     environment: dict[str, str], unwanted: re.Pattern[str], wanted: re.Pattern[str]
 ) -> None:
     with AskedTerminal(
@@ -177,7 +177,7 @@ def test_the_app_writes_no_colour_that_the_terminal_lacks(
     assert wanted.search(written) is not None
 
 
-def test_styles_that_never_come_again_are_not_kept_for_ever() -> None:
+def test_unused_styles_are_evicted_from_the_cache() -> None:
     codes = palette_codes(Palette(Depth.EIGHT_BIT, {}))
     styles = [Style(link=f"https://example.org/{number}") for number in range(5_000)]
     before = sys.getrefcount(styles[0])

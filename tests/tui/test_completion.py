@@ -39,7 +39,7 @@ def test_a_slash_offers_every_command() -> None:
     assert labels("/") == [f"/{spec.name}" for spec in SPECS]
 
 
-def test_letters_narrow_the_offer_and_a_keyword_finds_too() -> None:
+def test_typing_narrows_the_suggestions_and_keywords_match_too() -> None:
     assert labels("/th") == ["/theme", "/thinking"]
     assert labels("/the") == ["/theme"]
     assert labels("/dark")[0] == "/theme"
@@ -52,31 +52,31 @@ def test_nothing_is_offered_for_text_paths_and_several_lines() -> None:
 
 
 @pytest.mark.parametrize("name", [name for spec in SPECS for name in (spec.name, *spec.aliases)])
-def test_a_whole_name_or_alias_comes_first_whatever_else_begins_so(name: str) -> None:
+def test_an_exact_name_or_alias_comes_before_prefix_matches(name: str) -> None:
     spec = specs.find(name)
     assert spec is not None
     assert on_enter(f"/{name}") == f"/{spec.name}"
     assert on_enter(f"/{name.upper()}") == f"/{spec.name}"
 
 
-def test_arguments_complete_by_their_beginning_then_by_any_part() -> None:
+def test_arguments_match_by_prefix_first_and_then_by_substring() -> None:
     assert labels("/theme ") == ["forge-light", "forge-dark"]
     assert labels("/theme light") == ["forge-light"]
     assert labels("/model model") == ["vendor/model-mini", "vendor/model"]
     assert labels("/exit x") == []
 
 
-def test_a_whole_argument_comes_first_whatever_else_begins_so() -> None:
+def test_an_exact_argument_comes_before_prefix_matches() -> None:
     assert on_enter("/model vendor/model") == "/model vendor/model"
     assert on_enter("/model vendor/model-mini") == "/model vendor/model-mini"
 
 
-def test_a_name_of_a_model_that_no_menu_lists_is_completed_but_never_replaced_at_once() -> None:
+def test_an_unlisted_model_name_is_never_replaced_on_enter() -> None:
     assert on_enter("/model vendor/mod").endswith(" ")
     assert on_enter("/model other/model-2") == "/model other/model-2"
 
 
-def test_a_line_without_its_argument_changes_nothing() -> None:
+def test_enter_on_a_command_without_its_argument_inserts_no_first_suggestion() -> None:
     """Tab leaves a blank behind the name: Enter then must not take the first of the menu."""
     assert on_enter("/mode ") == "/mode ask"
     assert on_enter("/theme ") == "/theme forge-dark"
@@ -84,7 +84,7 @@ def test_a_line_without_its_argument_changes_nothing() -> None:
         assert on_enter(line) == line
 
 
-def test_the_words_of_a_command_are_offered_at_every_place() -> None:
+def test_the_keywords_of_a_command_are_offered_at_every_argument_position() -> None:
     assert labels("/trust ") == ["yes", "no"]
     assert labels("/permissions ") == ["add", "remove", "test"]
     assert labels("/permissions add ") == ["allow", "ask", "deny"]
@@ -104,7 +104,7 @@ async def test_the_popup_shows_names_arguments_and_summaries(config: ForgeConfig
         assert "❯ /help" in screen
 
 
-async def test_tab_completes_and_leaves_room_for_the_argument(config: ForgeConfig) -> None:
+async def test_tab_completes_the_name_and_appends_a_space(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await type_text(pilot, "/th")
@@ -118,7 +118,7 @@ async def test_tab_completes_and_leaves_room_for_the_argument(config: ForgeConfi
         await until(pilot, lambda: app.theme == "forge-light")
 
 
-async def test_the_arrows_choose_round_the_ends(config: ForgeConfig) -> None:
+async def test_the_arrows_wrap_around_the_menu(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await type_text(pilot, "/")
@@ -150,7 +150,7 @@ async def test_enter_on_a_whole_name_runs_that_command(config: ForgeConfig, pref
         await until(pilot, lambda: "/mode NAME or Shift+Tab changes it" in shown(app))
 
 
-async def test_a_row_chosen_with_the_arrows_is_what_enter_runs(config: ForgeConfig) -> None:
+async def test_enter_runs_the_row_chosen_with_the_arrows(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -159,7 +159,7 @@ async def test_a_row_chosen_with_the_arrows_is_what_enter_runs(config: ForgeConf
         await until(pilot, lambda: "/model NAME changes it" in shown(app))
 
 
-async def test_a_menu_whose_line_is_complete_marks_a_row_only_by_the_arrows(config: ForgeConfig) -> None:
+async def test_a_complete_line_has_no_selected_row_until_an_arrow_is_pressed(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -189,7 +189,7 @@ async def test_a_click_on_a_row_completes_the_line(
         assert app.focused is app.chat.composer
 
 
-async def test_enter_on_a_guess_only_completes(config: ForgeConfig) -> None:
+async def test_enter_on_a_keyword_match_only_completes(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -211,7 +211,7 @@ async def test_escape_closes_the_popup_and_keeps_the_text(config: ForgeConfig) -
         assert "Show or change the theme" in shown(app)
 
 
-async def test_the_model_in_use_completes_the_model_command(config: ForgeConfig) -> None:
+async def test_the_current_model_completes_the_model_command(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -220,7 +220,7 @@ async def test_the_model_in_use_completes_the_model_command(config: ForgeConfig)
         assert app.chat.composer.text == "/model test/model"
 
 
-async def test_the_popup_moves_nothing_else(config: ForgeConfig) -> None:
+async def test_the_popup_does_not_move_other_widgets(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)

@@ -39,7 +39,7 @@ async def test_modified_enter_is_a_new_line(config: ForgeConfig, key: str) -> No
         ("\x1b[27;5;13~", "Ctrl+Enter, xterm and tmux"),
     ],
 )
-async def test_what_terminals_send_for_it_is_a_new_line(
+async def test_terminal_sequences_for_modified_enter_insert_a_new_line(
     config: ForgeConfig, sequence: str, terminals: str
 ) -> None:
     app = make_app(config)
@@ -72,7 +72,7 @@ async def test_a_backslash_elsewhere_does_not_stop_enter(config: ForgeConfig) ->
         assert app.scripted.sent == ["a\\b"]
 
 
-async def test_a_paste_with_line_ends_never_submits(config: ForgeConfig) -> None:
+async def test_a_paste_with_newlines_does_not_submit(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await ready(pilot)
@@ -121,7 +121,7 @@ async def test_the_cursor_does_not_blink(config: ForgeConfig) -> None:
         assert app.chat.composer.has_focus
 
 
-async def test_up_and_down_walk_the_history_and_come_back_to_the_draft(config: ForgeConfig) -> None:
+async def test_up_and_down_browse_the_history_and_return_to_the_draft(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await ready(pilot)
@@ -136,7 +136,7 @@ async def test_up_and_down_walk_the_history_and_come_back_to_the_draft(config: F
         assert seen == ["two", "one", "one", "two", "draft", "draft"]
 
 
-async def test_up_moves_the_cursor_first_when_there_are_lines_above(config: ForgeConfig) -> None:
+async def test_up_moves_the_cursor_when_there_are_lines_above(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await ready(pilot)
@@ -151,7 +151,7 @@ async def test_up_moves_the_cursor_first_when_there_are_lines_above(config: Forg
         assert app.chat.composer.text == "earlier"
 
 
-async def test_a_wrapped_line_counts_as_several(config: ForgeConfig) -> None:
+async def test_a_wrapped_line_counts_as_several_lines_for_up(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(40, 24)) as pilot:
         await ready(pilot)
@@ -162,7 +162,7 @@ async def test_a_wrapped_line_counts_as_several(config: ForgeConfig) -> None:
         assert app.chat.composer.text.startswith("word")
 
 
-async def test_an_untouched_queue_leaves_up_to_the_history(config: ForgeConfig) -> None:
+async def test_up_browses_the_history_while_nothing_is_queued(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[gate]])
     async with app.run_test() as pilot:
@@ -206,7 +206,7 @@ async def test_wide_and_combining_characters_can_be_written(config: ForgeConfig)
         assert app.scripted.sent == ["日本語 e\u0301 👩‍💻"]
 
 
-async def test_an_undone_edit_comes_back(config: ForgeConfig) -> None:
+async def test_undo_restores_deleted_text(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await type_text(pilot, "keep me")
@@ -239,7 +239,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN.keys())
-async def test_what_is_typed_arrives_whole(config: ForgeConfig, text: str) -> None:
+async def test_typed_text_arrives_unchanged(config: ForgeConfig, text: str) -> None:
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
@@ -254,7 +254,7 @@ async def test_what_is_typed_arrives_whole(config: ForgeConfig, text: str) -> No
         assert app.chat.composer.text == f"{text}!"
 
 
-async def test_controls_write_nothing(config: ForgeConfig) -> None:
+async def test_control_characters_insert_nothing(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await ready(pilot)
@@ -264,7 +264,7 @@ async def test_controls_write_nothing(config: ForgeConfig) -> None:
         assert app.chat.composer.text == "abc"
 
 
-async def test_a_pasted_text_arrives_whole(config: ForgeConfig) -> None:
+async def test_pasted_text_arrives_unchanged(config: ForgeConfig) -> None:
     text = " ".join(WRITTEN[name] for name in list(WRITTEN)[:4])
     app = make_app(config)
     async with app.run_test() as pilot:
@@ -275,7 +275,7 @@ async def test_a_pasted_text_arrives_whole(config: ForgeConfig) -> None:
         assert app.chat.composer.text == text
 
 
-async def test_a_line_takes_the_ideographic_space_too(config: ForgeConfig) -> None:
+async def test_a_line_input_accepts_the_ideographic_space(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await ready(pilot)
@@ -287,7 +287,7 @@ async def test_a_line_takes_the_ideographic_space_too(config: ForgeConfig) -> No
         assert line.value == "東京\u3000大阪"
 
 
-async def test_a_paste_that_no_message_can_hold_is_refused_whole(config: ForgeConfig) -> None:
+async def test_a_paste_longer_than_a_message_is_rejected_entirely(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
@@ -302,7 +302,7 @@ async def test_a_paste_that_no_message_can_hold_is_refused_whole(config: ForgeCo
         assert app.chat.composer.text == "see this"
 
 
-async def test_the_longest_paste_is_taken_whole_and_wrapped_only_as_often_as_its_width_changes(
+async def test_the_longest_paste_is_accepted_and_rewrapped_only_when_its_width_changes(
     config: ForgeConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     widths: list[int] = []
@@ -328,7 +328,7 @@ async def test_the_longest_paste_is_taken_whole_and_wrapped_only_as_often_as_its
         assert widths[-1] == 54
 
 
-async def test_a_paste_into_a_window_without_the_focus_is_taken(config: ForgeConfig) -> None:
+async def test_a_paste_into_an_unfocused_window_is_accepted(config: ForgeConfig) -> None:
     """As when a file is dropped on it: the terminal pastes its name, and tells of the focus later."""
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -340,7 +340,7 @@ async def test_a_paste_into_a_window_without_the_focus_is_taken(config: ForgeCon
         assert app.chat.composer.text == "notes.md" and app.focused is app.chat.composer
 
 
-async def test_nothing_is_selected_any_more_once_the_mouse_was_lent(config: ForgeConfig) -> None:
+async def test_releasing_mouse_capture_ends_a_drag_selection_in_the_composer(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)

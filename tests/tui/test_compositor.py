@@ -37,7 +37,7 @@ def painted(
 
 
 @pytest.mark.parametrize("keys", [(), ("f1", "f1"), ("f1", "f2"), ("f1", "f6", "f4")])
-async def test_what_is_painted_is_what_textual_paints(keys: tuple[str, ...]) -> None:
+async def test_painted_rows_equal_those_of_textual(keys: tuple[str, ...]) -> None:
     app = OutputApp()
     chosen = random.Random(4)
     async with app.run_test(size=SIZE) as pilot:
@@ -55,7 +55,7 @@ async def test_what_is_painted_is_what_textual_paints(keys: tuple[str, ...]) -> 
             assert painted(ours, regions, DirtyRegionCompositor) == painted(ours, regions, Compositor)
 
 
-async def test_a_row_of_the_transcript_costs_only_the_transcript(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_painting_a_transcript_row_renders_only_the_transcript(monkeypatch: pytest.MonkeyPatch) -> None:
     app = OutputApp()
     async with app.run_test(size=SIZE) as pilot:
         await pilot.press("f1")

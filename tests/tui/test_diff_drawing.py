@@ -118,7 +118,7 @@ def test_the_marks_of_words_leave_the_line_as_it_is(old: str, new: str, is_code:
     assert "".join(kept[0]) == "".join(kept[1])  # what is not marked is the same on both sides
 
 
-def test_a_diff_numbers_both_sides_and_marks_the_words_that_changed() -> None:
+def test_a_diff_numbers_both_sides_and_highlights_changed_words() -> None:
     patch = read_patch("@@ -9,3 +9,3 @@\n context\n-old word here\n+new word here\n tail")
     rows = [row_text(row).rstrip() for row in rendered(patch, 40, is_split=False).rows]
     assert rows == [
@@ -141,7 +141,7 @@ def test_lines_with_nothing_in_common_are_not_compared_word_by_word() -> None:
     assert counterparts(Stretch(1, 1, ["alpha beta gamma"], ["0123 4567"], is_same=False)) == []
 
 
-def test_two_columns_stand_in_line_with_wide_and_combining_characters_and_tabs() -> None:
+def test_two_columns_align_with_wide_and_combining_characters_and_tabs() -> None:
     old = ["plain", "日本語日本語", "cafe\u0301\tx", "👍👍👍👍👍👍👍👍👍👍👍👍", "end"]
     picture = rendered(read_patch(unified(old, [line + "!" for line in old])), 60, is_split=True)
     for row in picture.rows:
@@ -151,7 +151,7 @@ def test_two_columns_stand_in_line_with_wide_and_combining_characters_and_tabs()
 
 
 @pytest.mark.parametrize(("columns", "is_split"), [(119, False), (120, True)])
-async def test_a_card_has_both_sides_beside_each_other_from_120_columns(columns: int, is_split: bool) -> None:
+async def test_a_card_shows_both_sides_side_by_side_from_120_columns(columns: int, is_split: bool) -> None:
     diff = FileDiff("a.py", "@@ -1 +1 @@\n-old = 1\n+new = 1", 1, 1)
     async with (app := TranscriptApp()).run_test(size=(columns, 20)) as pilot:
         app.transcript.apply(tool_started("edit", file_path="a.py"))
@@ -169,7 +169,7 @@ def test_a_long_line_wraps_in_its_column() -> None:
     assert side_text(picture, "new") == [new]
 
 
-def test_a_file_that_is_all_new_has_one_column_also_where_there_is_room_for_two() -> None:
+def test_a_new_file_has_one_column_even_on_a_wide_terminal() -> None:
     picture = rendered(read_patch("@@ -0,0 +1,2 @@\n+one\n+two"), 120, is_split=True)
     assert [row_text(row).rstrip() for row in picture.rows] == ["1 + one", "2 + two"]
     gone = rendered(read_patch("@@ -1,2 +0,0 @@\n-one\n-two"), 120, is_split=True)
@@ -186,19 +186,19 @@ def test_a_missing_newline_at_the_end_is_shown_on_its_side(is_split: bool) -> No
         assert told[0].index("no newline") < told[0].index("│")
 
 
-def test_a_remark_below_a_diff_brings_no_tab_to_the_screen() -> None:
+def test_tabs_in_a_remark_below_a_diff_are_replaced() -> None:
     patch = read_patch("@@ -1 +1 @@\n-x\n+y\n\\ odd\tremark ")
     assert patch.remarks == ["odd remark"]
 
 
-def test_line_ends_show_only_where_they_differ() -> None:
+def test_line_endings_are_shown_only_where_they_differ() -> None:
     alike = read_patch("@@ -1,2 +1,2 @@\n-a\r\n+b\r\n c\r\n")
     assert [list(stretch.new) for stretch in alike.stretches] == [["b"], ["c"]]
     unlike = read_patch("@@ -1 +1 @@\n-a\r\n+a\n")
     assert [(list(one.old), list(one.new)) for one in unlike.stretches] == [(["a␍"], ["a"])]
 
 
-def test_what_looks_like_a_header_inside_a_hunk_is_a_line() -> None:
+def test_a_line_inside_a_hunk_that_looks_like_a_header_is_a_line() -> None:
     patch = read_patch("@@ -1,2 +1,2 @@\n--- old\n+++ new\n @@ -1 +1 @@")
     assert [(list(one.old), list(one.new)) for one in patch.stretches] == [
         (["-- old"], ["++ new"]),
@@ -206,7 +206,7 @@ def test_what_looks_like_a_header_inside_a_hunk_is_a_line() -> None:
     ]
 
 
-def test_a_file_that_became_a_link_reads_as_both_of_its_parts() -> None:
+def test_a_file_replaced_by_a_symlink_is_read_as_two_parts() -> None:
     diff = (
         "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-text\n"
         "diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+target\n"
@@ -216,7 +216,7 @@ def test_a_file_that_became_a_link_reads_as_both_of_its_parts() -> None:
     assert [(list(one.old), list(one.new)) for one in patch.stretches] == [(["text"], []), ([], ["target"])]
 
 
-def test_control_bytes_of_a_file_are_shown_not_sent() -> None:
+def test_control_bytes_of_a_file_are_escaped() -> None:
     patch = read_patch("@@ -1 +1 @@ \x1b[31mdef\n-\x1b[2Jold\x9b\n+\u202enew\x07\n")
     text = "".join(row_text(row) for row in rendered(patch, 60, is_split=False, language="python").rows)
     assert safe_text(text) == text
@@ -258,7 +258,7 @@ def line_of(layout: Layout, text: str, side: str) -> tuple[int, Row]:
 
 
 @pytest.mark.parametrize("is_split", [False, True])
-def test_a_selection_takes_the_code_of_the_side_it_begins_on(is_split: bool) -> None:
+def test_a_selection_copies_the_side_where_it_starts(is_split: bool) -> None:
     layout = layout_of_patch(is_split=is_split)
     first, last = line_of(layout, "a", "new")[0], line_of(layout, "c", "new")[0]
     new = TextSelection(TextPosition(0, first, 0), TextPosition(0, last, 1))
@@ -275,7 +275,7 @@ def test_a_selection_takes_the_code_of_the_side_it_begins_on(is_split: bool) -> 
     assert marked == ["old", "b", "c"]
 
 
-def test_the_mouse_finds_the_line_of_the_column_it_is_over() -> None:
+def test_the_mouse_position_maps_to_the_line_of_its_column() -> None:
     layout = layout_of_patch(is_split=True)
     picture = layout.rendered(0)
     number = next(at for at, row in enumerate(picture.rows) if "old" in row_text(row))

@@ -131,7 +131,7 @@ async def test_the_diff_is_side_by_side_if_it_has_120_columns(app: ChatApp) -> N
 
 
 @pytest.mark.parametrize("width", [100, 120, 158])
-async def test_the_list_makes_room_for_sides_that_are_asked_for(app: ChatApp, width: int) -> None:
+async def test_choosing_side_by_side_hides_the_list_when_there_is_no_room(app: ChatApp, width: int) -> None:
     async with app.run_test(size=(width, 36)) as pilot:
         await opened(pilot)
         await until(pilot, lambda: has_list(app) and "+2 −2" in shown(app))
@@ -157,7 +157,7 @@ async def test_a_patch_keeps_its_position_when_the_screen_grows(app: ChatApp) ->
         await press(pilot, "s", "▸")
 
 
-async def test_a_narrow_screen_stacks_and_keeps_the_list_away(app: ChatApp) -> None:
+async def test_a_narrow_screen_stacks_the_diff_and_hides_the_list(app: ChatApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         assert "- line 5" in shown(app)
@@ -169,7 +169,7 @@ async def test_a_narrow_screen_stacks_and_keeps_the_list_away(app: ChatApp) -> N
         assert " ? new.py" not in shown(app)
 
 
-async def test_the_whole_file_and_the_raw_patch(app: ChatApp) -> None:
+async def test_the_whole_file_and_the_raw_patch_can_be_shown(app: ChatApp) -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await opened(pilot)
         assert "line 30" not in shown(app)
@@ -190,7 +190,7 @@ async def test_the_whole_file_and_the_raw_patch(app: ChatApp) -> None:
         await press(pilot, "s", "1 + import os")
 
 
-async def test_the_last_turn_and_the_tree_take_turns(
+async def test_a_key_toggles_between_the_last_turn_and_the_working_tree(
     config: ForgeConfig, folder: Path, tmp_path: Path
 ) -> None:
     app = make_app(replace(config, working_dir=folder))
@@ -215,7 +215,7 @@ async def test_the_last_turn_and_the_tree_take_turns(
         await store.aclose()
 
 
-async def test_it_opens_while_a_turn_runs_and_reads_again(config: ForgeConfig, folder: Path) -> None:
+async def test_the_diff_viewer_opens_during_a_turn_and_can_reload(config: ForgeConfig, folder: Path) -> None:
     gate = Gate()
     app = make_app(replace(config, working_dir=folder), [[gate, *answer("done")]])
     async with app.run_test(size=(160, 36)) as pilot:
@@ -246,7 +246,7 @@ async def test_a_click_chooses_a_file_and_the_wheel_scrolls(app: ChatApp) -> Non
         assert "b.py five" in shown(app)
 
 
-async def test_names_from_outside_are_only_shown(config: ForgeConfig, tmp_path: Path) -> None:
+async def test_untrusted_file_names_are_shown_as_plain_text(config: ForgeConfig, tmp_path: Path) -> None:
     root = tmp_path / "odd"
     root.mkdir()
     shell(root, "git init -q")
@@ -297,7 +297,7 @@ async def test_outside_of_a_repository_the_screen_says_so(config: ForgeConfig, t
         assert "Ask about this folder" in shown(app)
 
 
-async def test_what_diff_cannot_be_given_is_refused(app: ChatApp) -> None:
+async def test_an_unsupported_diff_argument_is_rejected(app: ChatApp) -> None:
     async with app.run_test(size=(100, 24)) as pilot:
         await ready(pilot)
         await say(pilot, "/diff HEAD~1")
@@ -315,11 +315,13 @@ async def test_what_diff_cannot_be_given_is_refused(app: ChatApp) -> None:
         ("a_name_without_any_folder.py", "a_nam…ny_folder.py"),
     ],
 )
-def test_a_path_that_is_cut_keeps_its_file_whole_where_it_fits(path: str, shown_as: str) -> None:
+def test_a_truncated_path_keeps_its_file_name_where_it_fits(path: str, shown_as: str) -> None:
     assert cut_path(path, 18) == shown_as
 
 
-async def test_of_a_long_file_only_what_shows_is_drawn(app: ChatApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_the_visible_part_of_a_long_file_is_rendered(
+    app: ChatApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from forge_tui.widgets.diff import diff_pane
 
     drawn: list[int] = []
@@ -360,7 +362,7 @@ class Broken(WorkTreeChanges):
         raise RuntimeError("a bug")
 
 
-async def test_a_fault_of_ours_ends_the_app(config: ForgeConfig, tmp_path: Path) -> None:
+async def test_an_internal_error_in_the_diff_viewer_ends_the_app(config: ForgeConfig, tmp_path: Path) -> None:
     app = make_app(config)
     with pytest.raises(RuntimeError, match="a bug"):
         async with app.run_test() as pilot:

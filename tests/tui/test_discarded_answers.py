@@ -70,7 +70,7 @@ class Shown:
         raise AssertionError(f"{text!r} does not show")
 
 
-def test_the_text_so_far_is_dimmed_and_then_replaced() -> None:
+def test_partial_text_is_dimmed_and_then_replaced() -> None:
     chat = Shown(start(), said("## The first\n\nhalf of `it`"))
     assert not chat.is_dim("half of")
     chat.apply(call_ended(), retry())
@@ -83,7 +83,7 @@ def test_the_text_so_far_is_dimmed_and_then_replaced() -> None:
     assert [text.source for text in chat.conversation.answers] == ["The whole answer."]
 
 
-def test_reasoning_of_the_broken_attempt_goes_too() -> None:
+def test_reasoning_of_a_failed_attempt_is_removed_too() -> None:
     chat = Shown(start(), said("hm", "reasoning"), said("ha"), call_ended(), retry(), start())
     chat.apply(said("hm hm", "reasoning"), said("Whole."), call_ended(), turn_ended())
     assert [line.partition(" (")[0] for line in chat.lines] == [
@@ -93,7 +93,7 @@ def test_reasoning_of_the_broken_attempt_goes_too() -> None:
     ]
 
 
-def test_the_line_of_retries_waits_for_the_end_of_the_answer() -> None:
+def test_the_retry_line_stays_until_the_answer_is_complete() -> None:
     chat = Shown(start(), said("a"), call_ended(), retry(1))
     assert chat.lines[-1] == f"! {REASON} Trying again in 4 s, retry 1 of 2."
     chat.apply(start(), said("b"), call_ended(), retry(2))
@@ -103,7 +103,7 @@ def test_the_line_of_retries_waits_for_the_end_of_the_answer() -> None:
     assert "b" not in chat.lines
 
 
-def test_a_failure_before_the_first_token_of_the_next_attempt_joins_the_line() -> None:
+def test_a_failure_before_the_first_token_updates_the_same_retry_line() -> None:
     chat = Shown(start(), said("a"), call_ended(), retry(1), start(), retry(2, discards=False))
     assert chat.lines == ["a", f"! {REASON} Trying again in 4 s, retry 2 of 2."]
     assert chat.is_dim("a")
@@ -123,7 +123,7 @@ def test_text_of_earlier_steps_is_never_touched() -> None:
     assert not chat.is_dim("I look.")
 
 
-def test_when_all_tries_fail_the_last_text_stays_and_the_way_on_is_said() -> None:
+def test_when_all_retries_fail_the_last_text_stays_and_a_hint_says_how_to_resume() -> None:
     chat = Shown(start(), said("a"), call_ended(), retry(2), start(), said("b"), call_ended(), *FAILED)
     assert chat.lines == ["! 2 retries failed.", "b", f"✗ {REASON} Try again.", f"· {RESUMABLE}"]
 
@@ -137,7 +137,7 @@ def test_a_resumed_turn_replaces_the_text_that_it_repeats() -> None:
     assert "whole" in chat.lines
 
 
-def test_another_message_leaves_the_text_as_it_is() -> None:
+def test_partial_text_of_a_failed_turn_stays_after_the_next_message() -> None:
     chat = Shown(start(1), said("half"), call_ended(), *FAILED)
     chat.conversation.begin_turn()
     chat.apply(start(1), said("other"), call_ended(), turn_ended())
@@ -162,7 +162,7 @@ async def break_off(app: ChatApp, pilot: Pilot[None]) -> None:
     await until(pilot, lambda: RESUMABLE in shown(app))
 
 
-async def test_enter_on_an_empty_composer_goes_on_with_a_kept_turn(chat: OpenChat) -> None:
+async def test_enter_on_an_empty_composer_resumes_a_failed_turn(chat: OpenChat) -> None:
     async with chat(KEPT, answer("The whole answer.")) as (app, pilot):
         await break_off(app, pilot)
         await pilot.press("enter")
@@ -173,7 +173,7 @@ async def test_enter_on_an_empty_composer_goes_on_with_a_kept_turn(chat: OpenCha
         assert (app.scripted.sent, app.scripted.retries) == (["go"], 1)
 
 
-async def test_the_retry_command_goes_on_and_says_when_there_is_nothing_to_retry(chat: OpenChat) -> None:
+async def test_the_retry_command_resumes_a_turn_or_reports_that_there_is_none(chat: OpenChat) -> None:
     async with chat(KEPT, answer("The whole answer.")) as (app, pilot):
         await say(pilot, "/retry")
         await until(pilot, lambda: "There is nothing to retry" in shown(app))
@@ -183,7 +183,7 @@ async def test_the_retry_command_goes_on_and_says_when_there_is_nothing_to_retry
         assert (app.scripted.sent, app.scripted.retries) == (["go"], 1)
 
 
-async def test_what_is_queued_is_sent_before_a_kept_turn_goes_on(chat: OpenChat) -> None:
+async def test_queued_messages_are_sent_before_a_failed_turn_is_resumed(chat: OpenChat) -> None:
     async with chat(KEPT, answer("To the queued one.")) as (app, pilot):
         await break_off(app, pilot)
         app.screen._queue.add(UserText("next"))  # type: ignore[attr-defined]

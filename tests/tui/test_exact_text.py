@@ -31,7 +31,7 @@ def roles_of(command: str) -> set[str]:
     return {role for row in exact_rows(command_lines(command), 60) for role, _ in row}
 
 
-def test_a_command_is_shown_to_its_last_character() -> None:
+def test_a_command_is_shown_in_full() -> None:
     command = "echo " + "x" * 500 + " ; rm -rf ~"
     rows = text_of(command)
     assert "".join(row[2:] for row in rows) == command
@@ -74,7 +74,7 @@ def test_a_command_is_shown_to_its_last_character() -> None:
         ("\ud800", "$ ‹U+D800›"),
     ],
 )
-def test_what_does_not_show_or_passes_for_another_is_written_out(command: str, wanted: str) -> None:
+def test_invisible_and_confusable_characters_are_written_as_escapes(command: str, wanted: str) -> None:
     assert text_of(command, 60) == [wanted]
 
 
@@ -145,7 +145,7 @@ def test_a_deceptive_command_looks_different_even_without_colours(honest: str, d
     assert exact_line(deceptive) != exact_line(honest)
 
 
-def test_what_is_shown_as_itself_can_be_seen_and_reorders_nothing() -> None:
+def test_characters_shown_unescaped_are_visible_and_not_bidirectional() -> None:
     for code in (
         *range(0x80, 0x3200),
         *range(0xFB00, 0x10000),
@@ -179,18 +179,18 @@ def test_no_row_is_too_wide_and_nothing_that_acts_gets_through(text: str, width:
         assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs") for c in shown)
 
 
-def test_an_escape_is_not_torn_while_it_fits_a_row() -> None:
+def test_an_escape_is_not_split_when_it_fits_on_a_row() -> None:
     rows = text_of("x" * 33 + "\u202e", 40)
     assert rows == ["$ " + "x" * 33, "↪ ‹U+202E›"]
 
 
-def test_what_differs_from_plain_text_stands_out() -> None:
+def test_unusual_characters_have_their_own_style() -> None:
     assert roles_of("echo \\u202e") == {"gutter", "plain"}
     assert "strange" in roles_of("echo \u202e")
     assert "foreign" in roles_of("echo привет")
 
 
-def test_oddities_are_named_and_counted() -> None:
+def test_unusual_characters_are_named_and_counted() -> None:
     assert oddities("cat p\u0430sswd") == "Looks like another character: U+0430 CYRILLIC SMALL LETTER A."
     assert oddities("\u202e") == "Invisible: U+202E RIGHT-TO-LEFT OVERRIDE."
     assert oddities("echo é") == "Not ASCII: U+00E9 LATIN SMALL LETTER E WITH ACUTE."
@@ -199,7 +199,7 @@ def test_oddities_are_named_and_counted() -> None:
     assert oddities("cat 日本語 한국 ひらがな") == ""
 
 
-def test_of_a_files_text_only_what_deceives_is_news() -> None:
+def test_only_deceptive_characters_are_reported_in_file_text() -> None:
     assert oddities("# “quoted” — naïve… \u2192 日本", is_code=False) == ""
     assert "CYRILLIC SMALL LETTER A" in oddities("if is_\u0430dmin:", is_code=False)
     assert "RIGHT-TO-LEFT OVERRIDE" in oddities("# \u202e", is_code=False)
@@ -214,6 +214,6 @@ def test_windows_line_ends_of_a_file_are_muted_and_a_carriage_return_within_a_li
     assert oddities("one\r\ntwo\r", is_code=False) == "" and "U+000D" in oddities("one\r")
 
 
-def test_a_very_long_line_is_cut_into_rows_in_no_time_worth_mentioning() -> None:
+def test_a_very_long_line_is_split_into_rows_quickly() -> None:
     rows = exact_rows(command_lines("echo " + "a b \u200b" * 20_000), 80)
     assert len(rows) > 1000

@@ -35,13 +35,13 @@ def layout_with(*texts: str) -> Layout:
     return layout
 
 
-def test_small_letters_find_capitals_and_capitals_only_themselves() -> None:
+def test_lowercase_search_ignores_case_and_uppercase_search_respects_it() -> None:
     layout = layout_with("Parser and parser", "PARSER", "nothing")
     assert found(layout, "parser") == ([0, 1], 3)
     assert found(layout, "Parser") == ([0], 1)
 
 
-def test_what_is_found_is_what_can_be_read_not_its_marks() -> None:
+def test_find_matches_the_rendered_text_and_not_its_markup() -> None:
     layout = layout_with("a **bo**ld word", "`code` & more", "[text](https://example.org/x)")
     assert found(layout, "bold") == ([0], 1)
     assert found(layout, "**") == ([], 0)
@@ -49,7 +49,7 @@ def test_what_is_found_is_what_can_be_read_not_its_marks() -> None:
     assert found(layout, "text") == ([2], 1)
 
 
-def test_a_longer_text_is_looked_for_among_what_the_shorter_one_found() -> None:
+def test_extending_or_shortening_the_search_text_gives_correct_counts() -> None:
     layout = layout_with(*(f"number {n}" for n in range(100)))
     finder = TextSearch(layout)
     counts = []
@@ -61,7 +61,7 @@ def test_a_longer_text_is_looked_for_among_what_the_shorter_one_found() -> None:
     assert counts == [100, 11, 1, 11, 0, 1]
 
 
-def test_no_slice_looks_at_everything() -> None:
+def test_a_search_step_does_not_scan_everything() -> None:
     layout = Layout()
     layout.configure(60, 10, STYLES)
     looked: list[int] = []
@@ -87,7 +87,7 @@ async def looked_for(app: TranscriptApp, pilot: Pilot[None], needle: str) -> Non
     await pilot.pause()
 
 
-async def test_the_nearest_match_above_comes_first_then_older_ones_and_round_again() -> None:
+async def test_find_starts_at_the_nearest_match_above_and_wraps_around() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         for number in range(60):
             app.transcript.add_user(f"needle {number}" if number % 10 == 5 else f"hay {number}\n\nmore")
@@ -106,7 +106,7 @@ async def test_the_nearest_match_above_comes_first_then_older_ones_and_round_aga
         assert app.transcript.find_status == "6/6"
 
 
-async def test_a_folded_card_is_unfolded_for_a_match_in_it_and_folded_when_left() -> None:
+async def test_a_folded_card_unfolds_for_its_match_and_folds_again_after_it() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_user("first marker")
         app.transcript.apply(tool_started("read", path="a.py"))
@@ -127,7 +127,7 @@ async def test_a_folded_card_is_unfolded_for_a_match_in_it_and_folded_when_left(
         assert any("marker here" in row for row in app.rows())
 
 
-async def test_going_back_shows_what_was_there_before() -> None:
+async def test_closing_find_restores_the_previous_view() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         for number in range(80):
             app.transcript.add_user(f"text {number}")
@@ -142,7 +142,7 @@ async def test_going_back_shows_what_was_there_before() -> None:
         assert app.rows() == before
 
 
-async def test_matches_are_marked_and_the_current_one_more() -> None:
+async def test_matches_are_highlighted_and_the_current_one_more_strongly() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_markdown("one two one\n\ntwo one")
         await pilot.pause()
@@ -162,7 +162,7 @@ async def test_matches_are_marked_and_the_current_one_more() -> None:
         assert not app.transcript.finder.search.hits
 
 
-async def test_what_streams_meanwhile_is_counted_and_moves_nothing() -> None:
+async def test_matches_in_streaming_text_are_counted_without_moving_the_view() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         for number in range(30):
             app.transcript.add_user(f"word {number}")
@@ -180,7 +180,7 @@ async def test_what_streams_meanwhile_is_counted_and_moves_nothing() -> None:
         assert app.rows() == before
 
 
-async def test_a_match_that_comes_later_is_counted_and_can_be_gone_to() -> None:
+async def test_a_later_match_is_counted_and_can_be_reached() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_user("nothing of the kind")
         await pilot.pause()
@@ -211,7 +211,9 @@ async def with_conversation(pilot: Pilot[None]) -> ChatApp:
     return app
 
 
-async def test_ctrl_f_opens_a_line_that_moves_nothing_and_keeps_the_draft(config: ForgeConfig) -> None:
+async def test_ctrl_f_opens_the_find_line_without_moving_the_view_and_keeps_the_draft(
+    config: ForgeConfig,
+) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await with_conversation(pilot)
@@ -238,7 +240,7 @@ async def test_ctrl_f_opens_a_line_that_moves_nothing_and_keeps_the_draft(config
         assert app.chat.composer.text == "half a draftx"
 
 
-async def test_letters_that_come_with_ctrl_f_are_looked_for(config: ForgeConfig) -> None:
+async def test_letters_typed_right_after_ctrl_f_are_searched(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await with_conversation(pilot)
@@ -248,7 +250,7 @@ async def test_letters_that_come_with_ctrl_f_are_looked_for(config: ForgeConfig)
         assert app.chat.composer.text == ""
 
 
-async def test_ctrl_c_in_the_line_goes_back_and_interrupts_nothing(config: ForgeConfig) -> None:
+async def test_ctrl_c_in_the_find_line_closes_it_and_does_not_interrupt(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await with_conversation(pilot)
@@ -263,7 +265,7 @@ async def test_ctrl_c_in_the_line_goes_back_and_interrupts_nothing(config: Forge
         assert app.chat.transcript.at_end
 
 
-async def test_what_was_looked_for_is_there_again_to_be_typed_over(config: ForgeConfig) -> None:
+async def test_the_last_search_text_is_restored_and_replaced_by_typing(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await with_conversation(pilot)
@@ -281,7 +283,7 @@ async def test_what_was_looked_for_is_there_again_to_be_typed_over(config: Forge
         assert view(app) == place
 
 
-async def test_a_cleared_conversation_ends_the_matches(config: ForgeConfig) -> None:
+async def test_clearing_the_conversation_clears_the_matches(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await with_conversation(pilot)

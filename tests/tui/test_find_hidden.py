@@ -57,7 +57,7 @@ async def visited(app: TranscriptApp, pilot: Pilot[None], steps: int) -> list[tu
     return found
 
 
-async def test_every_match_of_a_long_output_is_gone_to_and_the_card_stays_small() -> None:
+async def test_every_match_in_a_long_output_is_reached_and_the_card_stays_small() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.apply(tool_started("bash", command="make"))
         app.transcript.apply(tool_ended("bash", long_output()))
@@ -78,7 +78,7 @@ async def test_every_match_of_a_long_output_is_gone_to_and_the_card_stays_small(
 
 
 @pytest.mark.parametrize("name", ["bash", "read"])
-async def test_every_match_in_the_calls_that_a_call_made_is_gone_to(name: str) -> None:
+async def test_every_match_in_nested_calls_is_reached(name: str) -> None:
     async with (app := TranscriptApp()).run_test(size=(80, 16)) as pilot:
         for event in nested(450, name):
             app.transcript.apply(event)
@@ -96,7 +96,7 @@ async def test_every_match_in_the_calls_that_a_call_made_is_gone_to(name: str) -
         assert len(app.transcript.model.rendered(0).rows) < 400, "no other call is unfolded"
 
 
-async def test_every_match_of_a_long_change_is_gone_to() -> None:
+async def test_every_match_in_a_long_diff_is_reached() -> None:
     added = [f"+value_{n} = {'needle' if n % 500 == 250 else n}" for n in range(3_000)]
     patch = "\n".join(["@@ -0,0 +1,3000 @@", *added]) + "\n"
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
@@ -114,7 +114,7 @@ async def test_every_match_of_a_long_change_is_gone_to() -> None:
         assert [status for _, status in rows] == [f"{n}/6" for n in range(6, 0, -1)]
 
 
-async def test_what_was_unfolded_and_paged_by_hand_is_so_again_afterwards() -> None:
+async def test_manual_folding_and_paging_are_restored_after_find() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.apply(tool_started("bash", command="make"))
         app.transcript.apply(tool_ended("bash", long_output([40_000])))
@@ -133,7 +133,7 @@ async def test_what_was_unfolded_and_paged_by_hand_is_so_again_afterwards() -> N
         assert app.rows() == before
 
 
-async def test_a_match_that_was_stayed_at_stays_unfolded_when_something_else_is_found() -> None:
+async def test_an_accepted_match_stays_unfolded_during_the_next_search() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.apply(tool_started("bash", command="make"))
         app.transcript.apply(tool_ended("bash", long_output([40_000])))

@@ -115,7 +115,7 @@ def use_terminal(
 @pytest.mark.parametrize("typed", TYPED)
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 @pytest.mark.parametrize("theme", ["forge-dark", "forge-light"])
-async def test_both_paint_the_same(
+async def test_launcher_and_app_paint_the_same_first_frame(
     config: ForgeConfig, theme: str, size: tuple[int, int], typed: str
 ) -> None:
     config = replace(config, theme=theme)
@@ -125,7 +125,9 @@ async def test_both_paint_the_same(
 @pytest.mark.parametrize(
     "size", [(20, 7), (40, 10), (47, 19), (48, 20), (60, 21), (200, 70), (19, 30), (80, 6)]
 )
-async def test_both_paint_the_same_at_any_size(config: ForgeConfig, size: tuple[int, int]) -> None:
+async def test_launcher_and_app_paint_the_same_first_frame_at_any_size(
+    config: ForgeConfig, size: tuple[int, int]
+) -> None:
     if size[0] < 20 or size[1] < 7:  # too small for a frame: the launcher leaves the ground
         assert {cell[0] for row in of_the_launcher(config, size, "") for cell in row} == {" "}
         return
@@ -133,7 +135,7 @@ async def test_both_paint_the_same_at_any_size(config: ForgeConfig, size: tuple[
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 22), (60, 21), (60, 20), (60, 19)])
-async def test_the_first_frame_stays_when_the_conversation_is_put_below_it(
+async def test_mounting_the_transcript_does_not_change_the_first_frame(
     config: ForgeConfig, size: tuple[int, int]
 ) -> None:
     app = FirstFrameApp(config)
@@ -149,7 +151,7 @@ async def test_the_first_frame_stays_when_the_conversation_is_put_below_it(
     ("term", "colorterm", "no_color"),
     [("xterm-256color", "", False), ("xterm", "", False), ("linux", "", False), ("xterm", "truecolor", True)],
 )
-async def test_both_paint_the_same_with_fewer_colours(
+async def test_launcher_and_app_paint_the_same_first_frame_with_fewer_colours(
     config: ForgeConfig, monkeypatch: pytest.MonkeyPatch, term: str, colorterm: str, no_color: bool
 ) -> None:
     use_terminal(monkeypatch, term, colorterm)
@@ -173,6 +175,8 @@ async def test_both_paint_the_same_with_fewer_colours(
     ],
     ids=["a real model", "a long folder", "a strange folder", "yolo"],
 )
-async def test_both_paint_the_same_for_any_settings(config: ForgeConfig, changes: dict[str, Any]) -> None:
+async def test_launcher_and_app_paint_the_same_first_frame_for_any_settings(
+    config: ForgeConfig, changes: dict[str, Any]
+) -> None:
     config = replace(config, **changes)
     assert differences(of_the_launcher(config, (80, 24), ""), await of_the_app(config, (80, 24), "")) == []

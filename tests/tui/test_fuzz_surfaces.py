@@ -55,7 +55,7 @@ async def show(stage: Stage, surface: str, texts: Sequence[str]) -> str:
     return shown
 
 
-async def test_tricks_in_the_conversation_reach_the_terminal_as_text(config: ForgeConfig) -> None:
+async def test_escape_sequences_in_the_conversation_reach_the_terminal_as_text(config: ForgeConfig) -> None:
     async with staged(config) as stage:
         for surface in SHOWN:
             await show(stage, surface, TRICKS if IS_FULL else [*MIXED, *LONG[-3:]])
@@ -63,7 +63,9 @@ async def test_tricks_in_the_conversation_reach_the_terminal_as_text(config: For
 
 
 @pytest.mark.parametrize("surface", VISITED)
-async def test_tricks_elsewhere_reach_the_terminal_as_text(config: ForgeConfig, surface: str) -> None:
+async def test_escape_sequences_on_other_surfaces_reach_the_terminal_as_text(
+    config: ForgeConfig, surface: str
+) -> None:
     async with staged(config) as stage:
         before = stage.stream.seen
         await show(stage, surface, TRICKS if IS_FULL else MIXED)
@@ -86,7 +88,7 @@ async def test_random_text_reaches_the_terminal_as_text(config: ForgeConfig) -> 
 
 
 @pytest.mark.parametrize("surface", LITERAL if IS_FULL else ("tool name", "diff", "tasks"))
-async def test_markup_is_shown_as_it_stands(config: ForgeConfig, surface: str) -> None:
+async def test_markup_is_shown_literally(config: ForgeConfig, surface: str) -> None:
     # In an answer a backslash before a bracket is Markdown's, and does not show.
     tricks = [trick for trick in MARKUP if surface != "answer" or not trick.startswith("\\")]
     async with staged(replace(config, thinking="full"), shows=True) as stage:
@@ -95,7 +97,7 @@ async def test_markup_is_shown_as_it_stands(config: ForgeConfig, surface: str) -
             assert f"Q{OUR_MARKS.sub('', trick)}Q" in shown
 
 
-def test_what_is_no_sequence_of_ours_is_told() -> None:
+def test_the_output_check_rejects_unknown_escape_sequences() -> None:
     """The check itself: what terminals obey fails it, but for colours, web links and the clipboard, which are
     ours too."""
     for escape in ESCAPES:

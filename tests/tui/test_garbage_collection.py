@@ -23,7 +23,7 @@ def collector_off() -> Iterator[None]:
     gc.enable()
 
 
-def test_what_survived_a_full_collection_is_not_looked_at_again(collector_off: None) -> None:
+def test_objects_that_survive_a_full_collection_are_frozen(collector_off: None) -> None:
     garbage_collection.start()
     assert gc.isenabled()
     history = [[number] for number in range(50_000)]
@@ -40,7 +40,7 @@ def test_new_garbage_is_still_collected(collector_off: None) -> None:
     assert gc.collect() >= 499
 
 
-def test_what_is_over_is_given_back_though_it_had_survived(collector_off: None) -> None:
+def test_frozen_garbage_is_freed_by_give_back(collector_off: None) -> None:
     class Card:
         """Points to itself, as a card and its calls do."""
 
@@ -58,7 +58,7 @@ def test_what_is_over_is_given_back_though_it_had_survived(collector_off: None) 
     assert is_there() is None
 
 
-def test_a_process_of_others_is_left_alone() -> None:
+def test_the_collector_is_unchanged_in_an_embedding_process() -> None:
     before = list(gc.callbacks), gc.get_freeze_count()
     assert gc.isenabled()
     garbage_collection.start()

@@ -123,14 +123,14 @@ def existing() -> set[str]:
     )
 
 
-def test_no_other_file_uses_private_parts() -> None:
+def test_only_the_listed_files_use_private_apis() -> None:
     found = {str(path.relative_to(ROOT)): uses(path) for path in ROOT.rglob("*.py")}
     assert {name: names for name, names in found.items() if names and name not in PLACES} == {}
     assert {name for name, names in found.items() if names} == PLACES
 
 
 @pytest.mark.parametrize("place", sorted(PLACES))
-def test_each_use_is_named_in_its_file_and_exists(place: str) -> None:
+def test_each_private_api_is_documented_in_its_file_and_exists(place: str) -> None:
     used = uses(ROOT / place)
     assert used <= told(ROOT / place), "say in a docstring what is relied on, and why"
     assert used <= existing(), "the installed libraries lack it"

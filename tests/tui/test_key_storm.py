@@ -24,7 +24,7 @@ SEEDS = os.environ.get("FORGE_STORM_SEEDS", "1 2 3 4 5" if IS_FULL else "1").spl
 STEPS_PER_LOOK = 100
 
 
-async def test_the_mouse_where_nothing_is_leaves_the_focus(config: ForgeConfig) -> None:
+async def test_mouse_events_outside_the_screen_keep_the_focus(config: ForgeConfig) -> None:
     """Its report may be older than the last resize."""
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -39,7 +39,7 @@ async def test_the_mouse_where_nothing_is_leaves_the_focus(config: ForgeConfig) 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_a_storm_of_keys_while_a_turn_streams(config: ForgeConfig, seed: str) -> None:
+async def test_the_app_survives_random_keys_while_a_turn_streams(config: ForgeConfig, seed: str) -> None:
     made: list[EndlessSession] = []
 
     def make(approver: object, scripted: object) -> EndlessSession:

@@ -35,7 +35,7 @@ OWNERS = {
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 
 
-def test_every_key_of_the_table_has_a_summary_or_belongs_to_the_one_above() -> None:
+def test_every_row_of_the_key_help_has_a_label_and_a_summary() -> None:
     for where in KeyContext:
         rows = help_rows(where)
         assert rows and all(label and summary for label, summary in rows)
@@ -47,7 +47,7 @@ def test_bindings_have_unique_ids_and_only_real_keys() -> None:
     assert len(found) == len([key for key in KEYS if key.keys])
 
 
-def test_the_ids_of_keys_do_not_depend_on_their_place() -> None:
+def test_key_ids_do_not_depend_on_their_position() -> None:
     ids = {key.id: key.keys for key in KEYS}
     assert len(ids) == len(KEYS)
     assert ids["chat.interrupt"] == "escape"
@@ -128,7 +128,7 @@ async def test_up_restores_the_text_that_ctrl_c_cleared(config: ForgeConfig) -> 
         await until(pilot, lambda: app.chat.composer.text == "two pages\nof text")
 
 
-async def test_ctrl_c_on_nothing_promises_nothing(config: ForgeConfig) -> None:
+async def test_ctrl_c_without_text_or_turn_offers_to_exit(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -149,7 +149,7 @@ async def test_the_next_key_removes_the_note_about_leaving(config: ForgeConfig, 
         assert app.is_running, "it is the first of two again"
 
 
-async def test_the_next_key_leaves_another_note_alone(config: ForgeConfig) -> None:
+async def test_the_next_key_keeps_other_notes(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -159,7 +159,7 @@ async def test_the_next_key_leaves_another_note_alone(config: ForgeConfig) -> No
         assert app.chat.activity.note_text == "Copied"
 
 
-async def test_ctrl_c_twice_within_two_seconds_leaves(config: ForgeConfig) -> None:
+async def test_ctrl_c_twice_within_two_seconds_exits(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await pilot.press("ctrl+c")
@@ -179,7 +179,7 @@ async def test_ctrl_c_twice_with_a_pause_between_does_not_leave(config: ForgeCon
 
 
 @pytest.mark.parametrize("between", ["a", "left", "enter", "escape"])
-async def test_ctrl_c_after_another_key_does_not_leave(config: ForgeConfig, between: str) -> None:
+async def test_ctrl_c_after_another_key_does_not_exit(config: ForgeConfig, between: str) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await pilot.press("ctrl+c", between, "ctrl+c")
@@ -189,7 +189,7 @@ async def test_ctrl_c_after_another_key_does_not_leave(config: ForgeConfig, betw
     assert app.return_code == 0
 
 
-async def test_ctrl_c_after_a_paste_does_not_leave(config: ForgeConfig) -> None:
+async def test_ctrl_c_after_a_paste_does_not_exit(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await pilot.press("ctrl+c")
@@ -199,7 +199,7 @@ async def test_ctrl_c_after_a_paste_does_not_leave(config: ForgeConfig) -> None:
         assert app.is_running and app.chat.composer.text == ""
 
 
-async def test_ctrl_c_interrupts_a_turn_that_began_after_the_first_one(config: ForgeConfig) -> None:
+async def test_ctrl_c_interrupts_a_turn_started_after_the_first_ctrl_c(config: ForgeConfig) -> None:
     gate, second = Gate(), Gate()
     app = make_app(config, [[gate, *answer("one")], [second]])
     async with app.run_test() as pilot:
@@ -216,7 +216,7 @@ async def test_ctrl_c_interrupts_a_turn_that_began_after_the_first_one(config: F
         assert app.is_running
 
 
-async def test_a_turn_that_begins_by_itself_between_two_ctrl_c_is_interrupted(config: ForgeConfig) -> None:
+async def test_a_turn_that_starts_between_two_ctrl_c_presses_is_interrupted(config: ForgeConfig) -> None:
     may_build, gate = threading.Event(), Gate()
 
     def slowly(approver: object, session: ScriptedSession) -> ScriptedSession:
@@ -234,7 +234,7 @@ async def test_a_turn_that_begins_by_itself_between_two_ctrl_c_is_interrupted(co
         assert app.is_running
 
 
-async def test_ctrl_d_leaves_only_when_nothing_is_typed(config: ForgeConfig) -> None:
+async def test_ctrl_d_exits_only_when_the_composer_is_empty(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await type_text(pilot, "ab")
@@ -328,7 +328,7 @@ async def test_keys_scroll_the_conversation_while_the_composer_is_empty(
         assert "paragraph 59" in shown(app)
 
 
-async def test_home_and_end_move_in_the_line_when_something_is_typed(config: ForgeConfig) -> None:
+async def test_home_and_end_move_in_the_line_while_the_composer_has_text(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await type_text(pilot, "bc")
@@ -344,7 +344,7 @@ async def test_tab_keeps_the_focus_in_the_composer(config: ForgeConfig) -> None:
         assert app.chat.composer.text == "x"
 
 
-async def test_the_spinner_and_the_elapsed_time_follow_the_clock_in_one_fixed_row(
+async def test_spinner_and_elapsed_time_update_in_one_fixed_row(
     config: ForgeConfig,
 ) -> None:
     gate = Gate()

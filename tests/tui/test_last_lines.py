@@ -76,14 +76,14 @@ def test_the_end_of_the_conversation_is_printed_however_the_app_exits(tmp_path: 
         assert "48;2" not in main_screen(terminal)
 
 
-def test_nothing_is_left_where_nothing_was_said(tmp_path: Path) -> None:
+def test_an_empty_conversation_leaves_no_output(tmp_path: Path) -> None:
     with started(tmp_path) as terminal:
         terminal.send("\x04")
         assert terminal.wait_for_exit() == 0
         assert terminal.text.strip() == ""
 
 
-def test_without_colour_the_lines_have_none(tmp_path: Path) -> None:
+def test_the_last_lines_have_no_colour_when_colour_is_off(tmp_path: Path) -> None:
     with answered(tmp_path, NO_COLOR="1") as terminal:
         terminal.send("\x04")
         terminal.wait_for_exit()
@@ -100,7 +100,7 @@ def test_the_end_of_the_conversation_is_printed_before_a_crash_report(tmp_path: 
         assert READY not in text
 
 
-def test_a_fault_in_the_last_lines_hides_no_crash(tmp_path: Path) -> None:
+def test_an_error_in_the_last_lines_does_not_hide_a_crash(tmp_path: Path) -> None:
     with answered(
         tmp_path, [sys.executable, "-c", BROKEN.format(more="ForgeApp.last_lines = broken")]
     ) as terminal:

@@ -39,7 +39,7 @@ def test_the_launcher_imports_only_the_standard_library_and_text_widths() -> Non
     assert output.stdout.strip() == "['forge_core', 'forge_core.lazy', 'forge_core.text_width']"
 
 
-def test_keys_typed_from_the_first_moment_reach_the_app() -> None:
+def test_keys_typed_during_startup_reach_the_app() -> None:
     with Terminal(LAUNCHED, folder=ROOT) as terminal:
         terminal.wait_for("Forge is starting")
         for character in "typed early":
@@ -50,7 +50,7 @@ def test_keys_typed_from_the_first_moment_reach_the_app() -> None:
 
 
 @pytest.mark.parametrize("mode", ["left", "left-by-crash"])
-def test_the_app_closes_every_descriptor_that_it_has_opened_on_the_terminal(mode: str) -> None:
+def test_the_app_closes_every_terminal_descriptor_it_opened(mode: str) -> None:
     with Terminal([*LAUNCHED, mode], folder=ROOT) as terminal:
         assert terminal.wait_for_exit() == (1 if mode == "left-by-crash" else 0)
         assert "left 0" in terminal.text
@@ -64,13 +64,13 @@ def test_without_a_terminal_nothing_is_painted() -> None:
     assert done.stdout == b""
 
 
-def test_a_small_terminal_gets_a_frame_too() -> None:
+def test_a_small_terminal_gets_a_first_frame_too() -> None:
     with Terminal([*LAUNCHED, "wait"], size=(20, 3), folder=ROOT) as terminal:
         terminal.wait_for("Forge is")
         assert "Forge is" in terminal.text
 
 
-def test_the_thread_that_reads_keys_is_woken_to_end() -> None:
+def test_setting_the_end_event_wakes_the_key_reader() -> None:
     from forge_tui.terminal.driver import _ExitEvent
 
     def is_woken() -> bool:

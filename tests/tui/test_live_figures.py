@@ -58,7 +58,7 @@ def test_a_running_answer_adds_estimates_until_its_end(config: ForgeConfig) -> N
     assert said(live) == "4.1k/200k 2% · $0.050 · cache 27%"
 
 
-def test_where_the_price_is_unknown_nothing_is_made_up(config: ForgeConfig) -> None:
+def test_an_unknown_price_is_not_estimated(config: ForgeConfig) -> None:
     live = LiveFigures(config, HOME)
     live.use_status(status(config, usage=TokenUsage(1_000, 200), known_cost_usd=None, output_price_usd=None))
     live.count(4_000)
@@ -67,7 +67,7 @@ def test_where_the_price_is_unknown_nothing_is_made_up(config: ForgeConfig) -> N
     assert said(live) == "~2.2k/200k 1% · $0.00 · ~1.0k out"
 
 
-def test_an_unknown_part_stays_unknown_while_a_known_one_grows(config: ForgeConfig) -> None:
+def test_unknown_cost_stays_marked_while_known_cost_grows(config: ForgeConfig) -> None:
     live = LiveFigures(config, HOME)
     live.use_status(status(config, usage=TokenUsage(1_000, 200)))
     live.count(4_000)
@@ -128,7 +128,7 @@ def last_row(screen: str) -> str:
     return screen.rstrip().splitlines()[-1]
 
 
-async def test_a_job_shows_in_the_bar_while_it_runs_and_has_a_line_when_it_ends(
+async def test_a_job_shows_in_the_status_bar_and_adds_a_line_when_it_ends(
     config: ForgeConfig, tmp_path: Path
 ) -> None:
     """Whether a turn runs or not."""

@@ -103,7 +103,7 @@ def test_dragging_selects_both_cells_in_either_direction() -> None:
     assert view.calls == ["capture", "release", "announce"] * 2
 
 
-def test_a_press_without_a_move_ends_the_selection() -> None:
+def test_a_press_without_movement_clears_the_selection() -> None:
     view = View("alpha beta")
     mouse = Mouse(view)
     drag(mouse, (3, 1), (7, 1))
@@ -112,7 +112,7 @@ def test_a_press_without_a_move_ends_the_selection() -> None:
     assert view.calls == ["capture", "release", "announce", "capture", "release"]
 
 
-def test_the_wheel_scrolls_by_the_same_number_of_rows_each_time() -> None:
+def test_the_wheel_scrolls_a_constant_number_of_rows() -> None:
     view = View("\n".join(f"line {number}" for number in range(50)))
     before = view.frame.offset
     Mouse(view).wheel(event(events.MouseScrollUp, 1, 1), -1)

@@ -31,7 +31,7 @@ async def drag(pilot: Pilot[None], places: Sequence[tuple[int, int]]) -> None:
         await pilot.hover(offset=place)
 
 
-async def test_dragging_past_the_end_scrolls_on_and_selects_on() -> None:
+async def test_dragging_past_the_end_keeps_scrolling_and_selecting() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(200)))
         app.transcript.scroll_to_start()
@@ -49,7 +49,7 @@ async def test_dragging_past_the_end_scrolls_on_and_selects_on() -> None:
         assert lines == [f"line {n}" for n in range(5, 5 + len(lines) - 1)] + [last[:6]]
 
 
-async def test_dragging_to_the_first_row_scrolls_back_and_stops_at_the_beginning() -> None:
+async def test_dragging_to_the_first_row_scrolls_up_and_stops_at_the_start() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(40)))
         await pilot.pause()
@@ -86,7 +86,7 @@ async def settled(app: TranscriptApp, pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
-async def test_shift_and_a_click_extend_a_plain_click_ends_it() -> None:
+async def test_shift_click_extends_a_selection_and_a_plain_click_clears_it() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("alpha beta gamma\ndelta")
         await pilot.pause()
@@ -100,7 +100,7 @@ async def test_shift_and_a_click_extend_a_plain_click_ends_it() -> None:
         assert app.transcript.selected_text() == ""
 
 
-async def test_ends_of_a_drag_and_of_clicks_that_come_in_one_burst_are_all_there(config: ForgeConfig) -> None:
+async def test_mouse_events_received_in_one_burst_are_all_handled(config: ForgeConfig) -> None:
     app = make_app(config, [[LLMChunk(text="alpha beta gamma delta\n")]])
     async with app.run_test(size=(60, 16)) as pilot:
         await ready(pilot)
@@ -125,7 +125,7 @@ async def test_ends_of_a_drag_and_of_clicks_that_come_in_one_burst_are_all_there
         await until(pilot, lambda: selected() == "", "a click")
 
 
-async def test_two_clicks_on_a_folded_card_take_a_word_of_it_and_leave_it_folded() -> None:
+async def test_a_double_click_on_a_folded_card_selects_a_word_and_keeps_it_folded() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 30)) as pilot:
         app.transcript.apply(tool_started("read", path="src/engine.py"))
         app.transcript.apply(tool_ended("read", "\n".join(f"out {n}" for n in range(9))))
@@ -148,7 +148,7 @@ async def test_wide_characters_and_marks_are_selected_whole() -> None:
         assert app.transcript.selected_text() == "日本語 cafe\u0301"
 
 
-async def test_the_bar_can_be_dragged_to_both_ends() -> None:
+async def test_the_scrollbar_can_be_dragged_to_both_ends() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         for number in range(600):
             app.transcript.add_markdown(f"paragraph {number} " + "word " * (number % 40))
@@ -193,7 +193,7 @@ async def test_something_new_below_is_shown_in_a_fixed_place_and_a_click_goes_th
         assert "new below" not in shown(app)
 
 
-async def test_alt_up_and_down_go_from_prompt_to_prompt(config: ForgeConfig) -> None:
+async def test_alt_up_and_alt_down_jump_between_prompts(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -217,7 +217,7 @@ async def test_alt_up_and_down_go_from_prompt_to_prompt(config: ForgeConfig) -> 
         assert app.chat.transcript.at_end
 
 
-async def test_escape_and_a_click_elsewhere_end_a_selection_and_copying_does_too(config: ForgeConfig) -> None:
+async def test_escape_a_click_elsewhere_and_copying_clear_a_selection(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -247,7 +247,7 @@ async def select_words(pilot: Pilot[None], app: ChatApp) -> None:
     assert app.chat.transcript.selected_text() == "some"
 
 
-async def test_what_is_selected_can_be_pasted_with_the_middle_button_and_is_copied_only_so(
+async def test_a_selection_reaches_only_the_primary_selection_for_middle_click_paste(
     config: ForgeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def into(name: str) -> tuple[str, ...]:
@@ -267,7 +267,7 @@ async def test_what_is_selected_can_be_pasted_with_the_middle_button_and_is_copi
         assert not (tmp_path / "clipboard").exists()
 
 
-async def test_escape_ends_one_thing_at_a_time_and_the_turn_last(config: ForgeConfig) -> None:
+async def test_escape_closes_one_thing_at_a_time_and_interrupts_the_turn_last(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[LLMStart(iteration=1, model="m"), LLMChunk(text="some words"), gate]])
     async with app.run_test(size=(100, 30)) as pilot:
@@ -297,7 +297,7 @@ async def test_escape_ends_one_thing_at_a_time_and_the_turn_last(config: ForgeCo
         assert app.chat.composer.text == "/he"
 
 
-async def test_a_double_click_where_a_long_card_folds_takes_the_folding_back(config: ForgeConfig) -> None:
+async def test_a_double_click_on_the_fold_line_of_a_long_card_keeps_it_unfolded(config: ForgeConfig) -> None:
     async with (app := TranscriptApp()).run_test(size=(80, 50)) as pilot:
         app.transcript.apply(tool_started("read", path="a"))
         app.transcript.apply(tool_ended("read", "\n".join(f"line {n}" for n in range(40))))
@@ -309,7 +309,7 @@ async def test_a_double_click_where_a_long_card_folds_takes_the_folding_back(con
         assert "line 39" in "\n".join(app.rows())
 
 
-async def test_a_second_click_after_everything_was_cleared_does_nothing(config: ForgeConfig) -> None:
+async def test_a_second_click_after_a_clear_does_nothing(config: ForgeConfig) -> None:
     async with (app := TranscriptApp()).run_test(size=(80, 20)) as pilot:
         app.transcript.add_text("one\ntwo\nthree")
         app.transcript.add_text("four")
@@ -325,7 +325,7 @@ async def test_a_second_click_after_everything_was_cleared_does_nothing(config: 
         assert app.mouse_captured is None
 
 
-async def test_selections_in_quick_succession_leave_nothing_behind(config: ForgeConfig) -> None:
+async def test_rapid_selections_leave_no_unawaited_coroutine(config: ForgeConfig) -> None:
     """The copy for the middle mouse button that comes next may take the place of one that has not begun."""
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:

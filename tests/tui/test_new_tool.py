@@ -95,7 +95,7 @@ async def run(
     return [event async for event in agent.stream("go")], asked
 
 
-async def test_a_writing_tool_is_asked_for_in_its_own_words_and_granted_as_an_edit(tmp_path: Path) -> None:
+async def test_approval_of_a_writing_tool_shows_its_title_and_grants_edits(tmp_path: Path) -> None:
     stamp = Call("stamp", {"path": "a.txt"})
     _, asked = await run(tmp_path, [stamp], [stamp])
     assert [(title_of(request), request.session_rule) for request in asked] == [
@@ -104,7 +104,7 @@ async def test_a_writing_tool_is_asked_for_in_its_own_words_and_granted_as_an_ed
     assert (tmp_path / "a.txt").read_text() == "stamped\n"
 
 
-async def test_the_modes_treat_it_by_its_kind(tmp_path: Path) -> None:
+async def test_permission_modes_treat_a_new_tool_by_its_kind(tmp_path: Path) -> None:
     calls = [Call("stamp", {"path": "a.txt"})], [Call("weigh", {"path": "a.txt"})]
     _, asked = await run(tmp_path, *calls, mode=PermissionMode.ACCEPT_EDITS)
     assert asked == []
@@ -112,14 +112,14 @@ async def test_the_modes_treat_it_by_its_kind(tmp_path: Path) -> None:
     assert [request.target for request in asked] == ["../x"]
 
 
-async def test_a_deny_rule_for_it_covers_every_edit_and_one_for_edits_covers_it(tmp_path: Path) -> None:
+async def test_deny_rules_for_the_tool_and_for_edits_cover_each_other(tmp_path: Path) -> None:
     for deny in ("stamp(*.txt)", "edit(*.txt)"):
         calls = [Call("stamp", {"path": "a.txt"}), Call("write", {"file_path": "b.txt", "content": "x"})]
         await run(tmp_path, calls, mode=PermissionMode.YOLO, deny=(deny,))
         assert list(tmp_path.iterdir()) == []
 
 
-async def test_its_card_shows_title_target_and_preview_and_looking_calls_are_counted(tmp_path: Path) -> None:
+async def test_the_card_of_a_new_tool_shows_title_target_and_preview_and_groups_reads(tmp_path: Path) -> None:
     calls = [Call("weigh", {"path": name}) for name in ("a.txt", "b.txt")]
     (tmp_path / "b.txt").touch()
     events, _ = await run(tmp_path, [Call("stamp", {"path": "a.txt"})], calls)
@@ -138,7 +138,7 @@ async def test_a_repeated_call_is_a_loop_unless_the_tool_may_repeat(tmp_path: Pa
     assert ends == {"stamp": "loop", "weigh": "complete"}
 
 
-async def test_headless_output_carries_what_it_declares(tmp_path: Path) -> None:
+async def test_headless_output_contains_the_declared_title_target_and_kind(tmp_path: Path) -> None:
     events, _ = await run(tmp_path, [Call("stamp", {"path": "a.txt"})])
     out, answer, progress = io.StringIO(), io.StringIO(), io.StringIO()
     for event in events:

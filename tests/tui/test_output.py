@@ -58,7 +58,7 @@ def do(terminal: AskedTerminal, step: str | tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_the_screen_is_the_one_textual_draws(name: str) -> None:
+def test_the_output_screen_equals_the_one_textual_draws(name: str) -> None:
     with start("") as ours, start("textual") as theirs:
         both = (ours, theirs)
         for terminal in both:
@@ -94,7 +94,7 @@ def random_strip(chance: random.Random, width: int) -> Strip:
 
 
 @pytest.mark.parametrize("seed", range(30 if os.environ.get("FORGE_FULL") else 10))
-def test_random_frames_end_as_if_drawn_whole(seed: int) -> None:
+def test_random_partial_frames_equal_a_full_redraw(seed: int) -> None:
     """Rows change, move up and down and are split in pieces; the last frame looks as if drawn alone."""
     chance = random.Random(seed)
     width, height = 32, 14
@@ -198,7 +198,7 @@ def test_a_terminal_with_other_widths_of_emoji_keeps_the_rest_of_the_row_in_plac
 
 
 @pytest.mark.parametrize("text", ["👩\u200d |", "a\u200db|", "\u200d |", "漢\u200d\u200d ||"])
-def test_a_joiner_that_joins_nothing_makes_no_row_longer(text: str) -> None:
+def test_a_lone_joiner_does_not_lengthen_the_row(text: str) -> None:
     """Rich gives no cell to what stands behind a joiner, terminals do."""
     strip = Strip([Segment(text)])
     width = strip.cell_length

@@ -142,7 +142,7 @@ def test_an_hour_of_work_looks_the_same_with_and_without_the_output_stage(
     assert app.ours.bytes < app.theirs.bytes / 2
 
 
-def test_a_storm_of_sizes_leaves_a_whole_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_resizes_leave_a_correct_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes down to a single cell."""
     chance = random.Random(7)
     sizes = [(chance.randint(1, 160), chance.randint(1, 50)) for _ in range(50)]

@@ -22,27 +22,29 @@ def test_the_first_frame_does_not_wait(clock: FakeClock) -> None:
     assert FramePacer(clock).wait_s() <= 0
 
 
-def test_a_cheap_frame_is_followed_by_the_next_after_the_shortest_time(clock: FakeClock) -> None:
+def test_after_a_fast_frame_the_next_waits_the_minimum_interval(clock: FakeClock) -> None:
     pacer = FramePacer(clock)
     drawn(pacer, clock, 0.001)
     assert pacer.wait_s() == pytest.approx(SHORTEST_S - 0.001)
 
 
 @pytest.mark.parametrize("cost_s", (0.005, 0.050, 1.0))
-def test_a_dear_frame_is_followed_by_a_pause_of_its_length(clock: FakeClock, cost_s: float) -> None:
+def test_a_slow_frame_is_followed_by_a_pause_proportional_to_its_duration(
+    clock: FakeClock, cost_s: float
+) -> None:
     pacer = FramePacer(clock)
     drawn(pacer, clock, cost_s)
     assert pacer.wait_s() == pytest.approx((LOAD - 1) * cost_s)
 
 
-def test_a_frame_after_a_pause_does_not_wait_for_a_dear_one_before(clock: FakeClock) -> None:
+def test_a_frame_after_a_pause_does_not_wait_for_an_earlier_slow_frame(clock: FakeClock) -> None:
     pacer = FramePacer(clock)
     drawn(pacer, clock, 0.050)
     clock.pass_(1.0)
     assert pacer.wait_s() <= 0
 
 
-def test_a_frame_that_fails_counts(clock: FakeClock) -> None:
+def test_a_failed_frame_counts_for_pacing(clock: FakeClock) -> None:
     pacer = FramePacer(clock)
     with pytest.raises(ZeroDivisionError), pacer.frame():
         clock.pass_(0.050)

@@ -33,7 +33,7 @@ def uncovered(app: BodyApp, width: int) -> Region | None:
     return compositor.uncovered(app.screen.query_one("#text"), width)
 
 
-async def test_a_widget_is_uncovered_until_something_floats_over_the_columns_in_question() -> None:
+async def test_a_widget_is_uncovered_until_another_widget_overlaps_its_columns() -> None:
     app = BodyApp()
     async with app.run_test(size=(30, 10)) as pilot:
         assert uncovered(app, 20) == Region(0, 0, 20, 5)

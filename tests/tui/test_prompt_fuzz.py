@@ -39,7 +39,7 @@ REQUESTS: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("seed", range(3 if os.environ.get("FORGE_FULL") else 1))
-async def test_random_keys_while_prompts_come_and_go(config: ForgeConfig, seed: int) -> None:
+async def test_random_keys_around_prompts_cause_no_error(config: ForgeConfig, seed: int) -> None:
     chance = random.Random(seed)
     app = make_app(config)
     async with app.run_test(size=chance.choice([(80, 24), (60, 15), (120, 36)])) as pilot:
@@ -69,7 +69,7 @@ async def test_random_keys_while_prompts_come_and_go(config: ForgeConfig, seed: 
         assert app.crash is None
 
 
-async def test_no_letter_of_a_message_is_lost_while_prompts_come_and_go(config: ForgeConfig) -> None:
+async def test_no_typed_letter_is_lost_while_prompts_open_and_close(config: ForgeConfig) -> None:
     app = make_app(config)
     text = "please do not forget a single letter of this line, not 1 or 2 or 3"
     async with app.run_test(size=(80, 24)) as pilot:

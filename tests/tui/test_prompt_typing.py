@@ -68,7 +68,7 @@ def gated(config: ForgeConfig) -> tuple[ChatApp, Gate]:
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.4, 0.8, 5.0, 60.0])
 @pytest.mark.parametrize("is_armed", [True, False])
-async def test_typed_words_are_the_reason_of_a_no(
+async def test_typed_text_becomes_the_reason_for_a_denial(
     config: ForgeConfig, pause_s: float, is_armed: bool
 ) -> None:
     app = asking(config, REQUEST)
@@ -82,7 +82,7 @@ async def test_typed_words_are_the_reason_of_a_no(
 
 
 @pytest.mark.parametrize("text", ["add 1", "yes", "y", "e", "2 spaces, please", "12", "9", "1.", " 1"])
-async def test_letters_digits_and_spaces_are_no_answer_once_there_is_text(
+async def test_letters_digits_and_spaces_extend_existing_text_and_do_not_answer(
     config: ForgeConfig, text: str
 ) -> None:
     app = asking(config, REQUEST)
@@ -96,7 +96,7 @@ async def test_letters_digits_and_spaces_are_no_answer_once_there_is_text(
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, text.strip())])
 
 
-async def test_a_pause_between_words_does_not_make_a_digit_an_answer(config: ForgeConfig) -> None:
+async def test_a_digit_after_a_typing_pause_does_not_answer(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -108,7 +108,7 @@ async def test_a_pause_between_words_does_not_make_a_digit_an_answer(config: For
         assert app.scripted.replies == [] and line(app) == "add 1"
 
 
-async def test_a_burst_of_words_and_enter_is_a_no_with_these_words(config: ForgeConfig) -> None:
+async def test_a_burst_of_text_and_enter_denies_with_that_text(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -117,7 +117,7 @@ async def test_a_burst_of_words_and_enter_is_a_no_with_these_words(config: Forge
 
 
 @pytest.mark.parametrize("text", ["1\n3 things", "1", "yes\n", "\n1\n", "2"])
-async def test_a_paste_is_text(config: ForgeConfig, text: str) -> None:
+async def test_a_paste_at_a_permission_prompt_is_text(config: ForgeConfig, text: str) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -151,7 +151,7 @@ async def test_keys_right_after_a_paste_follow_it(config: ForgeConfig) -> None:
 
 
 @pytest.mark.parametrize("is_armed", [True, False])
-async def test_keys_for_a_new_line_write_one_and_never_answer(config: ForgeConfig, is_armed: bool) -> None:
+async def test_new_line_keys_insert_a_new_line_and_do_not_answer(config: ForgeConfig, is_armed: bool) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot, armed=is_armed)
@@ -164,7 +164,7 @@ async def test_keys_for_a_new_line_write_one_and_never_answer(config: ForgeConfi
 
 
 @pytest.mark.parametrize("name", ["ctrl+1", "alt+1", "super+1", "left_shift", "f5", "ctrl+y"])
-async def test_keys_with_modifiers_answer_nothing(config: ForgeConfig, name: str) -> None:
+async def test_keys_with_modifiers_do_not_answer(config: ForgeConfig, name: str) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -178,7 +178,7 @@ async def test_keys_with_modifiers_answer_nothing(config: ForgeConfig, name: str
 # Back to the composer
 
 
-async def test_escape_moves_the_text_to_the_composer_and_the_keys_to_the_prompt(config: ForgeConfig) -> None:
+async def test_escape_moves_the_text_to_the_composer_and_focus_to_the_prompt(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -193,9 +193,7 @@ async def test_escape_moves_the_text_to_the_composer_and_the_keys_to_the_prompt(
 
 
 @pytest.mark.parametrize("keys", [("x", "escape"), ("x", "backspace")])
-async def test_enter_approves_nothing_after_text_was_taken_back(
-    config: ForgeConfig, keys: tuple[str, ...]
-) -> None:
+async def test_enter_denies_after_typed_text_was_deleted(config: ForgeConfig, keys: tuple[str, ...]) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -205,7 +203,7 @@ async def test_enter_approves_nothing_after_text_was_taken_back(
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
 
 
-async def test_arrows_choose_again_only_when_the_line_is_empty(config: ForgeConfig) -> None:
+async def test_arrows_change_the_choice_only_when_the_line_is_empty(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -217,7 +215,7 @@ async def test_arrows_choose_again_only_when_the_line_is_empty(config: ForgeConf
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO)])
 
 
-async def test_text_in_the_line_of_a_prompt_that_goes_away_is_kept(config: ForgeConfig) -> None:
+async def test_text_typed_into_a_cancelled_prompt_moves_to_the_composer(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -247,7 +245,7 @@ async def test_a_digit_answers_when_no_other_key_follows(
         await pass_until(app, pilot, lambda: app.scripted.replies == [ApprovalReply(wanted)])
 
 
-async def test_a_digit_waits_half_a_second_of_the_clock(config: ForgeConfig) -> None:
+async def test_a_digit_waits_half_a_second_before_it_answers(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -273,7 +271,7 @@ async def test_a_digit_does_not_answer_right_after_the_app_was_blocked(config: F
 
 
 @pytest.mark.parametrize("key", ["escape", "backspace"])
-async def test_a_digit_can_be_taken_back(config: ForgeConfig, key: str) -> None:
+async def test_a_digit_can_be_cancelled(config: ForgeConfig, key: str) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -326,7 +324,7 @@ async def test_a_half_typed_message_continues_in_the_line_of_the_prompt(
         assert app.scripted.replies == []
 
 
-async def test_enter_approves_nothing_however_late_it_ends_a_half_typed_message(config: ForgeConfig) -> None:
+async def test_enter_after_a_half_typed_message_never_approves(config: ForgeConfig) -> None:
     app, gate = gated(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await typing_when_asked(pilot, app, gate, "also this")
@@ -338,7 +336,7 @@ async def test_enter_approves_nothing_however_late_it_ends_a_half_typed_message(
         assert app.chat.composer.text == "also this" and app.scripted.sent == ["do it"]
 
 
-async def test_enter_for_a_message_that_was_typed_long_before_approves_nothing(config: ForgeConfig) -> None:
+async def test_enter_does_not_approve_when_the_message_was_typed_long_before(config: ForgeConfig) -> None:
     app, gate = gated(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -357,7 +355,9 @@ async def test_enter_for_a_message_that_was_typed_long_before_approves_nothing(c
 
 
 @pytest.mark.parametrize("key", ["ctrl+f", "ctrl+p", "f1"])
-async def test_enter_meant_for_what_the_prompt_closed_approves_nothing(config: ForgeConfig, key: str) -> None:
+async def test_enter_meant_for_a_screen_the_prompt_closed_does_not_approve(
+    config: ForgeConfig, key: str
+) -> None:
     app, gate = gated(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -373,7 +373,7 @@ async def test_enter_meant_for_what_the_prompt_closed_approves_nothing(config: F
         assert app.scripted.replies == []
 
 
-async def test_keys_in_one_burst_with_the_prompt_keep_their_order(config: ForgeConfig) -> None:
+async def test_keys_typed_while_a_prompt_opens_keep_their_order(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -387,7 +387,7 @@ async def test_keys_in_one_burst_with_the_prompt_keep_their_order(config: ForgeC
         asked.cancel()
 
 
-async def test_backspace_after_a_half_typed_message_edits_it(config: ForgeConfig) -> None:
+async def test_backspace_edits_a_half_typed_message(config: ForgeConfig) -> None:
     app, gate = gated(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await typing_when_asked(pilot, app, gate, "one\ntwp"[:3])
@@ -395,7 +395,7 @@ async def test_backspace_after_a_half_typed_message_edits_it(config: ForgeConfig
         await until(pilot, lambda: line(app) == "onde")
 
 
-async def test_a_message_left_alone_for_a_while_lets_digits_answer(config: ForgeConfig) -> None:
+async def test_digits_answer_when_a_half_typed_message_has_been_idle(config: ForgeConfig) -> None:
     app, gate = gated(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await typing_when_asked(pilot, app, gate, "later")
@@ -407,7 +407,7 @@ async def test_a_message_left_alone_for_a_while_lets_digits_answer(config: Forge
         assert app.chat.composer.text == "later"
 
 
-async def test_arrows_and_enter_answer_over_a_half_typed_message(config: ForgeConfig) -> None:
+async def test_arrows_and_enter_answer_despite_a_half_typed_message(config: ForgeConfig) -> None:
     app, gate = gated(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await typing_when_asked(pilot, app, gate, "later")
@@ -477,7 +477,7 @@ async def test_enter_right_after_an_answer_does_not_send_the_draft(config: Forge
         await until(pilot, lambda: app.scripted.sent == ["do it", "half a message"])
 
 
-async def test_text_in_one_burst_behind_the_enter_that_answers_goes_to_the_composer(
+async def test_text_typed_right_after_the_answering_enter_goes_to_the_composer(
     config: ForgeConfig,
 ) -> None:
     app = asking(config, REQUEST)
@@ -501,7 +501,7 @@ async def test_a_key_pressed_before_the_prompt_could_be_seen_does_not_answer(con
         assert app.scripted.replies == []
 
 
-async def test_a_click_reported_before_the_focus_it_brings_does_not_answer(config: ForgeConfig) -> None:
+async def test_a_click_reported_before_its_focus_event_does_not_answer(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot)
@@ -512,7 +512,7 @@ async def test_a_click_reported_before_the_focus_it_brings_does_not_answer(confi
         assert app.scripted.replies == []
 
 
-async def test_control_c_interrupts_also_in_the_first_half_second(config: ForgeConfig) -> None:
+async def test_ctrl_c_interrupts_within_the_first_half_second(config: ForgeConfig) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot, armed=False)
@@ -524,7 +524,7 @@ async def test_control_c_interrupts_also_in_the_first_half_second(config: ForgeC
 # Questions
 
 
-async def test_text_at_a_question_is_the_users_own_answer(config: ForgeConfig) -> None:
+async def test_text_typed_at_a_question_is_a_custom_answer(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
         await questions(pilot, app)
@@ -549,7 +549,7 @@ async def test_escape_moves_the_text_typed_at_a_question_to_the_composer(config:
         assert app.scripted.answers == [] and line(app) == ""
 
 
-async def test_a_held_enter_answers_one_question_and_not_those_behind_it(config: ForgeConfig) -> None:
+async def test_a_held_enter_key_answers_only_one_question(config: ForgeConfig) -> None:
     app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
         await questions(pilot, app)
@@ -559,7 +559,7 @@ async def test_a_held_enter_answers_one_question_and_not_those_behind_it(config:
         assert app.scripted.answers == [] and "✓ Database   ○ Checks" in shown(app)
 
 
-async def test_text_at_the_review_declines_with_these_words(config: ForgeConfig) -> None:
+async def test_text_typed_at_the_review_declines_with_that_reason(config: ForgeConfig) -> None:
     app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
         await questions(pilot, app)

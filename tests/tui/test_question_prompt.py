@@ -95,7 +95,7 @@ async def test_keys_answer(
         assert "went on" in shown(app) and app.focused is app.chat.composer
 
 
-async def test_everything_about_a_question_shows(config: ForgeConfig) -> None:
+async def test_all_parts_of_a_question_are_shown(config: ForgeConfig) -> None:
     app = asking(config, BOTH)
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_questions(pilot)
@@ -118,7 +118,7 @@ async def test_everything_about_a_question_shows(config: ForgeConfig) -> None:
         assert "SQLite" in shown(app) and "Tests" in shown(app)
 
 
-async def test_escape_declines_but_only_closes_a_line_that_is_open(config: ForgeConfig) -> None:
+async def test_escape_closes_an_open_line_first_and_then_declines(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_questions(pilot)
@@ -143,7 +143,7 @@ async def test_keys_in_the_first_half_second_answer_nothing(config: ForgeConfig)
         assert app.scripted.answers == []
 
 
-async def test_a_click_answers_and_one_in_the_grace_does_not(config: ForgeConfig) -> None:
+async def test_a_click_answers_except_during_the_grace_period(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_questions(pilot, armed=False)
@@ -200,7 +200,7 @@ LONG = QuestionRequest(
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36), (40, 16)])
-async def test_foreign_text_is_data_and_the_options_show_however_long_it_is(
+async def test_untrusted_question_text_is_literal_and_the_options_stay_visible(
     config: ForgeConfig, size: tuple[int, int]
 ) -> None:
     app = asking(config, LONG)
@@ -216,7 +216,7 @@ async def test_foreign_text_is_data_and_the_options_show_however_long_it_is(
         await until(pilot, lambda: app.scripted.answers == [QuestionReply(declined=True)])
 
 
-async def test_nothing_moves_on_the_way_through_the_options(config: ForgeConfig) -> None:
+async def test_moving_through_the_options_does_not_shift_the_layout(config: ForgeConfig) -> None:
     described = Question(
         "Which?", "W", (QuestionOption("a", "short"), QuestionOption("b", "long " * 40), QuestionOption("c"))
     )
@@ -230,7 +230,7 @@ async def test_nothing_moves_on_the_way_through_the_options(config: ForgeConfig)
             assert [n for n, row in enumerate(shown(app).splitlines()) if "a  short" in row] == rows
 
 
-async def test_no_answer_is_taken_where_the_options_do_not_show(config: ForgeConfig) -> None:
+async def test_no_answer_is_accepted_while_the_options_are_hidden(config: ForgeConfig) -> None:
     app = asking(config, ONE)
     async with app.run_test(size=(60, 6)) as pilot:
         await ask_questions(pilot)

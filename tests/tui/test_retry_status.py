@@ -36,12 +36,12 @@ def lines(*events: AgentEvent) -> list[str]:
     return [line.strip() for line in shown(layout_of(*events), 100) if line.strip()]
 
 
-def test_retries_of_one_request_are_one_line() -> None:
+def test_retries_of_one_request_share_one_line() -> None:
     waiting = lines(START, retry(1), retry(2, wait_s=1), retry(3, wait_s=9, reason=SLOW))
     assert waiting == [f"! {SLOW} Trying again in 9 s, retry 3 of 3."]
 
 
-def test_the_wait_is_counted_down() -> None:
+def test_the_retry_wait_counts_down() -> None:
     layout = Layout()
     layout.configure(100, 20, STYLES)
     conversation = TranscriptBuilder(layout)
@@ -87,11 +87,11 @@ def test_the_wait_is_counted_down() -> None:
         ),
     ],
 )
-def test_the_line_says_how_it_ended(after: list[AgentEvent], told: list[str]) -> None:
+def test_the_retry_line_states_the_outcome(after: list[AgentEvent], told: list[str]) -> None:
     assert lines(START, retry(1), retry(2), *after) == told
 
 
-def test_each_request_has_a_line_of_its_own() -> None:
+def test_each_request_has_its_own_retry_line() -> None:
     told = lines(
         START,
         retry(1),
@@ -114,13 +114,13 @@ def test_each_request_has_a_line_of_its_own() -> None:
     ]
 
 
-def test_a_call_of_a_call_tells_nothing_of_the_request() -> None:
+def test_a_nested_call_does_not_complete_the_retry_line() -> None:
     inner = tool_start("2", "grep", {}, parent_id="1")
     assert lines(tool_started("task"), retry(1), inner)[-1].endswith("retry 1 of 3.")
 
 
 @pytest.mark.parametrize("stopped", ["timeout", "max_iterations"])
-def test_a_turn_that_stops_for_another_reason_leaves_no_clock(stopped: StoppedReason) -> None:
+def test_a_turn_that_stops_for_another_reason_ends_the_retry_countdown(stopped: StoppedReason) -> None:
     conversation = TranscriptBuilder(Layout())
     for event in (START, retry(1), turn_ended(stopped)):
         conversation.apply(event)

@@ -23,7 +23,7 @@ from tests.support.scripted_session import answer
 pytestmark = pytest.mark.slow
 
 
-def test_help_holds_every_command_and_every_key() -> None:
+def test_help_lists_every_command_and_every_key() -> None:
     page = help_content(200).plain
     for spec in SPECS:
         assert f"/{spec.name}" in page and spec.summary in page
@@ -64,7 +64,7 @@ async def open_palette(app: ChatApp, pilot) -> None:  # type: ignore[no-untyped-
     await until(pilot, lambda: "Type to search" in shown(app))
 
 
-async def test_the_palette_finds_by_any_part_and_runs(config: ForgeConfig) -> None:
+async def test_the_palette_matches_substrings_and_runs_the_command(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await open_palette(app, pilot)
@@ -113,7 +113,7 @@ async def test_the_theme_picker_applies_each_theme_and_keeps_the_selected(config
         assert len(app.screen_stack) == 1
 
 
-async def test_leaving_the_theme_picker_puts_the_old_theme_back(config: ForgeConfig) -> None:
+async def test_closing_the_theme_picker_restores_the_old_theme(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -124,7 +124,7 @@ async def test_leaving_the_theme_picker_puts_the_old_theme_back(config: ForgeCon
         assert app.theme == "forge-dark" and app.saved == []
 
 
-async def test_a_choice_that_cannot_be_kept_is_said(config: ForgeConfig) -> None:
+async def test_a_theme_that_cannot_be_saved_is_applied_with_a_notice(config: ForgeConfig) -> None:
     app = make_app(config)
 
     def fail(name: str, value: str) -> None:
@@ -139,7 +139,7 @@ async def test_a_choice_that_cannot_be_kept_is_said(config: ForgeConfig) -> None
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36)])
-async def test_the_welcome_leaves_the_composer_its_place(config: ForgeConfig, size: tuple[int, int]) -> None:
+async def test_the_welcome_keeps_the_composer_in_place(config: ForgeConfig, size: tuple[int, int]) -> None:
     app = make_app(config)
     async with app.run_test(size=size) as pilot:
         await ready(pilot)

@@ -30,7 +30,7 @@ SCENES: dict[str, tuple[list[str], list[Step]]] = {
 
 
 @pytest.mark.parametrize("scene", SCENES)
-async def test_no_size_is_too_small(config: ForgeConfig, scene: str) -> None:
+async def test_the_app_survives_every_small_terminal_size(config: ForgeConfig, scene: str) -> None:
     keys, script = SCENES[scene]
     app = make_app(config, [script])
     async with app.run_test(size=(100, 30)) as pilot:
@@ -45,7 +45,7 @@ async def test_no_size_is_too_small(config: ForgeConfig, scene: str) -> None:
 
 
 @pytest.mark.parametrize("keys", [[], ["f1"]], ids=["the conversation", "an overlay"])
-async def test_a_layout_for_a_size_of_before_does_not_undo_the_one_for_now(
+async def test_a_stale_resize_event_does_not_override_the_current_size(
     config: ForgeConfig, keys: list[str]
 ) -> None:
     app = make_app(config)

@@ -42,7 +42,7 @@ def text(figures: Figures, width: int = 200) -> str:
     return SEPARATOR.join(part.text for part in left)
 
 
-def test_running_jobs_are_counted_and_stay_where_there_is_little_room() -> None:
+def test_the_running_job_count_stays_on_a_narrow_status_bar() -> None:
     assert "jobs" not in names(160)
     for count, said in ((1, "1 job"), (2, "2 jobs")):
         _, right = fit(replace(FULL, running_jobs=count), 160)
@@ -50,14 +50,14 @@ def test_running_jobs_are_counted_and_stay_where_there_is_little_room() -> None:
     assert names(40, replace(FULL, running_jobs=1)) == ["model", "mode", "jobs"]
 
 
-def test_in_yolo_nothing_claims_that_commands_ask() -> None:
+def test_in_yolo_mode_the_sandbox_label_does_not_say_that_commands_ask() -> None:
     for mode, is_said in (("ask", True), ("yolo", False)):
         _, right = fit(replace(FULL, mode=mode, sandbox=OFF), 250)
         text = SEPARATOR.join(part.text for part in right)
         assert ("will ask" in text) == is_said and "OFF - bwrap not found" in text
 
 
-def test_a_wide_terminal_shows_everything() -> None:
+def test_a_wide_status_bar_shows_everything() -> None:
     assert names(160) == [
         "model",
         "context",
@@ -72,7 +72,7 @@ def test_a_wide_terminal_shows_everything() -> None:
     assert text(FULL) == "anthropic/claude-sonnet-4.5 · 12.4k/200k 6% · $0.031 · cache 83% · 870 out"
 
 
-def test_narrowing_drops_in_one_fixed_order_and_never_the_mode() -> None:
+def test_a_narrowing_status_bar_drops_parts_in_fixed_order_but_never_the_mode() -> None:
     said: list[str] = []
     for width in range(160, 10, -1):
         left, right = fit(FULL, width)
@@ -89,7 +89,7 @@ def test_narrowing_drops_in_one_fixed_order_and_never_the_mode() -> None:
 
 
 @pytest.mark.parametrize("width", range(20, 160))
-def test_turning_into_an_estimate_and_back_moves_no_part_in_or_out(width: int) -> None:
+def test_switching_to_an_estimate_and_back_keeps_the_same_status_parts(width: int) -> None:
     live = replace(FULL, is_context_estimate=True, is_cost_estimate=True, is_turn_estimate=True)
     assert names(width) == names(width, live)
     assert [part.text.replace("~", "") for part in fit(live, width)[0]] == [
@@ -113,7 +113,7 @@ def test_a_sandbox_that_is_not_fully_on_always_shows_as_a_warning(label: str, wi
     assert sum(cell_len(part.text) for part in (*left, *right)) <= width
 
 
-def test_the_label_of_the_sandbox_gets_shorter_with_the_room() -> None:
+def test_the_sandbox_label_shortens_with_the_width() -> None:
     def label(width: int) -> str:
         right = fit(replace(FULL, sandbox=OFF), width)[1]
         return next(part.text for part in right if part.name == "sandbox")
@@ -125,13 +125,13 @@ def test_the_label_of_the_sandbox_gets_shorter_with_the_room() -> None:
     ]
 
 
-def test_yolo_is_a_badge_and_being_away_a_mark_of_its_own() -> None:
+def test_yolo_and_away_are_shown_as_separate_badges() -> None:
     right = fit(replace(FULL, mode="yolo", is_away=True), 140)[1]
     assert [(part.text, part.role) for part in right[:2]] == [(" yolo ", "badge"), ("afk", "warning")]
 
 
 @pytest.mark.parametrize("width", range(20, 140))
-def test_what_is_kept_fits(width: int) -> None:
+def test_the_remaining_status_parts_fit_the_width(width: int) -> None:
     left, right = fit(FULL, width)
     used = sum(cell_len(part.text) for part in (*left, *right))
     gaps = len(SEPARATOR) * (len(left) - 1 + max(len(right) - 1, 0))
@@ -150,7 +150,7 @@ def test_what_is_kept_fits(width: int) -> None:
         ({"is_cost_estimate": True}, "~$0.031"),
     ],
 )
-def test_cost_is_money_or_says_why_not(changes: dict[str, Any], said: str) -> None:
+def test_cost_shows_an_amount_or_the_reason_for_none(changes: dict[str, Any], said: str) -> None:
     assert text(replace(FULL, **changes)).split(SEPARATOR)[2] == said
 
 
@@ -166,20 +166,20 @@ def test_cost_is_money_or_says_why_not(changes: dict[str, Any], said: str) -> No
         (None, 200_000, False, ""),
     ],
 )
-def test_context_is_what_is_used_of_the_window(
+def test_context_shows_the_used_part_of_the_window(
     used: int | None, window: int | None, is_estimate: bool, said: str
 ) -> None:
     figures = Figures(context_used=used, context_window=window, is_context_estimate=is_estimate)
     assert context_part(figures).text == said
 
 
-def test_what_is_not_known_is_not_shown() -> None:
+def test_unknown_figures_are_not_shown() -> None:
     unknown = replace(FULL, cached_tokens=None, turn_out=0, provider="", cost_usd=None, known_usd=None)
     assert text(unknown) == "anthropic/claude-sonnet-4.5 · 12.4k/200k 6%"
     assert text(replace(FULL, cached_tokens=0)).endswith("cache 0% · 870 out")
 
 
-def test_foreign_names_are_made_harmless_and_short() -> None:
+def test_untrusted_names_are_sanitized_and_shortened() -> None:
     figures = Figures(model="m\x1b[2J" + "x" * 200, folder="~/a\nb\x07", branch="\u202eevil" * 20)
     left, right = fit(figures, 400)
     text = "".join(part.text for part in (*left, *right))

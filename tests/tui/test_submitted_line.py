@@ -22,12 +22,12 @@ from tests.support.scripted_session import Gate, answer
 pytestmark = pytest.mark.slow
 
 
-def test_plain_text_is_a_message_without_its_outer_blanks() -> None:
+def test_plain_text_is_a_message_with_surrounding_whitespace_stripped() -> None:
     assert parse_line("  hello\nthere  ") == UserText("hello\nthere")
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n\n", "\t"])
-def test_blank_text_is_nothing(blank: str) -> None:
+def test_blank_text_is_ignored(blank: str) -> None:
     assert parse_line(blank) is None
 
 
@@ -56,7 +56,7 @@ def test_no_command_runs_with_an_argument_that_it_does_not_accept(spec: CommandS
         assert form.replace("...", "").replace("|", " ").split()[-1] in line.complaint
 
 
-async def test_an_argument_too_many_is_refused_and_nothing_runs(config: ForgeConfig) -> None:
+async def test_an_extra_argument_is_rejected_and_nothing_runs(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(120, 30)) as pilot:
         await ready(pilot)
@@ -74,11 +74,11 @@ def test_a_path_or_lone_slash_is_refused_with_the_way_to_send_it(typed: str) -> 
     assert "put a space first" in line.complaint
 
 
-def test_a_space_first_sends_a_slash_as_a_message() -> None:
+def test_a_leading_space_sends_a_slash_as_a_message() -> None:
     assert parse_line(" /usr/bin/env is what?") == UserText("/usr/bin/env is what?")
 
 
-def test_a_hostile_name_is_made_visible_and_short() -> None:
+def test_a_hostile_command_name_is_escaped_and_truncated() -> None:
     line = parse_line("/\x1b[31m" + "x" * 500)
     assert isinstance(line, InvalidCommand)
     assert "\x1b" not in line.complaint and len(line.complaint) < 250
@@ -87,9 +87,7 @@ def test_a_hostile_name_is_made_visible_and_short() -> None:
 @pytest.mark.parametrize(
     ("typed", "seen"), [("/hlep me", "Did you mean /help?"), ("/cost", "Total"), ("/mode plan", "plan")]
 )
-async def test_what_a_command_says_shows_wherever_the_person_reads(
-    config: ForgeConfig, typed: str, seen: str
-) -> None:
+async def test_command_output_is_scrolled_into_view(config: ForgeConfig, typed: str, seen: str) -> None:
     app = make_app(config, [answer("\n\n".join(f"line {n}" for n in range(60)))])
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -130,7 +128,7 @@ async def test_reset_clears_the_conversation_and_the_queue(config: ForgeConfig) 
         assert "a coding assistant" in shown(app)
 
 
-async def test_what_is_sent_after_reset_begins_the_new_conversation(config: ForgeConfig) -> None:
+async def test_a_message_sent_after_reset_starts_the_new_conversation(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[LLMStart(iteration=1, model="m"), gate], answer("The new answer.")])
     async with app.run_test(size=(100, 30)) as pilot:
@@ -145,7 +143,7 @@ async def test_what_is_sent_after_reset_begins_the_new_conversation(config: Forg
         assert "queued" not in shown(app)
 
 
-async def test_a_reset_at_the_very_end_of_a_turn_lets_nothing_queued_begin(config: ForgeConfig) -> None:
+async def test_a_reset_at_the_end_of_a_turn_starts_no_queued_message(config: ForgeConfig) -> None:
     gate = Gate()
     app = make_app(config, [[gate, *answer("The old answer.")]])
     async with app.run_test(size=(100, 30)) as pilot:
@@ -162,7 +160,7 @@ async def test_a_reset_at_the_very_end_of_a_turn_lets_nothing_queued_begin(confi
         assert not app.chat.has_turn and not app.chat.transcript.model.blocks
 
 
-async def test_reset_clears_the_figures_of_the_turn_and_keeps_the_cost(config: ForgeConfig) -> None:
+async def test_reset_clears_the_turn_figures_and_keeps_the_cost(config: ForgeConfig) -> None:
     app = make_app(config, [answer("The old answer.")])
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -189,7 +187,7 @@ async def test_changing_the_model_waits_for_the_turn(config: ForgeConfig) -> Non
         await until(pilot, lambda: "other/model" in shown(app).splitlines()[-1])
 
 
-async def test_the_model_command_alone_names_the_model(config: ForgeConfig) -> None:
+async def test_the_model_command_without_an_argument_shows_the_model(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -231,7 +229,9 @@ async def test_exit_works_immediately_also_by_its_alias(config: ForgeConfig) -> 
     assert app.return_code == 0
 
 
-async def test_a_row_and_a_body_make_a_command(config: ForgeConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_table_row_and_a_handler_define_a_command(
+    config: ForgeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of each scope: completed, listed, run with its argument, its values offered."""
 
     async def count(argument: str, session: ForgeSession) -> CommandResult:

@@ -72,7 +72,7 @@ def test_each_frame_is_one_synchronized_update() -> None:
     assert all(PAINTING.search(frame) for frame in frames)
 
 
-def test_a_terminal_that_does_not_know_them_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupporting_terminal_gets_no_synchronized_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminals, "_ANSWERS", {})
     with started() as terminal:
         began = work(terminal)
@@ -81,7 +81,7 @@ def test_a_terminal_that_does_not_know_them_gets_none(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("end", [CTRL_Q, FAIL, signal.SIGTERM, signal.SIGHUP])
-def test_none_is_left_open_at_the_end(end: str | signal.Signals) -> None:
+def test_no_synchronized_update_is_left_open_at_exit(end: str | signal.Signals) -> None:
     with started() as terminal:
         terminal.send(ADD * 3)
         terminal.wait_for(lambda seen: BEGIN in seen.output)
@@ -96,7 +96,7 @@ def test_none_is_left_open_at_the_end(end: str | signal.Signals) -> None:
         assert "2026" not in terminal.emulator.modes
 
 
-def test_none_is_open_while_another_program_has_the_terminal() -> None:
+def test_no_synchronized_update_is_open_while_another_program_has_the_terminal() -> None:
     with started() as terminal:
         terminal.send(ADD + LEND)
         terminal.wait_for("another program")

@@ -41,7 +41,7 @@ def assert_restored(terminal: Terminal, before: list[object]) -> None:
     assert terminal.settings == before
 
 
-def test_a_normal_exit_leaves_nothing_on() -> None:
+def test_a_normal_exit_restores_the_terminal() -> None:
     terminal, before = started()
     with terminal:
         terminal.send(CTRL_Q)
@@ -59,7 +59,7 @@ def test_a_signal_restores_the_terminal_and_sets_the_exit_code(number: signal.Si
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_in_the_launcher_s_frame_restores_it_too(number: signal.Signals) -> None:
+def test_a_signal_during_the_launcher_frame_restores_the_terminal(number: signal.Signals) -> None:
     with Terminal([*LAUNCHED, "wait"], folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("Forge is starting")
@@ -81,7 +81,7 @@ def test_a_signal_received_by_another_thread_ends_the_program_too(number: signal
 
 
 @pytest.mark.parametrize("mode", ["import", "late"])
-def test_a_signal_ends_the_program_whatever_it_interrupts(mode: str) -> None:
+def test_a_signal_ends_the_program_at_any_point(mode: str) -> None:
     """An exception would get lost in the middle of an import, or become another one; a loop that is closed
     takes nothing."""
     with Terminal([*LAUNCHED, mode], folder=ROOT) as terminal:
@@ -93,7 +93,7 @@ def test_a_signal_ends_the_program_whatever_it_interrupts(mode: str) -> None:
         assert_restored(terminal, before)
 
 
-def test_a_later_signal_does_not_wait() -> None:
+def test_a_second_signal_exits_immediately() -> None:
     with AskedTerminal([*LAUNCHED, "endless"], folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
@@ -109,14 +109,14 @@ def test_a_later_signal_does_not_wait() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_that_comes_while_locks_are_held_ends_the_program_too(number: signal.Signals) -> None:
+def test_a_signal_ends_the_program_even_while_locks_are_held(number: signal.Signals) -> None:
     with AskedTerminal([*LAUNCHED, "locked", str(int(number))], folder=ROOT) as terminal:
         before = terminal.settings
         assert terminal.wait_for_exit() == 128 + number
         assert_restored(terminal, before)
 
 
-def test_continuing_while_locks_are_held_holds_nothing_up() -> None:
+def test_sigcont_while_locks_are_held_does_not_block() -> None:
     with AskedTerminal([*LAUNCHED, "locked", str(int(signal.SIGCONT))], folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
@@ -127,7 +127,7 @@ def test_continuing_while_locks_are_held_holds_nothing_up() -> None:
         assert_restored(terminal, before)
 
 
-def test_a_stop_that_comes_while_locks_are_held_is_one() -> None:
+def test_sigtstp_while_locks_are_held_suspends_the_program() -> None:
     with AskedTerminal([*LAUNCHED, "locked", str(int(signal.SIGTSTP))], folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
@@ -148,7 +148,7 @@ def is_stopped(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] == "T"
 
 
-def test_stops_and_starts_in_any_number_leave_it_running() -> None:
+def test_repeated_stop_and_continue_signals_leave_the_program_running() -> None:
     terminal, before = started()
     with terminal:
         threads = thread_count(terminal.pid)
@@ -192,7 +192,7 @@ def test_a_crash_behind_the_first_frame_is_reported_on_the_main_screen() -> None
         assert_restored(terminal, before)
 
 
-def test_errors_that_go_to_a_file_leave_the_screen_where_it_is() -> None:
+def test_redirected_stderr_does_not_affect_the_screen() -> None:
     in_shell = ["sh", "-c", 'exec "$0" "$@" 2>/dev/null', *LAUNCHED]
     with Terminal(in_shell, folder=ROOT) as terminal:
         before = terminal.settings
@@ -205,7 +205,7 @@ def test_errors_that_go_to_a_file_leave_the_screen_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("how", ["<&-", ">&-", "</dev/null", "| cat"])
-def test_without_a_terminal_on_both_ends_it_is_said(how: str, tmp_path: Path) -> None:
+def test_chat_without_a_terminal_on_stdin_and_stdout_reports_an_error(how: str, tmp_path: Path) -> None:
     chat = python("-m", "forge_tui.cli", "chat")
     with Terminal(["sh", "-c", f'"$0" "$@" {how}', *chat], folder=tmp_path) as terminal:
         assert terminal.wait_for_exit() == (0 if how == "| cat" else 1)
@@ -219,7 +219,7 @@ def test_a_closed_window_ends_the_program() -> None:
         assert terminal.wait_for_exit() == 128 + signal.SIGHUP
 
 
-def test_a_closed_window_holds_up_no_tidy_end() -> None:
+def test_hangup_does_not_block_a_clean_exit() -> None:
     """The kernel sends SIGCONT with SIGHUP, at which nothing may start again."""
     with Terminal([*LAUNCHED, "patient"], folder=ROOT) as terminal:
         terminal.wait_for("side 0")

@@ -13,7 +13,7 @@ from forge_tui.terminal.terminal_file import TerminalFile, write_all
 from tests.support.terminal import descriptors_on
 
 
-def test_a_terminal_that_another_program_made_non_blocking_gets_all_of_it() -> None:
+def test_all_output_is_written_to_a_non_blocking_terminal() -> None:
     main, side = os.openpty()
     tty.setraw(side)
     os.set_blocking(side, False)
@@ -39,7 +39,7 @@ def test_writes_to_a_closed_terminal_are_discarded() -> None:
     os.close(side)
 
 
-def test_once_closed_it_writes_nothing() -> None:
+def test_a_closed_terminal_file_writes_nothing() -> None:
     reader, writer = os.pipe()
     file = TerminalFile(writer, "utf-8")
     assert [file.write("one"), file.close(), file.write("more")] == [3, None, 4]
@@ -48,7 +48,7 @@ def test_once_closed_it_writes_nothing() -> None:
     os.close(writer)
 
 
-def test_closing_waits_for_what_is_being_written_but_not_for_ever() -> None:
+def test_close_waits_for_pending_writes_with_a_timeout() -> None:
     reader, writer = os.pipe()
     file = TerminalFile(writer, "utf-8")
     text = "x" * 200_000
@@ -69,7 +69,7 @@ def test_closing_waits_for_what_is_being_written_but_not_for_ever() -> None:
 @pytest.mark.parametrize(
     ("encoding", "expected"), [("utf-8", "größer 漢".encode()), ("latin-1", b"gr\xf6\xdfer ?")]
 )
-def test_what_an_encoding_has_not_is_replaced(encoding: str, expected: bytes) -> None:
+def test_characters_missing_from_the_encoding_are_replaced(encoding: str, expected: bytes) -> None:
     reader, writer = os.pipe()
     assert TerminalFile(writer, encoding).write("größer 漢") == 8
     assert os.read(reader, 100) == expected
@@ -109,7 +109,7 @@ def test_write_now_to_a_closed_terminal_is_discarded() -> None:
     os.close(side)
 
 
-def test_what_is_no_terminal_is_left_to_the_thread() -> None:
+def test_write_now_leaves_non_terminals_to_the_writer_thread() -> None:
     reader, writer = os.pipe()
     file = TerminalFile(writer, "utf-8")
     assert file.write_now("one") == "one"
@@ -117,7 +117,7 @@ def test_what_is_no_terminal_is_left_to_the_thread() -> None:
     os.close(writer)
 
 
-def test_the_second_descriptor_is_closed_and_opened_again_when_it_is_needed() -> None:
+def test_the_second_descriptor_is_closed_and_reopened_on_demand() -> None:
     main, side = os.openpty()
     tty.setraw(side)
     file = TerminalFile(side, "utf-8")
@@ -133,7 +133,7 @@ def test_the_second_descriptor_is_closed_and_opened_again_when_it_is_needed() ->
     os.close(main)
 
 
-def test_once_closed_it_has_no_second_descriptor_and_opens_none() -> None:
+def test_a_closed_terminal_file_has_no_second_descriptor_and_opens_none() -> None:
     main, side = os.openpty()
     file = TerminalFile(side, "utf-8")
     assert file.write_now("one") == b""
@@ -145,7 +145,7 @@ def test_once_closed_it_has_no_second_descriptor_and_opens_none() -> None:
     os.close(main)
 
 
-def test_closing_does_not_wait_for_ever_for_the_second_descriptor() -> None:
+def test_close_waits_for_the_second_descriptor_with_a_timeout() -> None:
     main, side = os.openpty()
     file = TerminalFile(side, "utf-8")
     assert file.write_now("one") == b""
@@ -158,7 +158,7 @@ def test_closing_does_not_wait_for_ever_for_the_second_descriptor() -> None:
     os.close(main)
 
 
-def test_a_file_that_a_crash_drops_closes_its_second_descriptor() -> None:
+def test_a_garbage_collected_terminal_file_closes_its_second_descriptor() -> None:
     main, side = os.openpty()
     file = TerminalFile(side, "utf-8")
     assert file.write_now("one") == b""

@@ -145,18 +145,18 @@ def typed(text: str) -> list[tuple[str, ...]]:
         ("\u202eevil", "\\u202eevil"),
     ],
 )
-def test_a_paste_is_one_event_whatever_is_in_it_and_wherever_a_read_ends(pasted: str, shown: str) -> None:
+def test_a_paste_is_one_event_regardless_of_content_and_read_boundaries(pasted: str, shown: str) -> None:
     for pieces in cuts(f"a{START}{pasted}{END}\r"):
         assert read(pieces) == [*typed("a"), ("paste", shown), *typed("\r")], pieces
 
 
-def test_two_pastes_in_one_read_are_two() -> None:
+def test_two_pastes_in_one_read_are_two_events() -> None:
     text = f"{START}one{END}{START}two{END}"
     for pieces in cuts(text):
         assert read(pieces) == [("paste", "one"), ("paste", "two")]
 
 
-def test_an_empty_paste_is_nothing() -> None:
+def test_an_empty_paste_is_ignored() -> None:
     assert read([f"{START}{END}x".encode()]) == typed("x")
 
 
@@ -175,7 +175,7 @@ def test_a_paste_without_an_end_is_delivered_after_a_silence_and_keys_work_again
 
 
 @pytest.mark.parametrize("rest", ["r\x1b[201~", "of what was pasted\rsecond line\r"])
-def test_the_rest_of_a_paste_that_stalled_is_pasted_too(rest: str) -> None:
+def test_the_rest_of_a_stalled_paste_is_also_pasted(rest: str) -> None:
     terminal, clock = reader()
     terminal.feed(f"{START}first ".encode())
     assert told(settle(terminal, clock)) == [("paste", "first ")]
@@ -191,7 +191,7 @@ def test_a_paste_over_the_limit_is_delivered_in_parts_and_never_as_keys(
     assert read(pieces) == [("paste", "x" * 120), ("paste", "x" * 80), *typed("y")]
 
 
-def test_five_megabytes_are_read_in_no_time() -> None:
+def test_a_paste_of_five_megabytes_is_read_quickly() -> None:
     terminal, _ = reader()
     data = (START + "\x1b[31mred\x1b[0m and so on\r\n" * 200_000 + END).encode()
     messages: list[Message] = []
@@ -204,13 +204,13 @@ def test_five_megabytes_are_read_in_no_time() -> None:
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_that_is_no_key_is_dropped_wherever_a_read_ends(answer: str) -> None:
+def test_terminal_replies_are_dropped_regardless_of_read_boundaries(answer: str) -> None:
     for pieces in cuts(f"a{answer}b"):
         assert read(pieces) == typed("ab"), pieces
 
 
 @pytest.mark.parametrize("answer", ["\x1b]11;rgb:00", "\x1bP1+r52", "\x1b_Gi=1", "\x1b[?62;2"])
-def test_an_answer_may_be_interrupted_by_a_slow_line(answer: str) -> None:
+def test_a_delayed_terminal_reply_is_still_dropped(answer: str) -> None:
     end = "c" if answer.startswith("\x1b[") else "\x1b\\"
     terminal, clock = reader()
     terminal.feed(answer.encode())
@@ -220,7 +220,7 @@ def test_an_answer_may_be_interrupted_by_a_slow_line(answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["\x1b]11;rgb:00", "\x1bP1+r52", "\x1b_Gi=1", "\x1b[?62;2", "\x1b[M "])
-def test_an_answer_that_never_ends_is_dropped_and_lets_keys_through(answer: str) -> None:
+def test_an_unterminated_terminal_reply_is_dropped_and_keys_work_again(answer: str) -> None:
     terminal, clock = reader()
     terminal.feed(answer.encode())
     assert settle(terminal, clock) == []
@@ -229,30 +229,30 @@ def test_an_answer_that_never_ends_is_dropped_and_lets_keys_through(answer: str)
 
 @pytest.mark.parametrize("key", ["\r", "\x03", "\x1b[A", "\x1bx", "\x1b[13u"])
 @pytest.mark.parametrize("answer", ["\x1b]11;rgb:00", "\x1bP1+r52", "\x1b_Gi=1", "\x1b[?62;2"])
-def test_a_broken_answer_ends_with_the_next_key(answer: str, key: str) -> None:
+def test_a_malformed_terminal_reply_ends_at_the_next_key(answer: str, key: str) -> None:
     for pieces in cuts(answer + key):
         assert read(pieces) == typed(key)
 
 
 @pytest.mark.parametrize("key", ALL_KEYS)
-def test_a_key_is_what_textual_makes_of_it(key: str) -> None:
+def test_keys_are_parsed_as_in_textual(key: str) -> None:
     for pieces in cuts(key):
         assert read(pieces) == by_textual(key), pieces
     assert read([f"a{key}".encode()]) == typed("a") + by_textual(key)
 
 
 @pytest.mark.parametrize("key", ["\x1ba", "\x1b]", "\x1bP", "\x1b[", "\x1bO", "\x1b_"])
-def test_alt_keys_in_one_burst_stay_what_they_are(key: str) -> None:
+def test_alt_keys_in_one_burst_are_parsed_separately(key: str) -> None:
     assert read([(key * 2).encode()]) == by_textual(key) * 2
     assert read([f"{key}\rx".encode()]) == by_textual(key) + typed("\rx")
 
 
-def test_letters_right_behind_alt_and_a_bracket_are_typed() -> None:
+def test_letters_right_after_alt_bracket_are_typed() -> None:
     assert read([b"\x1b]hello\rx"]) == by_textual("\x1b]") + typed("hello\rx")
     assert read([b"\x1b]hello"]) == by_textual("\x1b]") + typed("hello")
 
 
-def test_escape_needs_no_more_silence_than_in_textual() -> None:
+def test_the_escape_delay_equals_that_of_textual() -> None:
     terminal, clock = reader()
     assert terminal.feed(b"\x1b") == []
     assert terminal.wait_s == pytest.approx(constants.ESCAPE_DELAY)
@@ -283,7 +283,7 @@ def test_escape_pressed_twice_is_two_keys() -> None:
         "\x1b[48;24;80;480;800t",
     ],
 )
-def test_what_textual_uses_reaches_it(report: str) -> None:
+def test_reports_that_textual_uses_are_passed_on(report: str) -> None:
     for pieces in cuts(f"a{report}b"):
         assert read(pieces) == typed("a") + by_textual(report) + typed("b"), pieces
 
@@ -293,7 +293,7 @@ def test_the_synchronized_output_report_is_a_message() -> None:
     assert [type(m) for m in terminal.feed(b"\x1b[?2026;2$y")] == [TerminalSupportsSynchronizedOutput]
 
 
-def test_the_mouse_keeps_its_place_between_two_reports() -> None:
+def test_mouse_deltas_are_computed_across_other_reports() -> None:
     terminal, _ = reader()
     messages = terminal.feed(b"\x1b[<35;10;5M\x1b[?62c\x1b[<35;12;6M")
     assert [(m.delta_x, m.delta_y) for m in messages if isinstance(m, events.MouseMove)] == [(9, 4), (2, 1)]
@@ -303,7 +303,7 @@ def test_a_screen_that_reports_no_pixels_breaks_nothing() -> None:
     assert read([b"\x1b[48;24;80;0;0t\x1b[<0;1;1Mx"])[-1:] == typed("x")
 
 
-def test_bytes_that_are_no_utf_8_end_nothing() -> None:
+def test_invalid_utf_8_input_is_harmless() -> None:
     assert read([b"caf\xe9 ", START.encode(), b"\xff\xfe", END.encode()]) == [
         *typed("caf� "),
         ("paste", "��"),

@@ -29,7 +29,7 @@ def last_message(server: SseServer) -> object:
     return server.requests[-1].json["messages"][-1]["content"]
 
 
-def test_a_paste_with_escapes_and_line_ends_is_text_and_sends_nothing(tmp_path: Path) -> None:
+def test_a_paste_with_escapes_and_newlines_is_text_and_sends_nothing(tmp_path: Path) -> None:
     with SseServer(answer("Read.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(READY)
         terminal.send(f"{START}aaa \x1b[31mred\rsecond line\r\nthird\x1b[0m{END} and more")
@@ -41,7 +41,7 @@ def test_a_paste_with_escapes_and_line_ends_is_text_and_sends_nothing(tmp_path: 
         assert last_message(server) == "aaa ␛[31mred\nsecond line\nthird␛[0m and more"
 
 
-def test_a_paste_before_the_first_screen_is_a_paste_too(tmp_path: Path) -> None:
+def test_a_paste_before_the_first_screen_is_handled_as_a_paste(tmp_path: Path) -> None:
     with SseServer(answer("Read.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(lambda t: "1049" in t.emulator.modes)
         assert "2004" in terminal.emulator.modes
@@ -53,7 +53,7 @@ def test_a_paste_before_the_first_screen_is_a_paste_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pasted", ["\x1b[1mbold text\x1b[0m", "\x1b[31mred\r", "y\r1\r", "\x1b1\x1b\r"])
-def test_a_paste_at_a_question_answers_nothing(tmp_path: Path, pasted: str) -> None:
+def test_a_paste_at_a_prompt_does_not_answer(tmp_path: Path, pasted: str) -> None:
     call = ("c1", "bash", {"command": "touch made"})
     with SseServer(tool_answer(call), answer("Done.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(READY)
@@ -83,7 +83,7 @@ def test_a_paste_without_an_end_is_shown_and_typing_continues(tmp_path: Path) ->
         assert last_message(server) == "half\na paste!"
 
 
-def test_answers_of_the_terminal_are_not_typed(tmp_path: Path) -> None:
+def test_terminal_replies_are_not_typed(tmp_path: Path) -> None:
     answers = [
         "\x1b[?62;22c",
         "\x1b]11;rgb:0000/0000/0000\x07",

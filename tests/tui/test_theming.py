@@ -67,7 +67,7 @@ def test_the_contrast_is_computed_as_in_the_standard() -> None:
 
 
 @pytest.mark.parametrize("name", ["forge-dark", "forge-light"])
-def test_built_in_themes_define_everything(name: str) -> None:
+def test_built_in_themes_define_every_variable(name: str) -> None:
     theme = load_builtin(name)
     assert theme is not None
     assert all(getattr(theme, key) for key in COLORS)
@@ -129,26 +129,28 @@ def test_a_user_theme_inherits_missing_variables_by_its_brightness(tmp_path: Pat
         ('name = "mine"', 'name = "mine"\nvariables = 3', "variables = 3"),
     ],
 )
-def test_a_broken_file_is_named_with_key_and_value(tmp_path: Path, old: str, new: str, wanted: str) -> None:
+def test_an_invalid_theme_file_is_reported_with_key_and_value(
+    tmp_path: Path, old: str, new: str, wanted: str
+) -> None:
     path = write(tmp_path, MINE.replace(old, new))
     with pytest.raises(ConfigError) as caught:
         read_theme(path, {})
     assert str(path) in str(caught.value) and wanted in str(caught.value)
 
 
-def test_bytes_that_are_no_text_are_a_problem_and_not_a_crash(tmp_path: Path) -> None:
+def test_a_binary_theme_file_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in load_themes(tmp_path).problems[0]
 
 
-def test_a_built_in_name_cannot_be_taken(tmp_path: Path) -> None:
+def test_a_custom_theme_cannot_use_a_built_in_name(tmp_path: Path) -> None:
     write(tmp_path, MINE.replace('"mine"', '"forge-dark"'))
     themes = load_themes(tmp_path)
     assert "is taken" in themes.problems[0]
     assert themes.themes["forge-dark"].primary != "#88aaff"
 
 
-def test_a_missing_folder_is_no_problem(tmp_path: Path) -> None:
+def test_a_missing_theme_folder_is_not_a_problem(tmp_path: Path) -> None:
     assert load_themes(tmp_path / "none").problems == ()
 
 
@@ -162,7 +164,7 @@ async def test_an_invalid_theme_is_a_notice_and_the_app_continues(config: ForgeC
         await until(pilot, lambda: app.theme == "forge-light")
 
 
-async def test_a_theme_named_in_the_settings_that_does_not_exist_is_said(tmp_path: Path) -> None:
+async def test_a_missing_theme_named_in_the_settings_is_reported(tmp_path: Path) -> None:
     app = make_app(make_config(tmp_path, theme="nosuch"))
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
@@ -170,7 +172,7 @@ async def test_a_theme_named_in_the_settings_that_does_not_exist_is_said(tmp_pat
         assert app.theme == "forge-dark"
 
 
-async def test_an_own_theme_can_be_the_first(tmp_path: Path) -> None:
+async def test_a_custom_theme_can_be_the_initial_theme(tmp_path: Path) -> None:
     write(tmp_path / "config" / "themes", MINE)
     app = make_app(make_config(tmp_path, theme="mine"))
     async with app.run_test() as pilot:
@@ -178,7 +180,7 @@ async def test_an_own_theme_can_be_the_first(tmp_path: Path) -> None:
         assert app.theme == "mine"
 
 
-async def test_switching_repaints_and_is_kept(config: ForgeConfig) -> None:
+async def test_switching_the_theme_repaints_and_is_saved(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await ready(pilot)
@@ -189,7 +191,7 @@ async def test_switching_repaints_and_is_kept(config: ForgeConfig) -> None:
         assert app.saved == [("theme", "forge-light")]
 
 
-def test_the_first_frames_colours_are_those_of_the_theme_it_becomes(tmp_path: Path) -> None:
+def test_the_first_frame_colours_match_the_theme(tmp_path: Path) -> None:
     for name in ("forge-dark", "forge-light"):
         theme = load_builtin(name)
         assert theme is not None

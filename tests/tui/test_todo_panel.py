@@ -40,7 +40,7 @@ def planned(items: Plan, call_id: str = "t") -> list[Step]:
     ]
 
 
-async def test_the_tasks_show_while_the_turn_runs_and_the_current_one_beside_the_spinner(
+async def test_tasks_show_during_a_turn_and_the_current_one_shows_beside_the_spinner(
     config: ForgeConfig,
 ) -> None:
     gate, second = Gate(), Gate()
@@ -61,7 +61,7 @@ async def test_the_tasks_show_while_the_turn_runs_and_the_current_one_beside_the
         await until(pilot, lambda: not app.chat.todos.display)
 
 
-async def test_an_unfinished_list_stays_between_turns_and_a_key_hides_it(config: ForgeConfig) -> None:
+async def test_an_unfinished_task_list_stays_between_turns_and_a_key_hides_it(config: ForgeConfig) -> None:
     app = make_app(config, [[*planned(plan(12, 4)), *answer("half")]])
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
@@ -77,7 +77,7 @@ async def test_an_unfinished_list_stays_between_turns_and_a_key_hides_it(config:
         await until(pilot, lambda: "+6 more" in shown(app))
 
 
-async def test_a_list_that_a_turn_left_alone_folds_when_that_turn_ends(config: ForgeConfig) -> None:
+async def test_a_task_list_unchanged_during_a_turn_folds_at_its_end(config: ForgeConfig) -> None:
     gate, second = Gate(), Gate()
     app = make_app(
         config,
@@ -110,7 +110,7 @@ async def test_a_list_that_a_turn_left_alone_folds_when_that_turn_ends(config: F
         assert "✓ Do step 1" in shown(app)
 
 
-async def test_the_key_unfolds_a_folded_list_which_then_stays(config: ForgeConfig) -> None:
+async def test_a_folded_task_list_unfolded_by_key_stays_unfolded(config: ForgeConfig) -> None:
     others = [answer(f"answer {number}") for number in range(4)]
     app = make_app(config, [[*planned(plan(5, 1)), *answer("half")], *others])
     async with app.run_test(size=(80, 24)) as pilot:
@@ -143,12 +143,12 @@ async def test_the_key_unfolds_a_folded_list_which_then_stays(config: ForgeConfi
         (0, ""),
     ],
 )
-def test_a_folded_list_keeps_its_count_in_any_width(width: int, line: str) -> None:
+def test_a_folded_task_list_shows_its_count_at_any_width(width: int, line: str) -> None:
     todos = [TodoItem("a", TodoStatus.COMPLETED), TodoItem("日本語の長い仕事の名前"), TodoItem("b")]
     assert summary(todos, width) == line
 
 
-async def test_a_prompt_takes_the_room_of_the_list(config: ForgeConfig) -> None:
+async def test_an_open_prompt_hides_the_task_list(config: ForgeConfig) -> None:
     app = make_app(config, [[*planned(plan(6, 1)), command_request(), *answer("half")]])
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
@@ -160,7 +160,7 @@ async def test_a_prompt_takes_the_room_of_the_list(config: ForgeConfig) -> None:
         await until(pilot, lambda: "○ Do step 3" in shown(app))
 
 
-async def test_the_list_never_makes_the_conversation_draw_itself_again(
+async def test_the_task_list_never_causes_the_transcript_to_re_render(
     config: ForgeConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = Gate()
@@ -196,7 +196,7 @@ async def test_the_list_never_makes_the_conversation_draw_itself_again(
         assert drawn and not old & set(drawn)
 
 
-async def test_foreign_text_in_a_task_is_data(config: ForgeConfig) -> None:
+async def test_untrusted_text_in_a_task_is_shown_literally(config: ForgeConfig) -> None:
     hostile = TodoItem(
         "[red]x[/] [@click=app.quit]\x1b[2J\u202e\n" + "日本" * 90, NOW, "[/]\x1b]0;t\x07 doing"
     )
@@ -209,7 +209,7 @@ async def test_foreign_text_in_a_task_is_data(config: ForgeConfig) -> None:
 
 
 @pytest.mark.parametrize(("count", "at"), [(3, 0), (6, 5), (7, 0), (7, 6), (20, 10), (20, 19), (20, 20)])
-def test_the_current_task_is_always_among_those_that_show(count: int, at: int) -> None:
+def test_the_current_task_is_always_visible(count: int, at: int) -> None:
     todos = [
         TodoItem(str(n), TodoStatus("completed" if n < at else "in_progress" if n == at else "pending"))
         for n in range(count)

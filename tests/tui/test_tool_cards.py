@@ -40,7 +40,7 @@ def words(row: str) -> list[str]:
         ("b.py", "b.py: does not exist. Use glob or ls to find it."),
     ],
 )
-def test_a_failure_tells_why_and_not_the_target_again(path: str, said: str) -> None:
+def test_a_failure_shows_its_reason_without_repeating_the_target(path: str, said: str) -> None:
     block = card(
         tool_started("read", file_path=path), tool_ended("read", f"Error: {said}", success=False, summary="")
     )
@@ -66,14 +66,14 @@ def test_a_change_of_several_files_shows_each_diff_under_its_name() -> None:
     assert "+ z" in rows[5]
 
 
-def test_a_failure_names_the_file_of_the_header_no_second_time() -> None:
+def test_a_failure_message_does_not_repeat_the_file_in_the_header() -> None:
     start = tool_started("multi_edit", file_path="src/a.py", edits=[])
     told = "Error: Edit 1 of 3: src/a.py: old_string was not found. Read the file again."
     rows = drawn(card(start, tool_ended("multi_edit", told, success=False)), 80)
     assert " ".join(words(rows[0])[:-2]) == "✗ Edit src/a.py Edit 1 of 3: old_string was not found"
 
 
-def test_an_edit_shows_its_change_once_and_what_was_said_besides() -> None:
+def test_an_edit_shows_its_diff_once_and_any_extra_output() -> None:
     diff = FileDiff("src/a.py", "@@ -1 +1 @@\n-x\n+y", 1, 1)
     start = tool_started("edit", file_path="src/a.py")
     plain = "Edited src/a.py: +1 −1\n" + diff.diff
@@ -95,7 +95,7 @@ def test_a_failure_names_its_file_once() -> None:
     assert words(drawn(block)[0])[:5] == ["✗", "Edit", "src/a.py", "old_string", "was"]
 
 
-def test_a_command_that_runs_on_says_which_job_it_is() -> None:
+def test_a_command_moved_to_the_background_shows_its_job_number() -> None:
     block = card(
         tool_started("bash", command="npm run dev"),
         tool_ended("bash", "(no output yet)\n[it still runs …]", summary="job 2", outcome="background"),
@@ -105,12 +105,12 @@ def test_a_command_that_runs_on_says_which_job_it_is() -> None:
     assert block.toggle(0) and "(no output yet)" in drawn(block)[1]
 
 
-def test_a_command_that_ended_and_left_a_job_is_done() -> None:
+def test_a_finished_command_that_left_a_job_is_shown_as_done() -> None:
     block = card(tool_started("bash", command="./start"), tool_ended("bash", "up", summary="exit 0, job 3"))
     assert words(drawn(block)[0])[0] == "✓" and "exit 0, job 3" in drawn(block)[0]
 
 
-def test_a_look_at_a_job_shows_what_it_has_printed_and_names_it_once() -> None:
+def test_a_job_output_card_shows_the_new_output_and_names_the_job_once() -> None:
     rows = drawn(
         card(
             tool_started("job_output", job_id=2),
@@ -121,7 +121,7 @@ def test_a_look_at_a_job_shows_what_it_has_printed_and_names_it_once() -> None:
     assert rows[1].endswith("ready on 3000")
 
 
-def test_a_plan_is_one_line_and_unfolds_to_a_checklist() -> None:
+def test_a_todo_card_is_one_line_and_unfolds_to_a_checklist() -> None:
     checklist = f"✓ read\n● {HOSTILE}\n○ test"
     end = tool_ended("todo", "Todo list saved: …", summary="1 of 3 done", display=checklist)
     block = card(tool_started("todo"), end)
@@ -131,12 +131,12 @@ def test_a_plan_is_one_line_and_unfolds_to_a_checklist() -> None:
     assert rows == ["✓ read", "● [red]x[/] [@click=app.quit]␛[2J\\u202e␇", "○ test"]
 
 
-def test_a_plan_that_was_refused_says_why() -> None:
+def test_a_rejected_todo_call_shows_the_reason() -> None:
     rows = drawn(card(tool_started("todo", items=[]), tool_ended("todo", "Error: too many", success=False)))
     assert words(rows[0])[0] == "✗" and "too many" in rows[0]
 
 
-def test_questions_stand_with_their_answers() -> None:
+def test_questions_are_shown_with_their_answers() -> None:
     result = f"The user answered:\nWhich?\n  → {HOSTILE}\nWhy?\n  → speed"
     rows = drawn(
         card(
@@ -172,7 +172,7 @@ async def run_for_real(folder: Path, command: str, **more: Any) -> tuple[ToolCar
 
 
 @pytest.mark.parametrize("code", [0, 3])
-async def test_lines_are_counted_of_the_whole_output_and_not_of_what_the_model_reads(
+async def test_line_counts_refer_to_the_whole_output_not_the_truncated_result(
     tmp_path: Path, code: int
 ) -> None:
     run, result, _ = await run_for_real(tmp_path, f"seq -f 'line %06.0f of many' 5000; exit {code}")
@@ -193,14 +193,14 @@ async def test_lines_are_counted_of_the_whole_output_and_not_of_what_the_model_r
     assert "characters left out" not in text and "use read or grep" not in text
 
 
-async def test_what_is_left_out_of_one_endless_line_is_a_part_of_it(tmp_path: Path) -> None:
+async def test_an_omission_within_one_long_line_is_described_as_part_of_a_line(tmp_path: Path) -> None:
     run, result, _ = await run_for_real(tmp_path, "head -c 90000 /dev/zero | tr '\\0' x")
     assert result.omission is not None and result.omission.lines == 0
     run.set_open(True)
     assert "… part of a line left out; the whole output is in" in "\n".join(drawn(run, 400))
 
 
-async def test_the_card_of_a_job_says_nothing_that_is_meant_for_the_model(tmp_path: Path) -> None:
+async def test_a_job_card_omits_notes_meant_for_the_model(tmp_path: Path) -> None:
     run, result, jobs = await run_for_real(tmp_path, "echo up; sleep 7110", run_in_background=True)
     assert "job_output 1" in result.output and "next message" in result.output
     assert "job 1" in drawn(run)[0]

@@ -95,7 +95,7 @@ class Reader:
 
 
 @pytest.mark.parametrize("seed", range(60 if os.environ.get("FORGE_FULL") else 6))
-def test_nothing_moves_unless_asked(seed: int) -> None:
+def test_the_visible_text_moves_only_when_the_user_scrolls(seed: int) -> None:
     reader = Reader(seed)
     layout, chance = reader.layout, reader.chance
     reader.look()
@@ -119,7 +119,7 @@ def test_nothing_moves_unless_asked(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40 if os.environ.get("FORGE_FULL") else 4))
-def test_widths_come_and_go_and_the_text_at_the_top_stays(seed: int) -> None:
+def test_changing_widths_keep_the_text_at_the_top(seed: int) -> None:
     reader = Reader(seed)
     layout, chance = reader.layout, reader.chance
     for _ in range(6):
@@ -142,7 +142,7 @@ def test_widths_come_and_go_and_the_text_at_the_top_stays(seed: int) -> None:
             assert reader.look() == before
 
 
-def test_an_answer_cut_into_blocks_does_not_move_what_is_read_of_it() -> None:
+def test_splitting_an_answer_into_blocks_does_not_move_the_view() -> None:
     layout = Layout()
     layout.configure(50, 6, STYLES)
     conversation = TranscriptBuilder(layout)
@@ -158,7 +158,7 @@ def test_an_answer_cut_into_blocks_does_not_move_what_is_read_of_it() -> None:
     assert len(layout.blocks) > 3
 
 
-def test_what_streams_before_a_notice_costs_no_look_at_the_history() -> None:
+def test_text_streamed_before_a_notice_does_not_re_estimate_the_history() -> None:
     class Counted(UserBlock):
         estimates = 0
 
@@ -183,7 +183,7 @@ def test_what_streams_before_a_notice_costs_no_look_at_the_history() -> None:
     assert layout.frame().total == sum(len(layout.rendered(n).rows) for n in range(len(layout.blocks)))
 
 
-def test_prompts_are_found_up_and_down() -> None:
+def test_prompt_navigation_works_in_both_directions() -> None:
     layout = Layout()
     layout.configure(50, 6, STYLES)
     chance = random.Random(3)

@@ -76,7 +76,7 @@ def open_text(answer: AnswerBuilder) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_any_fragments_give_what_the_whole_gives(seed: int) -> None:
+def test_any_fragmentation_renders_like_the_whole_text(seed: int) -> None:
     chance = random.Random(seed)
     pieces, at = [], 0
     while at < len(ANSWER):
@@ -86,7 +86,7 @@ def test_any_fragments_give_what_the_whole_gives(seed: int) -> None:
     assert text_of(blocks_of(pieces)) == text_of(blocks_of([ANSWER]))
 
 
-def test_finished_blocks_are_never_touched_again() -> None:
+def test_finished_blocks_are_never_changed() -> None:
     answer = AnswerBuilder()
     finished: list[Block] = []
     for character in ANSWER:
@@ -96,7 +96,7 @@ def test_finished_blocks_are_never_touched_again() -> None:
         assert [(block, block.revision) for block in finished[: len(before)]] == before
 
 
-def test_a_list_about_to_begin_does_not_flash_as_a_heading() -> None:
+def test_an_incomplete_list_marker_does_not_flash_as_a_heading() -> None:
     answer = AnswerBuilder()
     answer.feed("Steps:\n-")
     assert open_text(answer) == ["   Steps:"]
@@ -104,13 +104,13 @@ def test_a_list_about_to_begin_does_not_flash_as_a_heading() -> None:
     assert open_text(answer) == ["   Steps:"] or "• first" in open_text(answer)[-1]
 
 
-def test_a_fence_about_to_begin_shows_no_backticks() -> None:
+def test_an_incomplete_fence_shows_no_backticks() -> None:
     answer = AnswerBuilder()
     answer.feed("Look:\n\n```pyth")
     assert not any("`" in line for line in open_text(answer))
 
 
-def test_bold_text_and_code_spans_are_closed_while_they_come() -> None:
+def test_bold_text_and_code_spans_are_closed_while_streaming() -> None:
     answer = AnswerBuilder()
     answer.feed("It is **very impor")
     assert open_text(answer) == ["   It is very impor"]
@@ -120,7 +120,7 @@ def test_bold_text_and_code_spans_are_closed_while_they_come() -> None:
     assert open_text(answer) == ["   It is very important and co"]
 
 
-def test_a_carriage_return_split_from_its_line_feed_is_one_line_end() -> None:
+def test_a_carriage_return_split_from_its_line_feed_is_one_newline() -> None:
     lines = text_of(blocks_of(["one\r", "\ntwo\r", "\n"]))
     assert [line.strip() for line in lines if line.strip()] == ["one", "two"]
 
@@ -130,7 +130,7 @@ def test_an_unfinished_fence_keeps_its_last_line() -> None:
     assert [line.strip() for line in lines if line.strip()] == ["python", "x = 1", "y ="]
 
 
-def test_a_long_fence_is_cut_into_pieces_that_join_without_a_gap() -> None:
+def test_a_long_fence_is_split_into_pieces_without_a_gap() -> None:
     source = "```python\n" + "".join(f"x_{n} = {n}\n" for n in range(500)) + "```\n"
     blocks = blocks_of([source[at : at + 37] for at in range(0, len(source), 37)])
     assert all(isinstance(block, CodeBlock) and len(block.lines) <= 64 for block in blocks)
@@ -138,7 +138,7 @@ def test_a_long_fence_is_cut_into_pieces_that_join_without_a_gap() -> None:
     assert [line.strip() for line in text_of(blocks)][2:] == [f"x_{n} = {n}" for n in range(500)]
 
 
-def test_a_docstring_across_pieces_stays_a_string() -> None:
+def test_a_docstring_across_pieces_is_highlighted_as_a_string() -> None:
     source = '```python\n"""start\n' + "words\n" * 100 + '"""\nx = 1\n```\n'
     blocks = blocks_of([source])
     second = blocks[1]
@@ -147,7 +147,7 @@ def test_a_docstring_across_pieces_stays_a_string() -> None:
     assert kinds == {"string"}
 
 
-def test_a_long_list_is_frozen_item_by_item_and_keeps_its_numbers() -> None:
+def test_a_long_list_is_finished_item_by_item_and_keeps_its_numbers() -> None:
     answer = AnswerBuilder()
     finished: list[Block] = []
     for number in range(1, 201):
@@ -173,7 +173,7 @@ def test_an_open_fence_highlights_each_line_once() -> None:
         assert len(still_open._lexed) == number + 1
 
 
-def test_a_fence_of_a_diff_shows_what_goes_and_what_comes() -> None:
+def test_a_diff_fence_colours_removed_and_added_lines() -> None:
     colours = {"foreground": "#eeeeee", "forge-muted": "#999999", "diff-added": "#00cc00"}
     styles = TranscriptStyles.from_theme({**colours, "diff-removed": "#cc0000"}, Color.parse("#101010"))
     answer = AnswerBuilder()

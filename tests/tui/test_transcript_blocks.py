@@ -64,7 +64,7 @@ def test_a_running_command_shows_the_tail_of_its_output() -> None:
     assert [row.split("│ ")[-1] for row in rows[1:]] == [f"line {n}" for n in range(45, 50)]
 
 
-def test_a_progress_bar_is_one_line_that_moves_on() -> None:
+def test_a_progress_bar_is_one_line_updated_in_place() -> None:
     pieces = ("start\n 10%", "\r 20%", "\r100%\n\rno re\x1bturn", " at all")
     events = [ToolProgress(call_id="1", text=piece) for piece in pieces]
     rows = drawn(card([tool_started("bash", command="make"), *events]))
@@ -89,7 +89,7 @@ def test_a_quick_read_stays_one_line_until_unfolded() -> None:
     assert [row[3:] for row in drawn(block)[1:]] == ["one", "two"]
 
 
-def test_an_unfolded_giant_shows_a_page_and_says_so() -> None:
+def test_a_very_long_output_unfolds_to_one_page_with_a_count_of_the_rest() -> None:
     block = card([tool_started("read", path="a"), tool_ended("read", "x\n" * 5_000)])
     block.toggle(0)
     rows = drawn(block)
@@ -103,7 +103,7 @@ def test_a_failure_shows_its_reason() -> None:
     assert "no match" in rows[0]
 
 
-def test_a_refused_call_says_so_also_after_its_end() -> None:
+def test_a_denied_call_stays_marked_as_denied_after_its_end() -> None:
     events = [
         tool_started("bash", command="rm -rf /"),
         Permission(call_id="1", decision="deny", rule="r", by="person"),
@@ -113,13 +113,13 @@ def test_a_refused_call_says_so_also_after_its_end() -> None:
     assert rows == [" ⊘ Run rm -rf /  not allowed"]
 
 
-def test_a_refused_call_shows_the_reason_that_the_user_gave() -> None:
+def test_a_denied_call_shows_the_reason_given_by_the_user() -> None:
     rows = drawn(refused("no, [b]use[/b] tox\x1b[2J"))
     assert rows == [" ⊘ Run make  not allowed", " │ no, [b]use[/b] tox␛[2J"]
 
 
 @pytest.mark.parametrize("width", [40, 60, 120])
-def test_all_of_the_users_reason_is_shown(width: int) -> None:
+def test_the_whole_denial_reason_is_shown(width: int) -> None:
     reason = "use tox instead of make, and only for the three files that you changed"
     rows = drawn(refused(f"use tox\nand {reason}"), width)
     assert rows[:2] == [" ⊘ Run make  not allowed", " │ use tox"]
@@ -139,7 +139,7 @@ def test_a_refused_call_in_a_group_shows_the_reason_in_its_row() -> None:
     assert any("Read .env  not allowed: it has keys" in row for row in drawn(layout.blocks[0], 80))
 
 
-def test_a_refused_call_shows_no_words_that_are_meant_for_the_model() -> None:
+def test_a_denied_call_omits_text_meant_for_the_model() -> None:
     block = refused("")
     assert drawn(block) == [" ⊘ Run make  not allowed"]
     block.toggle(0)
@@ -171,7 +171,7 @@ def test_a_call_without_an_end_is_marked_when_the_turn_ends() -> None:
     assert "interrupted" in rows[0]
 
 
-def test_the_time_moves_nothing_but_itself() -> None:
+def test_a_changing_elapsed_time_does_not_shift_the_row() -> None:
     block = ToolCard(tool_started("bash", command="make"))
     block.gap = 0
     rows = []
@@ -208,7 +208,7 @@ def test_waiting_for_the_user_does_not_count_as_time_of_the_call() -> None:
     assert drawn(other)[-1].endswith("43 s")
 
 
-def test_calls_in_a_row_stand_together_unless_one_has_a_body() -> None:
+def test_consecutive_calls_have_no_gap_unless_one_has_output() -> None:
     layout = layout_of(
         tool_started("read", "1", path="a"),
         tool_ended("read", call_id="1"),
@@ -220,7 +220,7 @@ def test_calls_in_a_row_stand_together_unless_one_has_a_body() -> None:
     assert [block.gap for block in layout.blocks] == [0, 0, 1]
 
 
-def test_a_sub_agent_s_calls_are_nested() -> None:
+def test_calls_of_a_sub_agent_are_nested() -> None:
     layout = layout_of(
         tool_started("task", "1", prompt="look"),
         tool_start("2", "read", {"path": "a"}, parent_id="1"),
@@ -295,12 +295,12 @@ def test_an_interrupted_answer_is_kept_and_marked() -> None:
 
 
 @pytest.mark.parametrize("reason", ["max_iterations", "timeout", "budget", "loop", "length", "refusal"])
-def test_a_turn_that_did_not_simply_end_says_why(reason: str) -> None:
+def test_an_abnormal_turn_end_shows_its_reason(reason: str) -> None:
     layout = layout_of(said("x"), turn_ended(reason))  # type: ignore[arg-type]
     assert any(line.startswith(" ! ") for line in shown(layout))
 
 
-def test_notices_and_errors_show_in_the_words_they_came_in() -> None:
+def test_notices_and_errors_are_shown_verbatim() -> None:
     layout = layout_of(
         Notice(level="warning", text="wait 4 s\nthen go on"),
         Error(error="402: no credits", kind="PaymentRequiredError", recoverable=False),
@@ -319,7 +319,7 @@ def test_a_message_of_the_user_has_a_bar_on_every_row() -> None:
     assert all(row.startswith(" ▎") for row in rows[1:])
 
 
-def test_the_card_of_an_unknown_call_still_shows() -> None:
+def test_a_result_of_an_unknown_call_is_still_shown() -> None:
     assert "✓ Read" in shown(layout_of(tool_ended("read", "x")))[0]
 
 
@@ -336,7 +336,7 @@ def test_the_card_of_an_unknown_call_still_shows() -> None:
         ("read", None, "", "✗ Read some words"),
     ],
 )
-def test_a_call_that_came_to_nothing_says_so_in_few_words(
+def test_an_unsuccessful_call_shows_a_short_summary(
     name: str, outcome: ToolOutcome | None, summary: str, wanted: str
 ) -> None:
     end = ToolEnd(
@@ -353,12 +353,12 @@ def test_a_call_that_came_to_nothing_says_so_in_few_words(
 
 
 @pytest.mark.parametrize("words", ["this call of 'x'", "interrupted by the user", "[exit code 0, 1.2 s]"])
-def test_words_that_a_command_prints_change_nothing(words: str) -> None:
+def test_printed_text_does_not_change_the_status_of_a_command(words: str) -> None:
     rows = drawn(card([tool_started("bash", command="x"), tool_ended("bash", words, summary="exit 0")]))
     assert "✓" in rows[0] and rows[1].endswith(words)
 
 
-def test_every_stretch_of_answer_text_can_be_had_as_it_was_written() -> None:
+def test_the_source_of_every_answer_is_available() -> None:
     layout = Layout()
     conversation = TranscriptBuilder(layout)
     for event in (said("**one**\n"), said("two"), tool_started("read", path="a"), said("```\nx\n```\n")):

@@ -114,12 +114,14 @@ def cpu_ms(work: Callable[[], None], rounds: int = 4) -> float:
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_a_long_history_makes_nothing_dearer(act: str, histories: tuple[History, History]) -> None:
+def test_operations_do_not_get_slower_with_a_long_history(
+    act: str, histories: tuple[History, History]
+) -> None:
     few, many = (cpu_ms(lambda history=history: ACTS[act](history)) for history in histories)  # type: ignore[misc]
     assert many <= 3 * few + SLACK_MS
 
 
-def test_reasoning_of_a_long_history_is_shown_otherwise_at_once(histories: tuple[History, History]) -> None:
+def test_changing_the_thinking_setting_is_fast_for_a_long_history(histories: tuple[History, History]) -> None:
     """The one act that looks at every block, by a command and by no key; it may take the time of a blink."""
     conversation = histories[1].conversation
 
@@ -130,7 +132,7 @@ def test_reasoning_of_a_long_history_is_shown_otherwise_at_once(histories: tuple
     assert cpu_ms(change) <= 100
 
 
-def test_a_line_of_an_open_fence_costs_the_same_at_its_end_as_at_its_beginning() -> None:
+def test_each_line_of_an_open_fence_costs_the_same() -> None:
     history = History(FEW)
     history.apply(said("```python\n"))
     hundreds = []
@@ -146,7 +148,7 @@ def test_a_line_of_an_open_fence_costs_the_same_at_its_end_as_at_its_beginning()
 
 
 @pytest.mark.parametrize("kind", ["answer", "reasoning"])
-def test_what_came_in_many_fragments_takes_the_room_of_its_text(
+def test_text_received_in_many_fragments_uses_memory_proportional_to_its_length(
     kind: Literal["answer", "reasoning"],
 ) -> None:
     history = History(0)

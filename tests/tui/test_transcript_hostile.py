@@ -106,7 +106,7 @@ def controls_in(layout: Layout, width: int) -> set[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("trick", range(len(TRICKS)))
-def test_no_trick_reaches_the_terminal(kind: str, trick: int) -> None:
+def test_no_control_character_reaches_the_terminal(kind: str, trick: int) -> None:
     assert controls_in(layout_from(KINDS[kind](TRICKS[trick])), 40) == set()
 
 
@@ -119,7 +119,7 @@ def test_random_bytes_reach_the_terminal_as_text(kind: str) -> None:
         assert controls_in(layout_from(KINDS[kind](text)), chance.choice((12, 40, 90))) == set()
 
 
-async def test_a_whole_screen_of_tricks_is_painted_without_a_control_character() -> None:
+async def test_a_screen_full_of_hostile_text_is_painted_without_control_characters() -> None:
     async with (app := TranscriptApp()).run_test(size=(50, 40)) as pilot:
         for trick in TRICKS:
             for make in KINDS.values():

@@ -45,7 +45,7 @@ def texts(layout: Layout) -> list[str]:
     return [row_text(row) for row in layout.frame().rows]
 
 
-def test_heights_agree_with_a_plain_list() -> None:
+def test_block_heights_agree_with_a_plain_list() -> None:
     chance = random.Random(1)
     plain: list[int] = []
     heights = Heights()
@@ -66,7 +66,7 @@ def test_heights_agree_with_a_plain_list() -> None:
         assert rest < plain[block]
 
 
-def test_only_what_shows_is_rendered() -> None:
+def test_only_visible_blocks_are_rendered() -> None:
     blocks = [Lines(f"b{n}", 3) for n in range(10_000)]
     layout = layout_with(*blocks)
     layout.frame()
@@ -104,7 +104,7 @@ def test_the_end_is_followed_until_the_user_scrolls_up() -> None:
 
 
 @pytest.mark.parametrize("off", [-6, -1, 3, 40])
-def test_scrolling_by_rows_never_jumps_whatever_was_estimated(off: int) -> None:
+def test_scrolling_by_rows_never_jumps_whatever_the_estimates(off: int) -> None:
     layout = layout_with(*(Lines(f"b{n}", 7, off) for n in range(50)))
     expected = [f"b{n}.{row}" for n in range(50) for row in range(7)]
     top = len(expected) - 10
@@ -130,7 +130,7 @@ def test_a_change_above_the_window_does_not_move_it() -> None:
     assert layout.frame().offset == offset + 20
 
 
-def test_rows_that_look_the_same_stay_the_same_rows() -> None:
+def test_unchanged_rows_keep_their_identity() -> None:
     block = Lines("a", 5)
     layout = layout_with(block)
     before = list(layout.frame().rows)
@@ -140,7 +140,7 @@ def test_rows_that_look_the_same_stay_the_same_rows() -> None:
     assert all(a is b for a, b in zip(before, after, strict=False))
 
 
-def test_rows_stay_the_same_rows_when_their_block_is_cut_in_two() -> None:
+def test_rows_keep_their_identity_when_their_block_is_split() -> None:
     layout = layout_with(Lines("a", 5))
     before = list(layout.frame().rows)
     layout.replace(0, [Lines("a", 5), Lines("b", 2)])
@@ -149,7 +149,7 @@ def test_rows_stay_the_same_rows_when_their_block_is_cut_in_two() -> None:
     assert all(a is b for a, b in zip(before, after, strict=False))
 
 
-def test_jumping_far_lands_where_the_estimates_say_and_stays_consistent() -> None:
+def test_a_long_jump_uses_estimates_and_stays_consistent() -> None:
     layout = layout_with(*(Lines(f"b{n}", 4, 2) for n in range(500)))
     for offset in (0, 1_000, 2_999, 10**9):
         layout.jump(offset)
@@ -158,7 +158,7 @@ def test_jumping_far_lands_where_the_estimates_say_and_stays_consistent() -> Non
         assert 0 <= frame.offset <= frame.total - 10
 
 
-def test_memory_of_rendered_rows_is_bounded() -> None:
+def test_the_rendered_row_cache_is_bounded() -> None:
     layout = layout_with(*(Lines(f"b{n}", 20) for n in range(2_000)))
     layout.frame()
     for _ in range(1_500):
@@ -189,7 +189,7 @@ def test_a_transcript_shorter_than_the_window_starts_at_its_top() -> None:
     assert layout.follows_end
 
 
-def test_nothing_at_all_can_be_scrolled_too() -> None:
+def test_an_empty_layout_can_be_scrolled() -> None:
     layout = layout_with()
     for act in (
         lambda: layout.scroll(-3),

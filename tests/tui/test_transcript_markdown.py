@@ -16,7 +16,7 @@ def lines(source: str, width: int = 60) -> list[str]:
     return [line[3:] for line in drawn(MarkdownBlock(source, gap=0), width)]
 
 
-def test_headings_show_without_marks_and_in_bold() -> None:
+def test_headings_are_shown_bold_and_without_marks() -> None:
     block = MarkdownBlock("## Title", gap=0)
     row = block.render(60, STYLES).rows[0]
     assert row_text(row).strip() == "Title"
@@ -24,12 +24,12 @@ def test_headings_show_without_marks_and_in_bold() -> None:
     assert row.segments[-1].style.bold
 
 
-def test_lists_nest_and_number_and_keep_their_looseness() -> None:
+def test_lists_keep_nesting_numbering_and_blank_lines() -> None:
     assert lines("3. a\n4. b\n   - c\n     - d\n") == ["3. a", "4. b", "   • c", "     ◦ d"]
     assert lines("- a\n\n- b") == ["• a", "", "• b"]
 
 
-def test_long_items_hang_under_their_text() -> None:
+def test_long_list_items_have_a_hanging_indent() -> None:
     assert lines("- one two three four", 20) == ["• one two three", "  four"]
 
 
@@ -53,7 +53,7 @@ def test_only_web_and_mail_links_can_be_opened() -> None:
         assert any(style.link for style in styles) is opens
 
 
-def test_a_line_end_in_the_source_is_a_line_end() -> None:
+def test_a_newline_in_the_source_is_a_line_break() -> None:
     assert lines("roses are red\nviolets are blue") == ["roses are red", "violets are blue"]
 
 
@@ -72,7 +72,7 @@ def test_a_table_aligns_its_columns() -> None:
 
 
 @pytest.mark.parametrize("width", [24, 30, 44, 60, 120])
-def test_a_table_never_breaks_out(width: int) -> None:
+def test_a_table_never_exceeds_the_width(width: int) -> None:
     cells = " | ".join(f"column number {n} with words" for n in range(5))
     source = f"| {cells} |\n|{'---|' * 5}\n| {cells} |\n| {cells} |"
     assert all(cell_len(line) <= width for line in drawn(MarkdownBlock(source), width))
@@ -94,7 +94,7 @@ def test_an_entity_cannot_smuggle_a_control_character() -> None:
         assert "\x1b" not in "".join(drawn(MarkdownBlock(source)))
 
 
-def test_markup_of_the_console_is_just_text() -> None:
+def test_console_markup_is_plain_text() -> None:
     source = "[red]x[/] [@click=app.quit]y[/] [link=http://x]z[/link] [/nope]"
     assert lines(source, 100) == [source]
 
@@ -131,5 +131,5 @@ def test_random_markdown_stays_within_its_width() -> None:
             assert cell_len(row_text(row)) <= max(width, 24 + 6 * depth)
 
 
-def test_tabs_reach_the_next_stop_wherever_they_stand() -> None:
+def test_tabs_expand_to_the_next_tab_stop() -> None:
     assert lines("```python\nx\t= 1\n\ty  # a\tb\n```")[1:] == [" x   = 1", "     y  # a  b"]

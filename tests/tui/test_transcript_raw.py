@@ -44,7 +44,7 @@ def test_the_raw_view_is_the_source_line_by_line() -> None:
     assert raw_rows(layout) == shown
 
 
-def test_the_raw_view_goes_on_while_the_answer_comes() -> None:
+def test_the_raw_view_updates_while_the_answer_streams() -> None:
     layout, conversation = talk(SOURCE[:40])
     conversation.answers[0].toggle_raw()
     for at in range(40, len(SOURCE), 11):
@@ -56,7 +56,7 @@ def test_the_raw_view_goes_on_while_the_answer_comes() -> None:
     assert "\n".join(raw_rows(layout)) == SOURCE.rstrip("\n").expandtabs(4)
 
 
-def test_a_raw_line_is_copied_with_its_tabs() -> None:
+def test_raw_lines_are_copied_with_tabs() -> None:
     layout, conversation = talk("```\na\tb\n```\n")
     conversation.apply(call_ended())
     conversation.answers[0].toggle_raw()
@@ -68,7 +68,7 @@ def test_a_raw_line_is_copied_with_its_tabs() -> None:
     ]
 
 
-def test_other_answers_stay_as_they_are() -> None:
+def test_toggling_one_answer_to_raw_leaves_others_unchanged() -> None:
     layout, conversation = talk("**one**")
     conversation.apply(call_ended())
     conversation.add(UserBlock("next"))
@@ -78,7 +78,7 @@ def test_other_answers_stay_as_they_are() -> None:
     assert [row for row in raw_rows(layout) if row] == ["one", "next", "**two**"]
 
 
-async def test_the_key_takes_the_last_answer_in_view_and_keeps_the_place() -> None:
+async def test_the_raw_key_toggles_the_last_visible_answer_and_keeps_the_scroll_position() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
         for name in ("first", "second"):
             app.transcript.add_user(f"ask {name}")
@@ -101,7 +101,7 @@ async def test_the_key_takes_the_last_answer_in_view_and_keeps_the_place() -> No
         assert any("**first** part" in row for row in app.rows())
 
 
-async def test_the_key_takes_the_answer_under_the_pointer() -> None:
+async def test_the_raw_key_toggles_the_answer_under_the_pointer() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
         for name in ("first", "second"):
             app.transcript.apply(said(f"**{name}**"))
@@ -114,13 +114,13 @@ async def test_the_key_takes_the_answer_under_the_pointer() -> None:
         assert [answer.is_raw for answer in app.transcript.answers] == [True, False]
 
 
-async def test_without_an_answer_there_is_nothing_to_show() -> None:
+async def test_toggling_raw_without_an_answer_does_nothing() -> None:
     async with (app := TranscriptApp()).run_test() as pilot:
         await pilot.pause()
         assert not app.transcript.toggle_raw()
 
 
-async def test_the_command_and_the_key_show_the_last_answer_raw_and_back(tmp_path: Path) -> None:
+async def test_the_raw_command_and_key_toggle_the_last_answer(tmp_path: Path) -> None:
     app = make_app(make_config(tmp_path), [answer("It is **so**.")])
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
@@ -135,7 +135,7 @@ async def test_the_command_and_the_key_show_the_last_answer_raw_and_back(tmp_pat
         assert "It is so." in drawn(block)[-1]
 
 
-async def test_the_key_writes_nothing_as_any_terminal_sends_it(tmp_path: Path) -> None:
+async def test_the_raw_key_types_nothing_in_any_terminal_encoding(tmp_path: Path) -> None:
     """Most send Alt+R as ESC and the letter; the kitty protocol has a sequence without one."""
     app = make_app(make_config(tmp_path), [answer("It is **so**.")])
     async with app.run_test(size=(80, 24)) as pilot:

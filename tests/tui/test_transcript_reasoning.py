@@ -33,7 +33,7 @@ def reasoned(
     return block
 
 
-def test_it_shows_its_last_rows_while_it_comes_and_one_line_when_it_has_ended() -> None:
+def test_reasoning_shows_its_last_rows_while_streaming_and_one_line_afterwards() -> None:
     block = reasoned(end=None)
     assert drawn(block) == [" ▾ Thinking…", *(f"   step {n} of it" for n in range(8, 12))]
     block.finish(13.0)
@@ -42,7 +42,7 @@ def test_it_shows_its_last_rows_while_it_comes_and_one_line_when_it_has_ended() 
     assert drawn(block)[1:] == [f"   step {n} of it" for n in range(12)]
 
 
-def test_a_click_on_its_line_folds_it_again_and_one_on_its_text_does_nothing() -> None:
+def test_a_click_on_the_reasoning_header_folds_it_and_a_click_on_its_text_does_not() -> None:
     block = reasoned()
     block.gap = 1
     drawn(block)
@@ -61,7 +61,7 @@ def test_a_click_on_its_line_folds_it_again_and_one_on_its_text_does_nothing() -
     assert not block.is_open
 
 
-def test_unfolded_while_it_comes_it_shows_all_and_stays_so_when_it_has_ended() -> None:
+def test_reasoning_unfolded_while_streaming_stays_unfolded_afterwards() -> None:
     block = reasoned(end=None)
     assert block.toggle(0)
     assert len(drawn(block)) == 13
@@ -83,7 +83,7 @@ def test_unfolded_while_it_comes_it_shows_all_and_stays_so_when_it_has_ended() -
         ("hidden", [False, False, False, False]),
     ],
 )
-def test_all_are_unfolded_at_once_and_go_back_to_the_setting(
+def test_toggling_all_reasoning_unfolds_it_and_then_restores_the_setting(
     thinking: ThinkingSetting, open_after: list[bool]
 ) -> None:
     everyone = SharedFolding()
@@ -97,7 +97,7 @@ def test_all_are_unfolded_at_once_and_go_back_to_the_setting(
     assert states == open_after
 
 
-def test_one_that_was_folded_by_hand_is_unfolded_first() -> None:
+def test_toggling_all_reasoning_first_unfolds_manually_folded_blocks() -> None:
     everyone = SharedFolding()
     blocks = [ReasoningBlock(1.0, "full", everyone) for _ in range(3)]
     everyone.toggle_all()
@@ -114,7 +114,7 @@ def test_one_that_was_folded_by_hand_is_unfolded_first() -> None:
     assert all(block.is_open for block in blocks)
 
 
-def test_hidden_thoughts_cost_no_press() -> None:
+def test_hidden_reasoning_does_not_need_an_extra_key_press() -> None:
     everyone = SharedFolding()
     everyone.toggle_all()
     hidden = ReasoningBlock(1.0, "hidden", everyone)
@@ -123,13 +123,13 @@ def test_hidden_thoughts_cost_no_press() -> None:
     assert not everyone.is_open
 
 
-def test_a_thought_of_no_time_tells_none() -> None:
+def test_very_short_reasoning_shows_no_duration() -> None:
     block = reasoned(end=None)
     block.finish(1.01)
     assert drawn(block) == [" ▸ Thought briefly (~39 tokens)"]
 
 
-def test_in_full_it_shows_all_of_it_while_it_comes_and_after() -> None:
+def test_full_reasoning_is_shown_completely_during_and_after_streaming() -> None:
     block = ReasoningBlock(1.0, "full")
     block.gap = 0
     for at in range(0, len(TEXT), 5):
@@ -143,12 +143,12 @@ def test_in_full_it_shows_all_of_it_while_it_comes_and_after() -> None:
     assert [row[3:] for row in drawn(block, 40)[1:]] == TEXT.strip().split("\n")
 
 
-def test_full_rows_stand_for_the_lines_they_show() -> None:
+def test_rows_of_full_reasoning_map_to_their_lines() -> None:
     rendered = reasoned(thinking="full", end=None).render(60, STYLES)
     assert [rendered.lines[row.line] for row in rendered.rows[1:]] == TEXT.strip().split("\n")
 
 
-def test_hidden_it_takes_no_row_and_is_not_found() -> None:
+def test_hidden_reasoning_takes_no_row_and_is_not_searched() -> None:
     for end in (None, 13.0):
         block = reasoned(thinking="hidden", end=end)
         assert drawn(block) == []
@@ -156,7 +156,7 @@ def test_hidden_it_takes_no_row_and_is_not_found() -> None:
         assert not block.toggle(0)
 
 
-def test_a_hidden_end_does_not_stop_the_window_from_following() -> None:
+def test_hidden_reasoning_at_the_end_does_not_stop_following() -> None:
     layout = Layout()
     layout.configure(40, 5, STYLES)
     conversation = TranscriptBuilder(layout)
@@ -172,7 +172,7 @@ def test_a_hidden_end_does_not_stop_the_window_from_following() -> None:
     assert all(layout.frame().rows)
 
 
-def test_the_setting_changes_what_is_there_and_what_comes() -> None:
+def test_the_thinking_setting_applies_to_existing_and_later_reasoning() -> None:
     layout = Layout()
     layout.configure(60, 30, STYLES)
     conversation = TranscriptBuilder(layout)
@@ -189,7 +189,7 @@ def test_the_setting_changes_what_is_there_and_what_comes() -> None:
 
 @pytest.mark.parametrize("thinking", ["hidden", "folded", "full"])
 @pytest.mark.parametrize("text", ["some words that go on and on " * 30, "a line of thought\n"])
-def test_a_long_one_wraps_no_more_than_what_is_new(
+def test_long_reasoning_wraps_only_its_new_text(
     thinking: ThinkingSetting, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from forge_tui.widgets.blockview import rows
@@ -210,7 +210,7 @@ def test_a_long_one_wraps_no_more_than_what_is_new(
         assert sum(wrapped) < 10_000
 
 
-async def test_the_command_goes_through_the_ways_and_keeps_the_choice(tmp_path: Path) -> None:
+async def test_the_thinking_command_cycles_through_the_settings_and_saves_the_choice(tmp_path: Path) -> None:
     app = make_app(make_config(tmp_path), [answer("done")])
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)

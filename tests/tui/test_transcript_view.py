@@ -45,7 +45,7 @@ async def test_a_streamed_answer_appears_and_is_followed() -> None:
         assert not app.transcript.new_below
 
 
-async def test_scrolling_up_holds_the_view_and_tells_of_what_is_new_below() -> None:
+async def test_scrolling_up_holds_the_view_and_indicates_new_content_below() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))
         await pilot.pause()
@@ -62,7 +62,7 @@ async def test_scrolling_up_holds_the_view_and_tells_of_what_is_new_below() -> N
         assert not app.transcript.new_below
 
 
-async def test_a_new_line_lays_nothing_out_and_leaves_the_strips_of_the_others() -> None:
+async def test_a_new_line_triggers_no_layout_and_reuses_the_other_strips() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))
         await settle(app, pilot)
@@ -115,7 +115,7 @@ async def test_events_before_the_first_layout_are_shown_later() -> None:
         assert any("early" in row for row in app.rows())
 
 
-async def test_a_theme_change_recolours_what_shows() -> None:
+async def test_a_theme_change_recolours_the_visible_rows() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_markdown("# Title\n\n`code`")
         await pilot.pause()
@@ -172,7 +172,7 @@ async def test_all_cards_unfold_and_fold() -> None:
         assert sum("body" in row for row in app.rows()) == 0
 
 
-async def test_clearing_leaves_nothing_and_goes_on() -> None:
+async def test_clearing_removes_everything_and_new_content_shows() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.apply(said("half an answer"))
         app.transcript.clear_blocks()
@@ -182,7 +182,7 @@ async def test_clearing_leaves_nothing_and_goes_on() -> None:
         assert [row.strip(" ▎") for row in app.rows() if row.strip()] == ["again", "fresh"]
 
 
-async def test_a_notice_amid_a_stream_does_not_tear_the_answer() -> None:
+async def test_a_notice_during_streaming_does_not_split_the_answer() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.apply(said("One **bol"))
         await settle(app, pilot)
@@ -256,7 +256,7 @@ async def test_a_selection_stays_on_its_text_while_rows_above_change() -> None:
 
 
 @pytest.mark.parametrize(("times", "selected"), [(2, "src/a_b.py"), (3, "see src/a_b.py now")])
-async def test_two_clicks_take_a_word_three_a_paragraph(times: int, selected: str) -> None:
+async def test_double_click_selects_a_word_and_triple_click_a_paragraph(times: int, selected: str) -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
         app.transcript.add_markdown("other\n\nsee src/a_b.py now")
         await pilot.pause()
@@ -266,7 +266,7 @@ async def test_two_clicks_take_a_word_three_a_paragraph(times: int, selected: st
         assert app.transcript.selected_text() == selected
 
 
-async def test_what_is_selected_is_highlighted_and_nothing_else() -> None:
+async def test_only_the_selection_is_highlighted() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 20)) as pilot:
         app.transcript.add_markdown("one two three")
         await pilot.pause()
@@ -286,7 +286,7 @@ async def drag(pilot: Pilot[None], start: tuple[int, int], end: tuple[int, int])
 
 
 @pytest.mark.parametrize("seed", range(4 if os.environ.get("FORGE_FULL") else 2))
-async def test_anything_done_while_an_answer_streams_leaves_a_whole_screen(seed: int) -> None:
+async def test_random_actions_during_streaming_leave_a_correct_screen(seed: int) -> None:
     """Keys, clicks, wheel, resizes, themes, selections, notices, clearing: no exception, no torn row."""
     chance = random.Random(seed)
     async with (app := TranscriptApp()).run_test(size=(70, 20)) as pilot:

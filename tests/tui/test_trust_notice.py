@@ -35,9 +35,7 @@ async def test_the_trust_notice_is_shown_while_the_first_turn_runs(tmp_path: Pat
 
 
 @pytest.mark.parametrize("is_decided", [True, False])
-async def test_a_folder_that_was_decided_about_or_brings_nothing_is_not_asked_about(
-    tmp_path: Path, is_decided: bool
-) -> None:
+async def test_a_decided_or_empty_folder_shows_no_trust_notice(tmp_path: Path, is_decided: bool) -> None:
     config = folder_with_instructions(tmp_path)
     if is_decided:
         TrustStore(config.state_dir).decide(config.working_dir, False)
@@ -53,6 +51,6 @@ async def test_a_folder_that_was_decided_about_or_brings_nothing_is_not_asked_ab
         assert "/trust" not in shown(app)
 
 
-def test_a_long_list_is_cut_and_counted() -> None:
+def test_a_long_trust_notice_is_truncated_with_a_count() -> None:
     notice = trust_notice(TrustQuestion(Path("/w"), tuple(f"file {n}" for n in range(20))))
     assert "file 5" in notice and "file 6" not in notice and "14 more; /trust lists them" in notice

@@ -81,7 +81,7 @@ def states(output: bytes, size: tuple[int, int]) -> Iterator[Emulator]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_ninety_keys_typed_from_the_first_moment_are_kept_in_order(tmp_path: Path, script: str) -> None:
+def test_ninety_keys_typed_during_startup_are_kept_in_order(tmp_path: Path, script: str) -> None:
     keys = SCRIPTS[script]
     assert len(keys) == 90
     with starting(tmp_path) as (terminal, go_on):
@@ -131,7 +131,7 @@ def test_an_early_enter_sends_the_line_and_later_keys_start_a_new_one(tmp_path: 
         assert was_sent(terminal, "hello") and written(terminal) == "next"
 
 
-def test_enter_typed_before_the_tty_keeps_keys_sends_too(tmp_path: Path) -> None:
+def test_enter_typed_before_raw_mode_also_sends(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
         terminal.send("hello\rnext")  # the interpreter has not even started: this comes as a line feed
         go_on()
@@ -139,7 +139,7 @@ def test_enter_typed_before_the_tty_keeps_keys_sends_too(tmp_path: Path) -> None
         assert was_sent(terminal, "hello") and written(terminal) == "next"
 
 
-def test_corrections_show_and_are_kept(tmp_path: Path) -> None:
+def test_early_corrections_are_shown_and_kept(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
         terminal.wait_for("Ask about this folder")
         terminal.send("one twoo\x7f thre\x17four")
@@ -176,7 +176,7 @@ def test_a_big_early_paste_is_kept_whole(tmp_path: Path) -> None:
         assert "the end!" in terminal.text
 
 
-def test_a_terminal_resized_meanwhile_shows_the_frame_for_its_size(tmp_path: Path) -> None:
+def test_a_resize_during_startup_repaints_the_frame_at_the_new_size(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
         terminal.wait_for("Ask about this folder")
         terminal.send("hello")
@@ -213,7 +213,7 @@ def test_ctrl_c_twice_leaves_immediately(tmp_path: Path) -> None:
         assert (terminal.emulator.modes, terminal.settings) == (AT_REST, before)
 
 
-def test_ctrl_c_once_clears_the_line_and_ctrl_d_then_leaves(tmp_path: Path) -> None:
+def test_ctrl_c_once_during_startup_clears_the_line_and_ctrl_d_exits(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
         before = terminal.settings
         terminal.wait_for("Ask about this folder")

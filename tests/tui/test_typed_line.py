@@ -39,7 +39,7 @@ def typed(data: bytes, cuts: int = 0) -> TypedLine:
         ("gone\x15here", "here"),
     ],
 )
-def test_text_and_its_corrections_show(keys: str, text: str) -> None:
+def test_typed_text_and_corrections_are_shown(keys: str, text: str) -> None:
     for cuts in range(5):
         line = typed(keys.encode(), cuts)
         assert (line.text, line.rest, line.is_open) == (text, b"", True)
@@ -63,7 +63,7 @@ def test_text_and_its_corrections_show(keys: str, text: str) -> None:
         "\u200d",
     ],
 )
-def test_a_key_that_does_something_else_closes_the_line_and_is_kept(key: str) -> None:
+def test_an_unsupported_key_closes_the_line_and_is_kept(key: str) -> None:
     for cuts in range(5):
         line = typed(f"before{key}after\x7f".encode(), cuts)
         assert (line.text, line.rest, line.is_open) == ("before", f"{key}after\x7f".encode(), False)
@@ -76,14 +76,14 @@ def test_bytes_that_are_not_text_are_kept_unchanged() -> None:
         assert line.text == "ok"
 
 
-def test_half_a_character_waits_and_is_handed_over_when_nothing_follows() -> None:
+def test_an_incomplete_character_waits_and_is_passed_on_if_nothing_follows() -> None:
     line = typed("aé".encode()[:2])
     assert (line.text, line.rest, line.is_open) == ("a", b"\xc3", True)
     line.feed(b"\xa9")
     assert (line.text, line.rest) == ("aé", b"")
 
 
-def test_a_line_holds_what_fits_and_keeps_the_rest() -> None:
+def test_a_typed_line_shows_what_fits_and_keeps_the_rest() -> None:
     line = typed(b"x" * 100)
     assert (len(line.text), len(line.rest)) == (ROOM, 100 - ROOM)
     line = typed(("字" * 30).encode())
@@ -105,7 +105,7 @@ def test_a_line_without_room_keeps_every_byte() -> None:
     assert (line.text, line.rest) == ("", b"abc")
 
 
-async def test_the_composer_makes_the_same_of_the_same_keys(config: ForgeConfig) -> None:
+async def test_the_composer_gets_the_same_text_from_the_same_keys(config: ForgeConfig) -> None:
     """1,000 random keys: text shown by the launcher equals what the app would have made of the bytes."""
     chance = random.Random(7)
     alphabet = [

@@ -30,7 +30,7 @@ def row(head: str, facts: WelcomeFacts, width: int = 76) -> str:
 
 @pytest.mark.parametrize("state", [ON, OFF], ids=["sandboxed", "bare"])
 @pytest.mark.parametrize("mode", PermissionMode)
-def test_the_mode_promises_what_the_policy_decides(
+def test_the_welcome_describes_the_mode_as_the_policy_decides(
     tmp_path: Path, mode: PermissionMode, state: SandboxState
 ) -> None:
     policy = PermissionPolicy(tmp_path, mode, sandbox=state.strength)
@@ -46,7 +46,7 @@ def test_the_mode_promises_what_the_policy_decides(
     assert ("commands unasked" in said or "commands without asking" in said) == (command is Decision.ALLOW)
 
 
-def test_while_the_person_is_away_it_says_what_comes_of_questions() -> None:
+def test_while_the_user_is_away_the_welcome_says_that_approvals_are_denied() -> None:
     assert "requests for approval are denied" in row("Mode", WelcomeFacts("1", "m", "~", is_away=True))
     assert "refused" not in row("Mode", WelcomeFacts("1", "m", "~", mode="yolo", is_away=True))
 
@@ -82,25 +82,27 @@ def test_the_sandbox_is_shown_with_as_much_of_its_reason_as_fits(label: str, wid
         (["readme \x1b[31m.md", "hello.py", "latest.py"], ["what is in this folder?"]),
     ],
 )
-def test_only_what_is_in_the_folder_is_offered(tmp_path: Path, names: list[str], offered: list[str]) -> None:
+def test_examples_refer_only_to_existing_files(tmp_path: Path, names: list[str], offered: list[str]) -> None:
     for name in names:
         path = tmp_path / name
         path.mkdir() if name.endswith("/") else path.touch()
     assert list(examples(tmp_path)) == offered
 
 
-def test_a_large_folder_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_folder_is_not_read_completely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3 * MAX_NAMES):
         (tmp_path / f"{number}.txt").touch()
     (tmp_path / "tests").mkdir()
     assert "run the tests and tell me what fails" in examples(tmp_path)
 
 
-def test_a_folder_that_cannot_be_read_is_no_fault(tmp_path: Path) -> None:
+def test_an_unreadable_folder_gets_a_generic_example(tmp_path: Path) -> None:
     assert examples(tmp_path / "none") == ("what is in this folder?",)
 
 
-async def test_the_first_frame_and_the_app_offer_the_same(config: ForgeConfig, tmp_path: Path) -> None:
+async def test_the_first_frame_and_the_app_show_the_same_examples(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
     (tmp_path / "README.txt").touch()
     here = replace(config, working_dir=tmp_path, permission_mode=PermissionMode.AUTO)
     emulator = Emulator(80, 24)
@@ -125,7 +127,7 @@ async def test_the_welcome_follows_the_mode_and_the_sandbox(config: ForgeConfig)
         assert "Mode     auto: edits files here and runs sandboxed commands unasked" in shown(app)
 
 
-async def test_the_output_of_a_command_takes_the_place_of_the_welcome(config: ForgeConfig) -> None:
+async def test_command_output_replaces_the_welcome(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)

@@ -18,5 +18,5 @@ from forge_core.durations import time_so_far, time_taken
         (3_660, "1 h 01 min", "1 h 01 min"),
     ],
 )
-def test_times_are_for_people(seconds: float, taken: str, so_far: str) -> None:
+def test_durations_are_human_readable(seconds: float, taken: str, so_far: str) -> None:
     assert (time_taken(seconds), time_so_far(seconds)) == (taken, so_far)

@@ -81,11 +81,11 @@ def test_graphemes_cover_the_text_and_their_widths_add_up(text: str) -> None:
         ("", 0),
     ],
 )
-def test_what_readers_see_as_one_character_is_measured_as_one(text: str, width: int) -> None:
+def test_grapheme_clusters_are_measured_as_one_character(text: str, width: int) -> None:
     assert cell_len(text) == width
 
 
-def test_a_cut_never_tears_a_grapheme() -> None:
+def test_truncation_never_splits_a_grapheme() -> None:
     technician = "👩\u200d💻"
     assert crop(f"a{technician}b", 2) == "a"
     assert clip(f"a{technician}bc", 3) == "a…"

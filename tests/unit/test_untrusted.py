@@ -35,7 +35,7 @@ def test_a_text_cannot_close_its_frame(text: str) -> None:
     assert unframe_tool_output(marked) == text
 
 
-def test_two_frames_never_share_a_mark() -> None:
+def test_every_frame_has_a_unique_mark() -> None:
     marks = {frame_tool_output("read", "x").split('"')[1] for _ in range(200)}
     assert len(marks) == 200
 
@@ -45,5 +45,5 @@ def test_a_name_cannot_leave_its_attribute() -> None:
     assert frame_text("x", "t", path='a"><b>\n').split("\n")[0].endswith('path="ab">')
 
 
-def test_what_has_no_frame_is_left_alone() -> None:
+def test_text_without_a_frame_is_unchanged() -> None:
     assert unframe_tool_output("plain <tool-output> text") == "plain <tool-output> text"

@@ -47,14 +47,14 @@ async def test_the_model_list_is_read_with_windows_and_prices() -> None:
 
 
 @pytest.mark.parametrize("body", [{"data": 5}, {}, {"models": "x"}])
-async def test_a_model_list_that_is_none_is_malformed(body: Any) -> None:
+async def test_an_invalid_model_list_is_malformed(body: Any) -> None:
     with serving(models=json_reply(body)) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             with pytest.raises(MalformedResponseError):
                 await client.models()
 
 
-async def test_the_key_tells_its_limits() -> None:
+async def test_the_key_info_contains_its_limits() -> None:
     data = {
         "label": "sk-or-v1-012...def",
         "limit": 10,
@@ -77,7 +77,7 @@ async def test_a_wrong_key_is_an_authentication_error() -> None:
                 await client.key_info()
 
 
-async def test_credits_are_what_was_bought_less_what_was_used() -> None:
+async def test_credits_are_purchased_minus_used() -> None:
     with serving(credits=json_reply({"data": {"total_credits": 100.5, "total_usage": 25.75}})) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             found = await client.credits()
@@ -85,7 +85,7 @@ async def test_credits_are_what_was_bought_less_what_was_used() -> None:
     assert found.remaining == Decimal("74.75")
 
 
-async def test_a_generation_is_asked_for_again_until_it_is_known() -> None:
+async def test_a_generation_is_requested_again_until_it_is_available() -> None:
     seen: list[str] = []
 
     def reply(request: Seen) -> Reply:
@@ -122,13 +122,13 @@ async def test_a_generation_is_asked_for_again_until_it_is_known() -> None:
 
 
 @pytest.mark.parametrize("data", [None, 5, [], {}, {"id": 4}])
-def test_odd_answers_are_read_as_unknown(data: Any) -> None:
+def test_unexpected_account_answers_are_read_as_unknown(data: Any) -> None:
     assert read_generation(data) is None
     assert read_credits(data) is None
     assert read_key(data).limit is None
 
 
-def test_the_model_list_is_kept_on_disk_for_a_later_start(tmp_path: Path) -> None:
+def test_the_model_list_is_cached_on_disk(tmp_path: Path) -> None:
     path = cache_file(tmp_path / "cache", URL)
     assert load_models(path, URL) is None
     assert save_models(path, URL, [ENTRY, None], now=1000.0)
@@ -139,7 +139,7 @@ def test_the_model_list_is_kept_on_disk_for_a_later_start(tmp_path: Path) -> Non
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_an_old_a_future_and_a_foreign_list_do_not_count(tmp_path: Path) -> None:
+def test_model_lists_that_are_old_from_the_future_or_of_another_server_are_ignored(tmp_path: Path) -> None:
     path = cache_file(tmp_path, URL)
     save_models(path, URL, [ENTRY], now=1000.0)
     assert load_models(path, URL, now=1000.0 + 25 * 3600) is None
@@ -148,20 +148,20 @@ def test_an_old_a_future_and_a_foreign_list_do_not_count(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version": 1}', b"\xff\xfe", b"[" * 100_000])
-def test_a_torn_list_counts_as_none(tmp_path: Path, content: bytes) -> None:
+def test_a_truncated_model_list_is_ignored(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "models.json"
     path.write_bytes(content)
     assert load_models(path, URL) is None
 
 
-def test_a_list_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_model_list_that_cannot_be_saved_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not save_models(tmp_path / "file" / "models.json", URL, [ENTRY])
     assert not save_models(tmp_path / "models.json", URL, [object()])
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_learned_models_come_before_the_bundled_ones() -> None:
+def test_fetched_models_take_precedence_over_bundled_ones() -> None:
     learn([ModelInfo("acme/learned", "Acme: Learned", 5000)])
     found = lookup("acme/learned:nitro")
     assert found is not None

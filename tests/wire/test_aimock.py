@@ -196,7 +196,7 @@ def forge_run(aimock: Aimock, folder: Path, *arguments: str) -> subprocess.Compl
     )
 
 
-async def test_a_whole_answer_with_its_figures(client: OpenRouterClient) -> None:
+async def test_a_complete_answer_has_its_usage_figures(client: OpenRouterClient) -> None:
     response = await client.complete(asking("say hello"))
     assert response.message.text == "Hello from somebody else's server."
     assert (response.model, response.provider) == (MODEL, "Anthropic")
@@ -208,7 +208,7 @@ async def test_a_whole_answer_with_its_figures(client: OpenRouterClient) -> None
     assert (usage.reasoning_tokens, usage.cost_usd) == (3, Decimal("0.0021"))
 
 
-async def test_a_stream_with_a_keep_alive_comment(client: OpenRouterClient) -> None:
+async def test_a_stream_with_a_keep_alive_comment_is_read(client: OpenRouterClient) -> None:
     chunks = [chunk async for chunk in client.stream(asking("say hello"))]
     assert chunks[0].comment is not None
     texts = [chunk.text for chunk in chunks if chunk.text]
@@ -218,7 +218,7 @@ async def test_a_stream_with_a_keep_alive_comment(client: OpenRouterClient) -> N
     assert (usage.total_tokens, usage.cost_usd) == (38, Decimal("0.0021"))
 
 
-async def test_reasoning_is_told_apart_from_the_answer(client: OpenRouterClient) -> None:
+async def test_reasoning_is_distinguished_from_the_answer(client: OpenRouterClient) -> None:
     llm = OpenRouterLLM(client=client, model=MODEL)
     chunks = [chunk async for chunk in llm.astream("think first")]
     total: Any = chunks[0]
@@ -250,14 +250,14 @@ def test_the_program_reads_a_file_and_answers(aimock: Aimock, tmp_path: Path) ->
     assert roles == ["system", "user", "assistant", "tool"]
 
 
-def test_the_program_quotes_a_refusal_and_ends_with_two(aimock: Aimock, tmp_path: Path) -> None:
+def test_the_program_quotes_a_provider_error_and_exits_with_2(aimock: Aimock, tmp_path: Path) -> None:
     done = forge_run(aimock, tmp_path, "cost too much")
     assert done.returncode == 2
     assert "Insufficient credits for this request" in done.stderr
     assert KEY not in done.stdout + done.stderr
 
 
-async def test_a_busy_provider_is_asked_again(aimock: Aimock) -> None:
+async def test_a_busy_provider_is_retried(aimock: Aimock) -> None:
     notices: list[RetryNotice] = []
     async with OpenRouterClient(KEY, aimock.base_url, on_retry=notices.append) as client:
         response = await client.complete(asking("busy at first"))
@@ -278,7 +278,7 @@ async def test_a_fallback_answers_and_is_named(client: OpenRouterClient) -> None
     assert message.response_metadata["provider"] == "OpenAI"
 
 
-async def test_a_stream_that_breaks_off_keeps_its_text_and_is_an_error(client: OpenRouterClient) -> None:
+async def test_a_broken_stream_keeps_its_text_and_is_an_error(client: OpenRouterClient) -> None:
     texts = []
     with pytest.raises(ProviderError) as caught:
         async for chunk in client.stream(asking("break off")):
@@ -297,7 +297,7 @@ async def test_structured_output_by_schema(client: OpenRouterClient) -> None:
     assert await llm.ainvoke("name a city") == City(name="Paris", people=2_100_000)
 
 
-async def test_the_catalogue_the_key_and_the_credits(client: OpenRouterClient) -> None:
+async def test_the_catalogue_key_info_and_credits_are_read(client: OpenRouterClient) -> None:
     assert {MODEL, FALLBACK} <= {model.id for model in await client.models()}
     assert (await client.key_info()).label
     credit = await client.credits()

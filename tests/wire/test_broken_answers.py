@@ -77,7 +77,7 @@ def replies() -> list[Reply]:
     ]
 
 
-def test_a_run_whose_streams_break_gives_the_answer_and_runs_each_call_once(folder: Path) -> None:
+def test_a_run_with_broken_streams_gives_the_answer_and_runs_each_call_once(folder: Path) -> None:
     with SseServer(*replies()) as server:
         done = run(folder, server, "--output", "json")
         requests = [seen.json["messages"] for seen in server.requests]
@@ -91,7 +91,7 @@ def test_a_run_whose_streams_break_gives_the_answer_and_runs_each_call_once(fold
     assert result["usage"]["estimated"]
 
 
-def test_plain_text_says_where_an_answer_starts_again_and_a_file_has_it_once(folder: Path) -> None:
+def test_text_output_marks_where_an_answer_restarts_and_a_file_has_it_once(folder: Path) -> None:
     with SseServer(*replies()) as server:
         done = run(folder, server)
     assert done.returncode == 0, done.stderr
@@ -103,7 +103,7 @@ def test_plain_text_says_where_an_answer_starts_again_and_a_file_has_it_once(fol
     assert (folder / "out").read_text() == "I look.\nHeron.\n"
 
 
-def test_events_as_json_tell_which_text_is_void(folder: Path) -> None:
+def test_json_events_mark_discarded_text(folder: Path) -> None:
     with SseServer(*replies()) as server:
         done = run(folder, server, "--output", "stream-json")
     assert done.returncode == 0, done.stderr
@@ -120,7 +120,7 @@ def test_events_as_json_tell_which_text_is_void(folder: Path) -> None:
     assert texts == ["I look.", "Heron."]
 
 
-def test_a_run_whose_tries_all_fail_ends_with_two_and_what_had_come(folder: Path) -> None:
+def test_a_run_whose_retries_all_fail_exits_with_2_and_prints_the_partial_answer(folder: Path) -> None:
     with SseServer(*(half_call(Reset()) for _ in range(5))) as server:
         done = run(folder, server)
         assert len(server.requests) == 3
@@ -134,7 +134,7 @@ def chat(folder: Path, server: SseServer, replies: Sequence[Reply]) -> Terminal:
     return Terminal([*FORGE, "chat", *FLAGS, server.base_url], size=(100, 30), folder=folder, environment={})
 
 
-def test_a_chat_repeats_a_broken_answer_in_its_place(folder: Path) -> None:
+def test_a_chat_replaces_a_broken_answer_in_place(folder: Path) -> None:
     gate = Gate()
     last = Reply([event(chunk("The whole ")), gate, event(chunk("answer.", finish_reason="stop"))])
     broken = Reply([event(chunk("Half an ans")), Reset()])
@@ -151,7 +151,7 @@ def test_a_chat_repeats_a_broken_answer_in_its_place(folder: Path) -> None:
         assert terminal.wait_for_exit() == 0
 
 
-def test_a_chat_keeps_a_turn_that_failed_and_goes_on_with_enter(folder: Path) -> None:
+def test_a_chat_keeps_a_failed_turn_and_resumes_it_on_enter(folder: Path) -> None:
     broken = Reply([event(chunk("Half an ans")), Reset()])
     turn = [
         tool_answer(CALL, text="I look."),
@@ -185,7 +185,7 @@ def test_a_chat_keeps_a_turn_that_failed_and_goes_on_with_enter(folder: Path) ->
         assert terminal.wait_for_exit() == 0
 
 
-def test_escape_in_the_wait_for_a_retry_ends_the_turn_at_once(folder: Path) -> None:
+def test_escape_during_a_retry_wait_ends_the_turn_immediately(folder: Path) -> None:
     error = {"error": {"code": 429, "message": "slow down"}}
     broken = stream(chunk("Half an ans"), {**chunk("", finish_reason="error"), **error})
     again = [broken, error_reply(503, "busy", headers={"Retry-After": "29"}), answer("Heron.")]
@@ -203,7 +203,7 @@ def test_escape_in_the_wait_for_a_retry_ends_the_turn_at_once(folder: Path) -> N
         assert terminal.wait_for_exit() == 0
 
 
-async def test_the_bill_of_a_broken_answer_takes_the_place_of_its_estimate(tmp_path: Path) -> None:
+async def test_the_bill_of_a_broken_answer_replaces_its_estimate(tmp_path: Path) -> None:
     broken = Reply([event(chunk("Once upon a time")), Reset()], headers={"X-Generation-Id": "gen-1"})
     routes = {"GET /generation": json_reply({"data": BILL})}
     with SseServer(broken, answer("The end."), routes=routes) as server:

@@ -24,7 +24,7 @@ true
 """
 
 
-def test_a_model_that_hunts_for_the_key_finds_it_nowhere(tmp_path: Path) -> None:
+def test_a_model_searching_for_the_api_key_cannot_find_it(tmp_path: Path) -> None:
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()
     home.mkdir()

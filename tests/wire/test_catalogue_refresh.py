@@ -41,7 +41,9 @@ async def turn_at(root: Path, models: Answer) -> list[str]:
         return [request.path.rpartition("/")[2] for request in server.requests]
 
 
-async def test_the_first_turn_learns_windows_and_keeps_them_on_disk(tmp_path: Path, _own_home: Path) -> None:
+async def test_the_first_turn_fetches_context_windows_and_caches_them_on_disk(
+    tmp_path: Path, _own_home: Path
+) -> None:
     assert sorted(await turn_at(tmp_path, MODELS)) == ["completions", "models"]
     found = lookup("new/model")
     assert found is not None
@@ -51,5 +53,5 @@ async def test_the_first_turn_learns_windows_and_keeps_them_on_disk(tmp_path: Pa
 
 
 @pytest.mark.parametrize("status", [403, 404])
-async def test_a_catalogue_that_cannot_be_had_troubles_nobody(tmp_path: Path, status: int) -> None:
+async def test_a_failed_catalogue_refresh_does_not_affect_the_turn(tmp_path: Path, status: int) -> None:
     assert "completions" in await turn_at(tmp_path, error_reply(status, "no"))

@@ -56,7 +56,7 @@ def assert_terminal_given_back(terminal: Terminal) -> None:
     assert not was_hidden or "25" in terminal.emulator.modes, "the cursor stayed hidden"
 
 
-def test_without_key_and_network_it_works_and_says_what_it_is(tmp_path: Path) -> None:
+def test_without_key_and_network_the_chat_uses_the_offline_model(tmp_path: Path) -> None:
     (tmp_path / "greet.py").write_text("def greet(name):\n    return f'hello {name}'\n")
     with chat(tmp_path) as terminal:
         terminal.wait_for(READY)
@@ -67,7 +67,7 @@ def test_without_key_and_network_it_works_and_says_what_it_is(tmp_path: Path) ->
         assert_terminal_given_back(terminal)
 
 
-def test_keys_typed_from_the_first_moment_are_kept(tmp_path: Path) -> None:
+def test_keys_typed_during_startup_are_kept(tmp_path: Path) -> None:
     with chat(tmp_path) as terminal:
         terminal.wait_for(lambda t: "1049" in t.emulator.modes)
         for letter in "abcdefghijklmnopqrstuvwxyz":
@@ -76,7 +76,7 @@ def test_keys_typed_from_the_first_moment_are_kept(tmp_path: Path) -> None:
         terminal.wait_for("abcdefghijklmnopqrstuvwxyz")
 
 
-def test_an_answer_streams_live_with_the_providers_tokens_and_cost(tmp_path: Path) -> None:
+def test_an_answer_streams_live_with_provider_tokens_and_cost(tmp_path: Path) -> None:
     gate = Gate()
     usage = {**USAGE, "prompt_tokens": 4321, "completion_tokens": 21, "cost": 0.0421}
     last = {**chunk("", usage=usage), "choices": []}
@@ -94,7 +94,7 @@ def test_an_answer_streams_live_with_the_providers_tokens_and_cost(tmp_path: Pat
         leave(terminal)
 
 
-def test_an_edit_is_shown_as_a_diff_asked_for_and_made(tmp_path: Path) -> None:
+def test_an_edit_is_shown_as_a_diff_approved_and_applied(tmp_path: Path) -> None:
     file = tmp_path / "greet.py"
     file.write_bytes(b"def greet():\r\n    return 'hallo'\r\n")
     edit = {"file_path": "greet.py", "old_string": "'hallo'", "new_string": "'hello'"}
@@ -113,7 +113,7 @@ def test_an_edit_is_shown_as_a_diff_asked_for_and_made(tmp_path: Path) -> None:
         leave(terminal)
 
 
-def test_a_refused_command_is_not_run_and_the_model_reads_why(tmp_path: Path) -> None:
+def test_a_denied_command_is_not_run_and_the_model_gets_the_reason(tmp_path: Path) -> None:
     call = tool_answer(("c1", "bash", {"command": "touch made-by-bash", "description": "Make a file"}))
     with SseServer(call, answer("As you wish.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(READY)
@@ -133,7 +133,7 @@ def test_a_refused_command_is_not_run_and_the_model_reads_why(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "pieces", [("no, use tox",), ("no, ", "use tox"), ("2 spaces, please",), ("add ", "1")]
 )
-def test_words_typed_at_a_question_are_the_reason_of_a_no(tmp_path: Path, pieces: tuple[str, ...]) -> None:
+def test_text_typed_at_a_prompt_is_the_reason_for_a_denial(tmp_path: Path, pieces: tuple[str, ...]) -> None:
     call = tool_answer(("c1", "bash", {"command": "touch made-by-bash"}))
     with SseServer(call, answer("As you wish.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(READY)
@@ -154,9 +154,7 @@ def test_words_typed_at_a_question_are_the_reason_of_a_no(tmp_path: Path, pieces
 
 
 @pytest.mark.parametrize("enter", ["\r", "\x1b[13u", "\x1b[13;1:2u"])
-def test_a_message_that_is_being_typed_when_a_question_comes_approves_nothing(
-    tmp_path: Path, enter: str
-) -> None:
+def test_a_message_being_typed_when_a_prompt_opens_approves_nothing(tmp_path: Path, enter: str) -> None:
     gate = Gate()
     call = tool_answer(("c1", "bash", {"command": "touch made-by-bash"}))
     first = Reply([gate, *call.steps])
@@ -185,7 +183,7 @@ def test_a_message_that_is_being_typed_when_a_question_comes_approves_nothing(
         assert not (tmp_path / "made-by-bash").exists()
 
 
-def test_escape_keeps_the_partial_answer_and_the_next_message_goes_on(tmp_path: Path) -> None:
+def test_escape_keeps_the_partial_answer_and_the_next_message_is_sent(tmp_path: Path) -> None:
     gate = Gate()
     replies = (Reply([event(chunk("Once upon a time")), gate, Stall()]), answer("there was a heron."))
     with SseServer(*replies) as server, connected(tmp_path, server) as terminal:
@@ -210,7 +208,7 @@ def test_escape_keeps_the_partial_answer_and_the_next_message_goes_on(tmp_path: 
         (error_reply(402, "Insufficient credits [red]now[/]"), "Insufficient credits [red]now[/]"),
     ],
 )
-def test_the_providers_own_words_are_shown_and_the_session_goes_on(
+def test_provider_error_messages_are_shown_and_the_session_continues(
     tmp_path: Path, reply: Reply, words: str
 ) -> None:
     with SseServer(reply, answer("Back again.")) as server, connected(tmp_path, server) as terminal:
@@ -232,7 +230,7 @@ def test_an_unknown_command_never_reaches_the_model(tmp_path: Path) -> None:
         assert server.requests == []
 
 
-def test_reset_clears_the_screen_and_the_models_memory(tmp_path: Path) -> None:
+def test_reset_clears_the_screen_and_the_conversation_memory(tmp_path: Path) -> None:
     with SseServer(answer("A heron."), answer("Fresh.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(READY)
         terminal.send("which bird?\r")
@@ -255,7 +253,7 @@ def test_reset_clears_the_screen_and_the_models_memory(tmp_path: Path) -> None:
         ([signal.SIGTERM, signal.SIGHUP], {143, 129}),  # the end of a login
     ],
 )
-def test_a_signal_in_mid_answer_gives_the_terminal_back_and_leaves_a_whole_journal(
+def test_a_signal_during_an_answer_restores_the_terminal_and_leaves_a_valid_journal(
     tmp_path: Path, numbers: list[signal.Signals], codes: set[int], _own_home: Path
 ) -> None:
     with (
@@ -277,7 +275,7 @@ def test_a_signal_in_mid_answer_gives_the_terminal_back_and_leaves_a_whole_journ
     assert kinds.count("agent_end") == 1
 
 
-def test_keys_count_while_the_terminal_takes_nothing_and_then_the_last_frame_comes(tmp_path: Path) -> None:
+def test_keys_work_while_the_terminal_is_blocked_and_the_last_frame_follows(tmp_path: Path) -> None:
     gate = Gate()
     flood = [step for n in range(200) for step in (event(chunk(f"line {n} of many\n\n")), Pause(0.01))]
     with (
@@ -305,7 +303,7 @@ def test_a_closed_terminal_ends_the_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 50)])
-def test_it_is_usable_at_any_reasonable_size(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_chat_is_usable_at_any_reasonable_size(tmp_path: Path, size: tuple[int, int]) -> None:
     with chat(tmp_path, size=size) as terminal:
         terminal.wait_for(READY[:20])
         terminal.send("hello\r")
@@ -314,7 +312,7 @@ def test_it_is_usable_at_any_reasonable_size(tmp_path: Path, size: tuple[int, in
         leave(terminal)
 
 
-def test_a_path_that_is_no_folder_is_said_and_ends_with_one(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_directory_is_reported_with_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("x")
     for name, words in [("gone", "does not exist"), ("file.txt", "is a file")]:
         with chat(tmp_path, name) as terminal:
@@ -323,7 +321,7 @@ def test_a_path_that_is_no_folder_is_said_and_ends_with_one(tmp_path: Path) -> N
             assert_terminal_given_back(terminal)
 
 
-def test_a_theme_that_was_picked_is_kept(tmp_path: Path, _own_home: Path) -> None:
+def test_a_selected_theme_is_saved(tmp_path: Path, _own_home: Path) -> None:
     with chat(tmp_path) as terminal:
         terminal.wait_for(READY)
         terminal.send("/theme forge-light\r")
@@ -341,7 +339,7 @@ def test_the_installed_script_is_the_same_program() -> None:
 
 
 @pytest.mark.parametrize("term", ["dumb", ""])
-def test_a_terminal_that_cannot_show_the_app_is_told_what_to_use(tmp_path: Path, term: str) -> None:
+def test_an_unsupported_terminal_gets_a_hint_what_to_use(tmp_path: Path, term: str) -> None:
     with chat(tmp_path, TERM=term) as terminal:
         assert terminal.wait_for_exit() == 1
         assert "forge run" in terminal.text

@@ -63,7 +63,7 @@ async def test_a_streamed_answer_arrives_with_its_metadata() -> None:
     assert seen.json["stream"] is True
 
 
-async def test_each_chunk_is_handed_on_before_the_next_one_is_sent() -> None:
+async def test_each_chunk_is_yielded_before_the_next_one_is_sent() -> None:
     gate = Gate()
     reply = Reply([event(chunk("first")), gate, event(chunk("second", finish_reason="stop"))])
     with SseServer(reply) as server:
@@ -75,7 +75,7 @@ async def test_each_chunk_is_handed_on_before_the_next_one_is_sent() -> None:
             await chunks.aclose()
 
 
-async def test_tool_calls_in_fragments_are_put_together() -> None:
+async def test_fragmented_tool_calls_are_assembled() -> None:
     with SseServer(tool_answer(("c1", "read", {"path": "/x"}), ("c2", "grep", {"pattern": "ü"}))) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             response = await collect(client)
@@ -86,14 +86,14 @@ async def test_tool_calls_in_fragments_are_put_together() -> None:
     ]
 
 
-async def test_keep_alive_comments_come_as_chunks_of_their_own() -> None:
+async def test_keep_alive_comments_are_separate_chunks() -> None:
     with SseServer(Reply([PROCESSING, event(chunk("a", finish_reason="stop"))])) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             chunks = [found async for found in client.stream(REQUEST)]
     assert [found.comment for found in chunks] == ["OPENROUTER PROCESSING", None]
 
 
-async def test_a_whole_answer_is_read() -> None:
+async def test_a_non_streamed_answer_is_read() -> None:
     with SseServer(json_reply(WHOLE, headers={"X-Generation-Id": "gen-h"})) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             response = await client.complete(REQUEST)
@@ -103,7 +103,7 @@ async def test_a_whole_answer_is_read() -> None:
     assert "stream" not in server.requests[0].json
 
 
-async def test_a_server_that_ignores_streaming_is_understood() -> None:
+async def test_a_server_that_ignores_streaming_is_supported() -> None:
     with SseServer(json_reply(WHOLE)) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             assert (await collect(client)).message.text == "Hello"
@@ -118,7 +118,7 @@ async def test_connections_are_reused_after_a_finished_answer() -> None:
         assert {seen.connection for seen in server.requests} == {1}
 
 
-async def test_a_stream_that_is_closed_hangs_up_at_once() -> None:
+async def test_closing_a_stream_closes_the_connection_immediately() -> None:
     with SseServer(Reply([event(chunk("a")), Stall()])) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             chunks = client.stream(REQUEST)
@@ -127,7 +127,7 @@ async def test_a_stream_that_is_closed_hangs_up_at_once() -> None:
             assert await asyncio.to_thread(server.requests[0].hung_up.wait, 2)
 
 
-async def test_a_stream_that_is_just_dropped_hangs_up_too() -> None:
+async def test_dropping_a_stream_closes_the_connection() -> None:
     with SseServer(Reply([event(chunk("a")), Stall()])) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             async for _ in client.stream(REQUEST):
@@ -136,7 +136,7 @@ async def test_a_stream_that_is_just_dropped_hangs_up_too() -> None:
             assert await asyncio.to_thread(server.requests[0].hung_up.wait, 2)
 
 
-async def test_a_cancelled_task_hangs_up_and_stays_cancelled() -> None:
+async def test_a_cancelled_task_closes_the_connection_and_stays_cancelled() -> None:
     gate = Gate()
     with SseServer(Reply([event(chunk("a")), gate, Stall()])) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
@@ -148,7 +148,7 @@ async def test_a_cancelled_task_hangs_up_and_stays_cancelled() -> None:
             assert await asyncio.to_thread(server.requests[0].hung_up.wait, 2)
 
 
-async def test_a_cancel_before_the_first_byte_hangs_up() -> None:
+async def test_a_cancellation_before_the_first_byte_closes_the_connection() -> None:
     gate = Gate()
     with SseServer(Reply([gate, Stall()], framing="raw")) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
@@ -161,7 +161,7 @@ async def test_a_cancel_before_the_first_byte_hangs_up() -> None:
             assert await asyncio.to_thread(server.requests[0].hung_up.wait, 2)
 
 
-async def test_many_streams_at_once_do_not_mix() -> None:
+async def test_concurrent_streams_do_not_interfere() -> None:
     replies = [answer(*(f"{number}." for _ in range(20))) for number in range(10)]
     with SseServer(*replies) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
@@ -199,7 +199,7 @@ def test_one_client_works_in_several_threads_at_once() -> None:
     assert sorted(results) == ["Hello"] * 4 + ["a"] * 4
 
 
-async def test_the_synchronous_path_works_inside_a_running_loop() -> None:
+async def test_synchronous_methods_work_inside_a_running_event_loop() -> None:
     with SseServer(json_reply(WHOLE), answer("Hel", "lo")) as server:
         client = OpenRouterClient(KEY, server.base_url)
         assert client.complete_sync(REQUEST).message.text == "Hello"
@@ -207,7 +207,7 @@ async def test_the_synchronous_path_works_inside_a_running_loop() -> None:
         client.close()
 
 
-def test_a_synchronous_stream_that_is_closed_hangs_up() -> None:
+def test_closing_a_synchronous_stream_closes_the_connection() -> None:
     with SseServer(Reply([event(chunk("a")), Stall()])) as server:
         client = OpenRouterClient(KEY, server.base_url)
         chunks = client.stream_sync(REQUEST)
@@ -217,7 +217,7 @@ def test_a_synchronous_stream_that_is_closed_hangs_up() -> None:
         client.close()
 
 
-async def test_closing_ends_every_connection_and_the_client_can_go_on() -> None:
+async def test_closing_ends_every_connection_and_the_client_stays_usable() -> None:
     with SseServer(answer("a"), answer("b")) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             await collect(client)
@@ -234,14 +234,14 @@ async def test_without_a_key_no_authorization_is_sent_to_a_custom_server() -> No
     assert "authorization" not in server.requests[0].headers
 
 
-async def test_a_service_that_needs_a_key_is_not_even_asked_without_one() -> None:
+async def test_no_request_is_sent_without_a_required_key() -> None:
     async with OpenRouterClient() as client:
         with pytest.raises(AuthenticationError, match="Set OPENROUTER_API_KEY"):
             await client.complete(REQUEST)
 
 
 @pytest.mark.parametrize("key", ["sk\nor", "sk or", "schlüssel", "a\x00b"])
-def test_a_key_that_cannot_be_one_is_refused_without_repeating_it(key: str) -> None:
+def test_an_invalid_key_is_rejected_without_quoting_it(key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         OpenRouterClient(key)
     assert key not in str(caught.value)
@@ -252,7 +252,7 @@ def test_the_key_is_in_no_repr() -> None:
     assert "set" in repr(OpenRouterClient(KEY))
 
 
-async def test_the_environment_is_never_asked_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_client_never_reads_a_key_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     with SseServer(answer("a")) as server:
         async with OpenRouterClient(None, server.base_url) as client:
@@ -260,7 +260,7 @@ async def test_the_environment_is_never_asked_for_a_key(monkeypatch: pytest.Monk
     assert "authorization" not in server.requests[0].headers
 
 
-async def test_attribution_is_for_openrouter_only() -> None:
+async def test_attribution_headers_are_sent_only_to_openrouter() -> None:
     with SseServer(stream(chunk("a", finish_reason="stop"))) as server:
         async with OpenRouterClient(KEY, server.base_url) as client:
             await collect(client)

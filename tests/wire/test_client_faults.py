@@ -73,7 +73,7 @@ async def failure_of(server: SseServer, **options: Any) -> tuple[ProviderError, 
         (404, ModelNotFoundError),
     ],
 )
-async def test_a_refusal_is_typed_and_not_sent_again(status: int, kind: type[ProviderError]) -> None:
+async def test_a_client_error_has_its_type_and_is_not_retried(status: int, kind: type[ProviderError]) -> None:
     with SseServer(error_reply(status, f"no, {KEY}", headers={"X-Generation-Id": "gen-e"})) as server:
         error, _ = await failure_of(server)
         assert len(server.requests) == 1
@@ -102,7 +102,7 @@ async def test_max_retries_counts_retries() -> None:
         assert isinstance(error, ServerError)
 
 
-async def test_a_long_retry_after_is_not_waited_but_told() -> None:
+async def test_a_long_retry_after_is_reported_instead_of_awaited() -> None:
     with SseServer(error_reply(429, "slow", headers={"Retry-After": "3600"})) as server:
         async with asyncio.timeout(60):
             error, _ = await failure_of(server)
@@ -111,7 +111,7 @@ async def test_a_long_retry_after_is_not_waited_but_told() -> None:
     assert "60 min" in error.message
 
 
-async def test_a_404_with_a_provider_is_retried_once() -> None:
+async def test_a_404_naming_a_provider_is_retried_once() -> None:
     upstream = error_reply(404, "Provider returned error", metadata={"provider_name": "X"}, headers=NOW)
     with SseServer(upstream, upstream, upstream) as server:
         error, _ = await failure_of(server, max_retries=5)
@@ -126,7 +126,7 @@ async def test_an_error_event_before_any_token_is_retried() -> None:
             assert "".join([found.text async for found in client.stream(REQUEST)]) == "ok"
 
 
-async def test_nothing_is_sent_again_after_a_token() -> None:
+async def test_no_retry_is_made_after_a_token() -> None:
     failed = Reply([FIRST, event({"error": {"code": 502, "message": "bad gateway"}})])
     with SseServer(failed, answer("never")) as server:
         error, text = await failure_of(server)
@@ -144,7 +144,7 @@ async def test_nothing_is_sent_again_after_a_token() -> None:
         ([FIRST, b"data: {"], "close"),
     ],
 )
-async def test_a_broken_connection_in_mid_answer_is_an_error_with_the_text_so_far(
+async def test_a_broken_connection_during_an_answer_is_an_error_with_the_partial_text(
     steps: list[Step], framing: Any
 ) -> None:
     with SseServer(Reply(steps, framing=framing)) as server:
@@ -159,7 +159,7 @@ async def test_a_reset_before_the_answer_is_retried() -> None:
             assert "".join([found.text async for found in client.stream(REQUEST)]) == "ok"
 
 
-async def test_nobody_at_the_port_is_an_error_that_says_so() -> None:
+async def test_a_refused_connection_raises_an_error_with_a_hint() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
@@ -180,21 +180,21 @@ async def test_silence_ends_in_a_timeout(steps: list[Step]) -> None:
     assert error.partial_text == text
 
 
-async def test_silence_before_the_headers_ends_in_a_timeout_too() -> None:
+async def test_silence_before_the_headers_ends_in_a_timeout() -> None:
     with SseServer(Reply([Stall()], framing="raw")) as server:
         error, _ = await failure_of(server, first_token_timeout_s=0.2, max_retries=0)
     assert isinstance(error, ProviderTimeoutError)
     assert error.error_type == "first_token_timeout"
 
 
-async def test_a_request_that_brings_no_token_is_sent_again_once_and_not_twice() -> None:
+async def test_a_request_without_a_token_is_retried_only_once() -> None:
     with SseServer(*(Reply([PROCESSING, Stall()]) for _ in range(5))) as server:
         error, _ = await failure_of(server, first_token_timeout_s=0.1, max_retries=4)
         assert len(server.requests) == 2
     assert error.error_type == "first_token_timeout"
 
 
-async def test_bytes_that_never_complete_an_event_do_not_count_as_life() -> None:
+async def test_bytes_that_complete_no_event_do_not_reset_the_idle_timeout() -> None:
     drip: list[Step] = [FIRST]
     for _ in range(100):
         drip += [b" ", Pause(0.02)]
@@ -211,7 +211,7 @@ def beating(*steps: Step, beats: int = 400) -> Reply:
     return Reply([*steps, *alive])
 
 
-async def test_keep_alives_do_not_stretch_the_deadline_for_the_first_token() -> None:
+async def test_keep_alives_do_not_extend_the_first_token_deadline() -> None:
     with SseServer(beating()) as server:
         error, _ = await failure_of(server, first_token_timeout_s=0.3, max_retries=0)
         assert await asyncio.to_thread(server.requests[0].hung_up.wait, 30)
@@ -219,7 +219,7 @@ async def test_keep_alives_do_not_stretch_the_deadline_for_the_first_token() -> 
     assert "keep-alive comments" in error.message
 
 
-def test_keep_alives_do_not_stretch_the_deadline_of_a_synchronous_stream_either() -> None:
+def test_keep_alives_do_not_extend_the_deadline_of_a_synchronous_stream() -> None:
     with SseServer(beating()) as server:
         client = client_for(server, first_token_timeout_s=0.3, max_retries=0)
         with pytest.raises(ProviderTimeoutError, match="no first token"):
@@ -228,7 +228,7 @@ def test_keep_alives_do_not_stretch_the_deadline_of_a_synchronous_stream_either(
         client.close()
 
 
-async def test_keep_alives_stretch_the_limit_between_tokens_and_not_for_ever() -> None:
+async def test_keep_alives_extend_the_idle_timeout_only_to_a_limit() -> None:
     pause: list[Step] = [step for _ in range(30) for step in (PROCESSING, Pause(0.05))]
     late = Reply([FIRST, *pause, event(chunk("!", finish_reason="stop")), DONE])
     with SseServer(late, beating(FIRST)) as server:
@@ -240,7 +240,7 @@ async def test_keep_alives_stretch_the_limit_between_tokens_and_not_for_ever() -
 
 
 @pytest.mark.parametrize("end", [Reset(), Cut(), Stall()])
-async def test_an_answer_with_its_finish_reason_is_whole_though_the_connection_breaks(end: Step) -> None:
+async def test_an_answer_with_a_finish_reason_is_complete_despite_a_broken_connection(end: Step) -> None:
     with SseServer(Reply([event(chunk("whole", finish_reason="stop")), end])) as server:
         async with client_for(server, idle_timeout_s=0.1) as client:
             assert "".join([found.text async for found in client.stream(REQUEST)]) == "whole"
@@ -250,7 +250,7 @@ async def test_an_answer_with_its_finish_reason_is_whole_though_the_connection_b
         client.close()
 
 
-async def test_a_slow_consumer_is_no_silence() -> None:
+async def test_a_slow_consumer_does_not_cause_a_timeout() -> None:
     with SseServer(answer("a", "b", "c")) as server:
         async with client_for(server, idle_timeout_s=0.1) as client:
             texts = []
@@ -262,7 +262,7 @@ async def test_a_slow_consumer_is_no_silence() -> None:
     assert "".join(texts) == "abc"
 
 
-async def test_a_whole_answer_that_takes_too_long_is_a_timeout() -> None:
+async def test_a_non_streamed_answer_that_takes_too_long_is_a_timeout() -> None:
     with SseServer(Reply([b"{", Stall()])) as server:
         async with client_for(server, timeout=0.2) as client:
             with pytest.raises(ProviderTimeoutError, match=r"0\.2 s"):
@@ -270,14 +270,14 @@ async def test_a_whole_answer_that_takes_too_long_is_a_timeout() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"hello", b"[]", b'{"choices": []}', b"[" * 100_000, b"\xff\xfe"])
-async def test_a_whole_answer_that_makes_no_sense_is_malformed(body: bytes) -> None:
+async def test_an_invalid_non_streamed_answer_is_malformed(body: bytes) -> None:
     with SseServer(Reply([body])) as server:
         async with client_for(server) as client:
             with pytest.raises(MalformedResponseError):
                 await client.complete(REQUEST)
 
 
-async def test_an_error_in_an_answer_of_200_is_an_error() -> None:
+async def test_an_error_body_with_status_200_is_an_error() -> None:
     reply = json_reply({"error": {"code": 402, "message": "no credits"}})
     with SseServer(reply) as server:
         async with client_for(server) as client:
@@ -310,13 +310,13 @@ async def test_a_redirect_is_not_followed(status: int) -> None:
         assert thief.requests == []
 
 
-async def test_an_error_body_that_never_ends_still_tells_its_status() -> None:
+async def test_an_endless_error_body_still_gives_its_status() -> None:
     with SseServer(Reply([b"<html>", Stall()], 401)) as server:
         error, _ = await failure_of(server, idle_timeout_s=0.2)
     assert isinstance(error, AuthenticationError)
 
 
-async def test_after_done_a_connection_that_stays_open_is_not_waited_for() -> None:
+async def test_a_connection_that_stays_open_after_done_is_not_awaited() -> None:
     with SseServer(Reply([event(chunk("a", finish_reason="stop")), DONE, Stall()])) as server:
         async with client_for(server, idle_timeout_s=120) as client, asyncio.timeout(60):
             assert [found.text async for found in client.stream(REQUEST)] == ["a"]
@@ -343,7 +343,7 @@ def test_the_synchronous_paths_fail_in_the_same_ways() -> None:
 
 
 @pytest.mark.parametrize("steps", [[Stall()], [FIRST, Stall()]])
-def test_a_synchronous_stream_that_falls_silent_is_a_timeout(steps: list[Step]) -> None:
+def test_a_silent_synchronous_stream_is_a_timeout(steps: list[Step]) -> None:
     with SseServer(Reply(steps)) as server:
         client = client_for(server, first_token_timeout_s=0.2, idle_timeout_s=0.2, max_retries=0)
         with pytest.raises(ProviderTimeoutError):

@@ -72,7 +72,7 @@ async def window_after(
         ({"id": MODEL, "context_length": True}, None),
     ],
 )
-async def test_the_servers_list_of_models_tells_the_window(
+async def test_the_context_window_is_read_from_the_model_list_of_the_server(
     tmp_path: Path, entry: dict[str, Any], window: int | None
 ) -> None:
     found, asked = await window_after(tmp_path, {"GET /models": listed(entry)})
@@ -81,7 +81,7 @@ async def test_the_servers_list_of_models_tells_the_window(
     assert asked[0].startswith("POST"), "the first request waits for nothing"
 
 
-async def test_the_right_one_of_several_models_counts(tmp_path: Path) -> None:
+async def test_the_context_window_of_the_matching_model_is_used(tmp_path: Path) -> None:
     entries = [{"id": "other", "context_length": 1000}, {"id": MODEL, "context_length": 2000}]
     assert (await window_after(tmp_path, {"GET /models": listed(*entries)}))[0] == 2000
     assert (await window_after(tmp_path, {"GET /models": json_reply(entries)}))[0] == 2000
@@ -105,7 +105,7 @@ SHOWN = {
         ([], {"model_info": {"llama.context_length": 131_072}}, None),
     ],
 )
-async def test_ollama_tells_the_size_in_use(
+async def test_ollama_reports_the_context_size_in_use(
     tmp_path: Path, loaded: list[Any], shown: dict[str, Any], window: int | None
 ) -> None:
     routes: dict[str, Answer] = {
@@ -131,20 +131,22 @@ async def test_ollama_tells_the_size_in_use(
         json_reply("models"),
     ],
 )
-async def test_a_server_that_does_not_tell_troubles_nobody(tmp_path: Path, reply: Reply) -> None:
+async def test_a_server_without_context_window_information_causes_no_error(
+    tmp_path: Path, reply: Reply
+) -> None:
     found, asked = await window_after(tmp_path, {"GET /models": reply})
     assert found is None
     assert asked.count("GET /api/v1/models") == 1
 
 
-async def test_the_users_figure_wins_and_nobody_is_asked(tmp_path: Path) -> None:
+async def test_a_configured_context_window_takes_precedence_without_a_request(tmp_path: Path) -> None:
     routes = {"GET /models": listed({"id": MODEL, "context_length": 4096})}
     found, asked = await window_after(tmp_path, routes, context_window=9999)
     assert found == 9999
     assert all(line.startswith("POST") for line in asked)
 
 
-async def test_a_turn_goes_on_while_the_server_is_slow_to_tell(tmp_path: Path) -> None:
+async def test_a_slow_model_list_does_not_delay_the_turn(tmp_path: Path) -> None:
     call = ("c1", "read", {"file_path": "a.txt"})
     (tmp_path / "a.txt").write_text("a")
     with SseServer(tool_answer(call), answer("ok"), routes={"GET /models": Reply([Stall()])}) as server:
@@ -155,7 +157,7 @@ async def test_a_turn_goes_on_while_the_server_is_slow_to_tell(tmp_path: Path) -
         await session.aclose()
 
 
-async def test_the_new_figure_is_shown_at_once_and_another_models_is_asked_for(tmp_path: Path) -> None:
+async def test_a_fetched_context_window_is_shown_immediately_and_per_model(tmp_path: Path) -> None:
     entries = [{"id": MODEL, "context_length": 1000}, {"id": "b/b", "context_length": 2000}]
     with SseServer(answer("ok"), answer("ok"), routes={"GET /models": listed(*entries)}) as server:
         session = session_at(server, tmp_path)
@@ -170,7 +172,7 @@ async def test_the_new_figure_is_shown_at_once_and_another_models_is_asked_for(t
     assert shown == [1000, 2000]
 
 
-def test_a_run_without_a_screen_asks_nobody_and_takes_the_flag(tmp_path: Path) -> None:
+def test_forge_run_uses_the_context_window_flag_without_a_request(tmp_path: Path) -> None:
     def forge(*flags: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "forge_tui.cli", "run", "hi", *flags]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180)

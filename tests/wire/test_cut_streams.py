@@ -164,7 +164,7 @@ def assert_told(events: list[AgentEvent], at: int) -> None:
     assert texts == ["I note grün 🦊", "Both are noted."], at
 
 
-async def test_a_stream_that_is_read_directly_raises_and_gives_no_text_twice() -> None:
+async def test_a_directly_read_broken_stream_raises_without_repeating_text() -> None:
     broken = cut(FIRST_ANSWER, FIRST_ANSWER.index(b"tool_calls"), Cut())
     with SseServer(broken, Reply([FIRST_ANSWER])) as server:
         async with OpenRouterClient("sk-or-test", server.base_url) as client:

@@ -55,7 +55,7 @@ def test_a_dropped_client_closes_its_synchronous_connections(server: SseServer) 
     assert_all_hung_up(server)
 
 
-def test_also_when_it_is_collected_in_a_cycle(server: SseServer) -> None:
+def test_a_client_collected_in_a_reference_cycle_closes_its_connections(server: SseServer) -> None:
     cycle: list[object] = [use(server)]
     cycle.append(cycle)
     del cycle
@@ -79,7 +79,7 @@ def test_a_client_dropped_with_its_loop_closes_its_connections(server: SseServer
     assert_all_hung_up(server)
 
 
-def test_a_client_may_be_dropped_in_another_thread_than_its_loops(server: SseServer) -> None:
+def test_a_client_can_be_dropped_in_a_thread_other_than_its_loop(server: SseServer) -> None:
     async def drop_elsewhere() -> None:
         clients = [await ause(server)]
 
@@ -97,7 +97,7 @@ def test_a_client_may_be_dropped_in_another_thread_than_its_loops(server: SseSer
     assert_all_hung_up(server)
 
 
-def test_a_dropped_client_lets_a_stream_that_is_being_read_go_on(server: SseServer) -> None:
+def test_an_active_stream_continues_after_its_client_was_dropped(server: SseServer) -> None:
     chunks = OpenRouterClient(KEY, server.base_url).stream_sync(REQUEST)
     first = next(chunk.text for chunk in chunks if chunk.text)
     gc.collect()

@@ -76,7 +76,7 @@ def without(name: str) -> dict[str, Any]:
     return {key: value for key, value in USAGE.items() if key != name}
 
 
-async def test_counted_answers_show_the_providers_figures(tmp_path: Path) -> None:
+async def test_answers_with_usage_show_the_provider_figures(tmp_path: Path) -> None:
     usage = {**USAGE, "prompt_tokens": 12_000, "completion_tokens": 400}
     usage |= {"prompt_tokens_details": {"cached_tokens": 9_960}, "cost": 0.0312}
     with SseServer(answer("Hello.", usage=usage)) as server:
@@ -90,7 +90,7 @@ async def test_counted_answers_show_the_providers_figures(tmp_path: Path) -> Non
             assert "83% of the input" in await command_text("/cost", session)
 
 
-async def test_tool_results_count_before_the_provider_has_counted_them(tmp_path: Path) -> None:
+async def test_tool_results_are_counted_before_the_provider_reports_them(tmp_path: Path) -> None:
     (tmp_path / "big.py").write_text("value = 1\n" * 800)
     gate = Gate()  # holds the second answer until the result of the tool was seen
     last = answer("Big.", usage={**USAGE, "prompt_tokens": 9_000})
@@ -114,7 +114,7 @@ async def test_tool_results_count_before_the_provider_has_counted_them(tmp_path:
             assert "read big.py" in await command_text("/context", session)
 
 
-async def test_hidden_reasoning_is_an_item_of_its_own(tmp_path: Path) -> None:
+async def test_hidden_reasoning_is_a_separate_item(tmp_path: Path) -> None:
     usage = {**USAGE, "prompt_tokens": 5_000, "completion_tokens": 500}
     usage |= {"completion_tokens_details": {"reasoning_tokens": 450}}
     with SseServer(answer("Yes, it does. " * 10, usage=usage)) as server:
@@ -147,7 +147,7 @@ async def test_an_answer_without_usage_is_estimated_and_priced_by_the_catalogue(
 
 
 @pytest.mark.parametrize(("kind", "said"), [("openrouter", "?"), ("custom", "local")])
-async def test_an_unknown_price_is_said_to_be_unknown(tmp_path: Path, kind: str, said: str) -> None:
+async def test_an_unknown_price_is_shown_as_unknown(tmp_path: Path, kind: str, said: str) -> None:
     with SseServer(answered_by("test/model", "Hi.", without("cost"))) as server:
         async with session_at(tmp_path, server, model="test/model", kind=kind) as session:
             await turn(session)
@@ -205,7 +205,7 @@ async def cut(session: ForgeSession) -> None:
             session.interrupt()
 
 
-async def test_a_cut_call_is_estimated_at_once_and_billed_when_the_bill_comes(tmp_path: Path) -> None:
+async def test_an_interrupted_call_is_estimated_first_and_billed_later(tmp_path: Path) -> None:
     routes = {"GET /generation": json_reply({"data": BILL}), "GET /models": error_reply(404, "no")}
     with SseServer(story(), answer("And on.", usage={**USAGE, "cost": 0.5}), routes=routes) as server:
         async with session_at(tmp_path, server) as session:
@@ -227,7 +227,7 @@ async def test_a_cut_call_is_estimated_at_once_and_billed_when_the_bill_comes(tm
             await assert_adds_up(session)
 
 
-async def test_a_cut_call_without_a_bill_keeps_its_estimate(tmp_path: Path) -> None:
+async def test_an_interrupted_call_without_a_bill_keeps_its_estimate(tmp_path: Path) -> None:
     routes = {"GET /generation": error_reply(403, "no"), "GET /models": error_reply(404, "no")}
     with SseServer(story(), routes=routes) as server:
         async with session_at(tmp_path, server) as session:
@@ -237,7 +237,7 @@ async def test_a_cut_call_without_a_bill_keeps_its_estimate(tmp_path: Path) -> N
             await assert_adds_up(session)
 
 
-async def test_a_refused_call_costs_nothing(tmp_path: Path) -> None:
+async def test_a_rejected_request_costs_nothing(tmp_path: Path) -> None:
     paid = answer("Hi.", usage={**USAGE, "cost": 0.25})
     with SseServer(paid, error_reply(401, "User not found."), error_reply(402, "No credits.")) as server:
         async with session_at(tmp_path, server) as session:
@@ -253,7 +253,7 @@ async def test_a_refused_call_costs_nothing(tmp_path: Path) -> None:
             await assert_adds_up(session)
 
 
-async def test_a_call_that_breaks_off_in_the_answer_is_estimated(tmp_path: Path) -> None:
+async def test_a_call_that_breaks_during_the_answer_is_estimated(tmp_path: Path) -> None:
     begun = Reply([event(chunk("Once upon a time")), Reset()])
     with SseServer(begun, error_reply(401, "User not found.")) as server:
         async with session_at(tmp_path, server) as session:
@@ -264,7 +264,7 @@ async def test_a_call_that_breaks_off_in_the_answer_is_estimated(tmp_path: Path)
             await assert_adds_up(session)
 
 
-async def test_after_a_reset_the_money_stays_and_the_turns_begin_anew(tmp_path: Path) -> None:
+async def test_a_reset_keeps_the_cost_and_restarts_the_turns(tmp_path: Path) -> None:
     with SseServer(*(answer("Hi.", usage={**USAGE, "cost": 0.25}) for _ in range(3))) as server:
         async with session_at(tmp_path, server) as session:
             await turn(session, "one")

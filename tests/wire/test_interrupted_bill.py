@@ -53,7 +53,7 @@ def story() -> Reply:
     return Reply([event(chunk("Once upon a time")), Stall()], headers={"X-Generation-Id": "gen-1"})
 
 
-async def test_the_estimate_of_a_cut_answer_is_replaced_by_its_bill(tmp_path: Path) -> None:
+async def test_the_estimate_of_an_interrupted_answer_is_replaced_by_its_bill(tmp_path: Path) -> None:
     with SseServer(story(), routes={"GET /generation": json_reply({"data": BILL})}) as server:
         session = session_at(tmp_path, server)
         cut = await interrupted_turn(session)
@@ -70,7 +70,7 @@ async def test_the_estimate_of_a_cut_answer_is_replaced_by_its_bill(tmp_path: Pa
     ]
 
 
-async def test_a_bill_that_cannot_be_had_leaves_the_estimate(tmp_path: Path) -> None:
+async def test_an_unavailable_bill_keeps_the_estimate(tmp_path: Path) -> None:
     with SseServer(story(), routes={"GET /generation": error_reply(403, "no")}) as server:
         session = session_at(tmp_path, server)
         await interrupted_turn(session)

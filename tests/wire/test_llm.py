@@ -112,9 +112,7 @@ async def test_stream_response(server: SseServer, llm: OpenRouterLLM) -> None:
     assert rest[-1].chunk_position == "last"
 
 
-async def test_metadata_comes_once_however_often_the_provider_repeats_it(
-    server: SseServer, llm: OpenRouterLLM
-) -> None:
+async def test_repeated_provider_metadata_is_emitted_once(server: SseServer, llm: OpenRouterLLM) -> None:
     noisy = [
         chunk(text, finish_reason="stop", usage={**USAGE, "completion_tokens": n, "cost": 0.1 * n})
         for n, text in enumerate(("a", "b", "c"), 1)
@@ -129,7 +127,7 @@ async def test_metadata_comes_once_however_often_the_provider_repeats_it(
     assert message.usage_metadata["output_tokens"] == 5
 
 
-async def test_tool_calls_in_fragments(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_fragmented_tool_calls_are_merged(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(
         tool_answer(("c1", "read_file", {"path": "/tmp/ü"}), ("c2", "read_file", {"path": "b"}), text="ok")
     )
@@ -142,7 +140,7 @@ async def test_tool_calls_in_fragments(server: SseServer, llm: OpenRouterLLM) ->
     assert message.response_metadata["finish_reason"] == "tool_calls"
 
 
-async def test_two_calls_under_one_index_stay_two(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_two_calls_under_one_index_stay_separate(server: SseServer, llm: OpenRouterLLM) -> None:
     calls = [
         chunk(None, tool_calls=[{"index": 0, "id": name, "function": {"name": "f", "arguments": '{"a":1}'}}])
         for name in ("x", "y")
@@ -165,7 +163,7 @@ async def test_two_calls_under_one_index_stay_two(server: SseServer, llm: OpenRo
         '["a"',
     ],
 )
-async def test_cut_off_arguments_never_become_a_runnable_call(
+async def test_truncated_arguments_never_become_a_runnable_call(
     server: SseServer, llm: OpenRouterLLM, half: str
 ) -> None:
     server.add(tool_answer(("c1", "write", half), ("c2", "read", {"a": 1})))
@@ -177,7 +175,7 @@ async def test_cut_off_arguments_never_become_a_runnable_call(
     assert calls[0].arguments.startswith(half)
 
 
-async def test_cut_off_arguments_of_a_whole_answer_are_an_invalid_call(
+async def test_truncated_arguments_of_a_complete_answer_are_an_invalid_call(
     server: SseServer, llm: OpenRouterLLM
 ) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "write", "arguments": '{"a": "half'}}
@@ -187,7 +185,7 @@ async def test_cut_off_arguments_of_a_whole_answer_are_an_invalid_call(
     assert message.invalid_tool_calls[0]["args"] == '{"a": "half'
 
 
-async def test_reasoning_survives_the_stream_and_the_way_back(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_reasoning_survives_streaming_and_is_sent_back(server: SseServer, llm: OpenRouterLLM) -> None:
     detail = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}
     server.add(
         stream(
@@ -211,7 +209,7 @@ async def test_reasoning_survives_the_stream_and_the_way_back(server: SseServer,
     }
 
 
-async def test_an_error_in_mid_stream_is_raised_with_the_text_so_far(
+async def test_a_mid_stream_error_is_raised_with_the_partial_text(
     server: SseServer, llm: OpenRouterLLM
 ) -> None:
     server.add(Reply([event(chunk("so far")), event({"error": {"code": 502, "message": "died"}})]))
@@ -237,7 +235,7 @@ async def test_an_error_in_mid_stream_is_raised_with_the_text_so_far(
         (503, errors.ServerError, langchain.ModelAPIError, True),
     ],
 )
-async def test_errors_belong_to_both_trees(
+async def test_errors_belong_to_both_exception_hierarchies(
     server: SseServer, status: int, ours: type[Exception], theirs: type[langchain.ModelError], retryable: bool
 ) -> None:
     server.add(*(error_reply(status, "the provider's words") for _ in range(2)))
@@ -252,14 +250,16 @@ async def test_errors_belong_to_both_trees(
             assert KEY not in str(caught.value)
 
 
-async def test_a_full_window_is_langchains_overflow(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_a_full_context_window_raises_the_langchain_overflow_error(
+    server: SseServer, llm: OpenRouterLLM
+) -> None:
     server.add(error_reply(400, "too long", metadata={"error_type": "context_length_exceeded"}))
     with pytest.raises(langchain.ContextOverflowError) as caught:
         await llm.ainvoke("hi")
     assert isinstance(caught.value, errors.ContextLengthError)
 
 
-async def test_callbacks_see_each_token_once_and_the_usage(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_callbacks_receive_each_token_once_and_the_usage(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(answer("Hello", " ", "World"), answer("Hello", " ", "World"))
     recorder, usage = Recorder(), UsageMetadataCallbackHandler()
     await merged(llm, config={"callbacks": [recorder, usage]})
@@ -274,7 +274,7 @@ async def test_callbacks_see_each_token_once_and_the_usage(server: SseServer, ll
     llm.client.close()
 
 
-async def test_a_stream_that_is_left_hangs_up(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_leaving_a_stream_closes_the_connection(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(Reply([event(chunk("a")), Stall()]))
     async for _ in llm.astream("hi"):
         break
@@ -305,7 +305,7 @@ async def test_bound_tools_return_tool_calls(server: SseServer, llm: OpenRouterL
     ]
 
 
-async def test_parameters_per_request_leave_the_model_alone(server: SseServer) -> None:
+async def test_request_parameters_do_not_change_the_model(server: SseServer) -> None:
     server.add(*(whole({"content": "x"}) for _ in range(4)))
     async with OpenRouterClient(KEY, server.base_url) as client:
         llm = OpenRouterLLM(client=client, model=MODEL, temperature=1.0, max_tokens=1000, stop=["END"])
@@ -322,7 +322,7 @@ async def test_parameters_per_request_leave_the_model_alone(server: SseServer) -
     assert "temperature" not in bare, "only sent when it was set"
 
 
-async def test_routing_and_reasoning_go_into_the_body(server: SseServer) -> None:
+async def test_routing_and_reasoning_are_sent_in_the_body(server: SseServer) -> None:
     server.add(whole({"content": "x"}))
     async with OpenRouterClient(KEY, server.base_url) as client:
         llm = OpenRouterLLM(
@@ -385,7 +385,7 @@ async def test_structured_output_gives_instances(
 
 
 @pytest.mark.filterwarnings("ignore:Core Pydantic V1")
-async def test_structured_output_takes_classes_of_pydantic_one(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_structured_output_accepts_pydantic_v1_classes(server: SseServer, llm: OpenRouterLLM) -> None:
     from pydantic.v1 import BaseModel as OldBaseModel
 
     class Old(OldBaseModel):
@@ -412,7 +412,7 @@ async def test_a_parsing_error_is_kept_beside_the_raw_answer(server: SseServer, 
     assert raw["parsing_error"] is not None
 
 
-async def test_it_works_in_a_chain(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_the_llm_works_in_a_chain(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(answer("Bon", "jour"), whole({"content": "Bonjour"}))
     chain = ChatPromptTemplate.from_messages([("system", "Translate."), ("human", "{input}")]) | llm
     parsed = chain | StrOutputParser()
@@ -452,9 +452,7 @@ async def test_use_llm_as_context_manager(server: SseServer) -> None:
     assert server.open_connections == 0
 
 
-async def test_events_of_the_runnable_interface_carry_the_chunks(
-    server: SseServer, llm: OpenRouterLLM
-) -> None:
+async def test_runnable_interface_events_contain_the_chunks(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(answer("a", "b"))
     events = [found async for found in llm.astream_events("hi", version="v2")]
     texts = [found["data"]["chunk"].content for found in events if found["event"] == "on_chat_model_stream"]
@@ -471,7 +469,7 @@ async def test_a_refusal_is_kept(server: SseServer, llm: OpenRouterLLM) -> None:
     assert (await merged(llm)).additional_kwargs["refusal"] == "I cannot"
 
 
-async def test_pictures_reach_the_wire(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_images_are_sent(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(whole({"content": "a cat"}))
     message: BaseMessage = HumanMessage(
         [{"type": "text", "text": "what?"}, {"type": "image", "base64": "AA", "mime_type": "image/png"}]
@@ -514,7 +512,7 @@ async def test_text_that_only_quotes_a_call_stays_text(server: SseServer, llm: O
     assert (untouched.content, untouched.tool_calls) == (PRINTED, [])
 
 
-async def test_text_that_waited_is_shown_when_a_real_call_comes(
+async def test_held_back_text_is_shown_when_a_real_call_arrives(
     server: SseServer, llm: OpenRouterLLM
 ) -> None:
     call = {"index": 0, "id": "c1", "function": {"name": "read_file", "arguments": '{"path": "/y"}'}}
@@ -551,5 +549,5 @@ def test_the_protocol_of_typed_events_gets_every_token(server: SseServer) -> Non
     llm.client.close()
 
 
-def test_it_is_a_chat_model() -> None:
+def test_the_llm_is_a_chat_model() -> None:
     assert issubclass(OpenRouterLLM, BaseChatModel)

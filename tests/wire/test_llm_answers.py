@@ -70,7 +70,7 @@ def seen_calls(message: AIMessage) -> tuple[list[Any], list[Any]]:
         '"null"',
     ],
 )
-async def test_a_streamed_call_runs_exactly_when_an_invoked_one_does(
+async def test_streamed_and_invoked_calls_have_the_same_validity(
     server: SseServer, llm: OpenRouterLLM, arguments: str, piece: int
 ) -> None:
     server.add(tool_answer(("c1", "f", arguments), ("c2", "g", "null"), piece=piece), calling(arguments))
@@ -79,7 +79,7 @@ async def test_a_streamed_call_runs_exactly_when_an_invoked_one_does(
     assert (valid, invalid) == seen_calls(await llm.ainvoke("hi"))
 
 
-async def test_arguments_that_are_no_string_but_null_are_none(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_null_arguments_give_an_empty_dict(server: SseServer, llm: OpenRouterLLM) -> None:
     call = {"index": 0, "id": "c1", "function": {"name": "f", "arguments": None}}
     server.add(stream(chunk(None, tool_calls=[call]), chunk("", finish_reason="tool_calls")), calling(None))
     assert seen_calls(await streamed(llm)) == seen_calls(await llm.ainvoke("hi")) == ([("f", {})], [])
@@ -92,7 +92,7 @@ def sent(server: SseServer) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:The function `load` is in beta")
-async def test_a_temperature_that_nobody_set_is_never_sent(server: SseServer) -> None:
+async def test_an_unset_temperature_is_never_sent(server: SseServer) -> None:
     async with OpenRouterClient(KEY, server.base_url) as client:
         llm = OpenRouterLLM(client=client, model=MODEL)
         stored = dumpd(OpenRouterLLM(model=MODEL, base_url=server.base_url))
@@ -114,7 +114,7 @@ async def test_a_temperature_that_nobody_set_is_never_sent(server: SseServer) ->
 
 
 @pytest.mark.filterwarnings("ignore:The function `load` is in beta")
-async def test_a_temperature_of_one_that_was_set_is_sent_from_every_copy(server: SseServer) -> None:
+async def test_an_explicit_temperature_of_one_is_sent_by_every_copy(server: SseServer) -> None:
     llm = OpenRouterLLM(model=MODEL, base_url=server.base_url, temperature=1.0)
     loaded = load(dumpd(llm), valid_namespaces=["forge_core"], allowed_objects=[OpenRouterLLM])
     unset = OpenRouterLLM(client=llm.client, model=MODEL)
@@ -129,7 +129,7 @@ async def test_a_temperature_of_one_that_was_set_is_sent_from_every_copy(server:
 
 
 @pytest.mark.parametrize("url", [None, "http://localhost:11434/v1", "https://llm.example.com/v1"])
-def test_tracing_and_messages_name_one_provider(url: str | None) -> None:
+def test_tracing_and_messages_name_the_same_provider(url: str | None) -> None:
     llm = OpenRouterLLM(model=MODEL, base_url=url, api_key=KEY)  # type: ignore[arg-type]
     assert llm._get_ls_params()["ls_provider"] == "openrouter"
 
@@ -152,7 +152,7 @@ WITHOUT_CHOICE = {"id": "gen-1", "model": MODEL, "choices": [], "usage": USAGE}
         stream({**chunk("another"), "choices": [{"index": 1, "delta": {"content": "another"}}]}),
     ],
 )
-async def test_a_stream_without_a_choice_fails_as_a_whole_answer_without_one_does(
+async def test_a_stream_without_a_choice_fails_like_a_complete_answer(
     server: SseServer, llm: OpenRouterLLM, reply: Reply
 ) -> None:
     server.add(reply, json_reply(WITHOUT_CHOICE), reply)
@@ -201,7 +201,7 @@ class Tokens(BaseCallbackHandler):
         self.tokens.append(token)
 
 
-async def test_token_callbacks_get_the_text_that_was_held_back(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_token_callbacks_receive_held_back_text(server: SseServer, llm: OpenRouterLLM) -> None:
     text = '{"name": "read_file", "arguments": {"path": "/x"}} is how it is called.'
     tools = llm.bind_tools([read_file]).kwargs["tools"]  # type: ignore[attr-defined]
     server.add(answer(text), answer(text))
@@ -228,7 +228,7 @@ PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>data: n
         (b'{"choices": [{"mess', "application/json", "text that is no answer"),
     ],
 )
-async def test_a_body_that_is_no_answer_is_named_and_asked_for_once(
+async def test_an_invalid_body_is_reported_and_not_retried(
     server: SseServer, llm: OpenRouterLLM, body: bytes, content_type: str, words: str
 ) -> None:
     reply = Reply([body], headers={"Content-Type": content_type})
@@ -242,7 +242,7 @@ async def test_a_body_that_is_no_answer_is_named_and_asked_for_once(
     assert len(server.requests) == 4
 
 
-async def test_an_event_that_is_no_json_is_quoted(server: SseServer, llm: OpenRouterLLM) -> None:
+async def test_a_non_json_event_is_quoted(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(Reply([event(chunk("a")), b"data: {oops\n\n", DONE]))
     with pytest.raises(MalformedResponseError, match=r"an event that is no JSON: '\{oops'"):
         await streamed(llm)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.network_server
 needs_bwrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 
 
-def test_a_model_that_goes_round_in_circles_is_stopped_and_the_exit_code_says_so(tmp_path: Path) -> None:
+def test_a_looping_model_is_stopped_with_its_exit_code(tmp_path: Path) -> None:
     with SseServer(*(tool_answer((f"c{number}", "ls", {})) for number in range(5))) as server:
         done = forge(*at(server, "go", "--output", "json"), cwd=tmp_path)
         asked = len(server.requests)
@@ -36,7 +36,7 @@ def instructed(folder: Path, *flags: str) -> tuple[subprocess.CompletedProcess[s
         return done, str(server.requests[0].json["messages"][0]["content"])
 
 
-def test_instructions_are_sent_when_trusted_for_once_and_else_named_and_left_out(tmp_path: Path) -> None:
+def test_instructions_are_sent_only_with_trust_and_otherwise_reported(tmp_path: Path) -> None:
     done, system = instructed(tmp_path, "--trust")
     assert "Answer in verse" in system
     assert done.stderr == ""
@@ -45,7 +45,7 @@ def test_instructions_are_sent_when_trusted_for_once_and_else_named_and_left_out
     assert "AGENTS.md instructs the model" in done.stderr and "--trust" in done.stderr
 
 
-def test_a_strict_start_without_a_full_sandbox_ends_with_two_and_the_reason(tmp_path: Path) -> None:
+def test_a_strict_run_without_a_full_sandbox_exits_with_2_and_the_reason(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     done = forge("run", "hi", "--sandbox", "strict", cwd=tmp_path, PATH=str(tmp_path / "bin"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -53,7 +53,7 @@ def test_a_strict_start_without_a_full_sandbox_ends_with_two_and_the_reason(tmp_
 
 
 @needs_bwrap
-def test_a_strict_start_with_a_full_sandbox_goes_on(tmp_path: Path) -> None:
+def test_a_strict_run_with_a_full_sandbox_starts(tmp_path: Path) -> None:
     done = forge("run", "--model", "offline", "--sandbox", "strict", "hi", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -64,7 +64,7 @@ def test_a_bad_rule_on_the_command_line_is_a_usage_error(tmp_path: Path) -> None
     assert "'bash(('" in done.stderr
 
 
-def test_a_strict_chat_without_a_full_sandbox_ends_with_two_before_anything_is_painted(
+def test_a_strict_chat_without_a_full_sandbox_exits_with_2_before_painting(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "bin").mkdir()

@@ -56,7 +56,7 @@ def at(server: SseServer, *arguments: str) -> list[str]:
     return ["run", *arguments, "--base-url", server.base_url, "--model", "test/model"]
 
 
-def test_the_answer_alone_is_on_stdout(tmp_path: Path) -> None:
+def test_stdout_contains_only_the_answer(tmp_path: Path) -> None:
     with SseServer(Reply([PROCESSING, *answer("Hello ", "there").steps])) as server:
         done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY, OPENAI_API_KEY=KEY)
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there\n", "")
@@ -64,7 +64,7 @@ def test_the_answer_alone_is_on_stdout(tmp_path: Path) -> None:
     assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
 
 
-def test_the_key_for_the_named_endpoint_goes_there_and_is_announced(tmp_path: Path) -> None:
+def test_the_custom_endpoint_key_is_sent_there_and_announced(tmp_path: Path) -> None:
     with SseServer(answer("Hello")) as server:
         done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY="sk-other", FORGE_API_KEY=KEY)
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
@@ -86,7 +86,7 @@ def test_a_401_names_the_variable_that_was_used(
     assert f"(401): who are you. {advice}" in done.stderr
 
 
-def test_a_tool_call_in_fragments_reads_the_real_file(tmp_path: Path) -> None:
+def test_a_fragmented_tool_call_reads_the_real_file(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("the secret word is heron\n")
     with SseServer(tool_answer(("c1", "read", {"file_path": "notes.txt"})), answer("It is heron.")) as server:
         done = forge(*at(server, "what is the word?", "--output", "json"), cwd=tmp_path)
@@ -100,7 +100,7 @@ def test_a_tool_call_in_fragments_reads_the_real_file(tmp_path: Path) -> None:
     assert result["tool_calls"][0]["name"] == "read"
 
 
-def test_stream_json_is_every_event_with_agent_end_last(tmp_path: Path) -> None:
+def test_stream_json_contains_every_event_with_agent_end_last(tmp_path: Path) -> None:
     with SseServer(answer("one ", "two")) as server:
         done = forge(*at(server, "hi", "--output", "stream-json"), cwd=tmp_path)
     records = [json.loads(line) for line in done.stdout.splitlines()]
@@ -115,7 +115,7 @@ def write_call(path: str) -> Reply:
     return tool_answer(("c1", "write", {"file_path": path, "content": "x = 1\n"}))
 
 
-def test_what_would_ask_is_refused_told_to_the_model_and_ends_with_three(tmp_path: Path) -> None:
+def test_a_call_that_would_ask_is_denied_reported_to_the_model_and_exits_with_3(tmp_path: Path) -> None:
     with SseServer(write_call("new.py"), answer("I could not write it.")) as server:
         done = forge(*at(server, "write it"), cwd=tmp_path)
         told = server.requests[1].json["messages"][-1]["content"]
@@ -126,7 +126,7 @@ def test_what_would_ask_is_refused_told_to_the_model_and_ends_with_three(tmp_pat
 
 
 @pytest.mark.parametrize("flags", [["--allow", "write(*)"], ["--permission-mode", "accept-edits"]])
-def test_an_allow_rule_or_a_mode_lets_it_write(tmp_path: Path, flags: list[str]) -> None:
+def test_an_allow_rule_or_mode_permits_writing(tmp_path: Path, flags: list[str]) -> None:
     with SseServer(write_call("new.py"), answer("Done.")) as server:
         done = forge(*at(server, "write it", *flags), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -151,7 +151,7 @@ sys.exit(main(["run", "hi", "--model", "offline"]))
 """
 
 
-def test_ctrl_c_while_it_loads_ends_it_with_four(tmp_path: Path) -> None:
+def test_ctrl_c_while_loading_exits_with_4(tmp_path: Path) -> None:
     """In the middle of making a class a KeyboardInterrupt becomes another exception."""
     done = subprocess.run([sys.executable, "-c", IMPORTING], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (4, "", "")
@@ -166,7 +166,7 @@ def test_ctrl_c_while_it_loads_ends_it_with_four(tmp_path: Path) -> None:
         (Reply([b"data: {not json\n\n"]), ""),
     ],
 )
-def test_a_providers_refusal_is_quoted_and_ends_with_two(tmp_path: Path, reply: Reply, words: str) -> None:
+def test_a_provider_error_is_quoted_and_exits_with_2(tmp_path: Path, reply: Reply, words: str) -> None:
     with SseServer(reply) as server:
         done = forge(*at(server, "hi"), cwd=tmp_path, FORGE_API_KEY=KEY)
     assert done.returncode == 2
@@ -174,7 +174,7 @@ def test_a_providers_refusal_is_quoted_and_ends_with_two(tmp_path: Path, reply: 
     assert KEY not in done.stdout + done.stderr
 
 
-def test_an_error_in_mid_stream_keeps_the_text_and_ends_with_two(tmp_path: Path) -> None:
+def test_a_mid_stream_error_keeps_the_text_and_exits_with_2(tmp_path: Path) -> None:
     broken = {**chunk("", finish_reason="error"), "error": {"code": 502, "message": "upstream died"}}
     with SseServer(stream(chunk("so far"), broken)) as server:
         done = forge(*at(server, "hi"), cwd=tmp_path)
@@ -188,7 +188,7 @@ def test_a_cut_stream_is_an_error_and_not_an_answer(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "half\n")
 
 
-def test_nobody_listening_is_said_and_never_hangs(tmp_path: Path) -> None:
+def test_a_refused_connection_is_reported_without_hanging(tmp_path: Path) -> None:
     done = forge(
         "run",
         "hi",
@@ -223,7 +223,7 @@ def start(server: SseServer, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     ("number", "code"),
     [(signal.SIGINT, 4), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)],
 )
-def test_a_signal_ends_the_run_kindly_with_its_code(
+def test_a_signal_ends_the_run_cleanly_with_its_exit_code(
     tmp_path: Path, number: signal.Signals, code: int, _own_home: Path
 ) -> None:
     gate = Gate()
@@ -249,7 +249,7 @@ def test_a_signal_ends_the_run_kindly_with_its_code(
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 4), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_run_whose_output_nobody_reads(
+def test_a_signal_ends_a_run_whose_output_is_not_read(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     gate = Gate()
@@ -266,7 +266,7 @@ def test_a_signal_ends_a_run_whose_output_nobody_reads(
         assert running.wait(60) == code
 
 
-def test_a_reader_that_goes_away_is_quiet(tmp_path: Path) -> None:
+def test_a_closed_stdout_pipe_causes_no_traceback(tmp_path: Path) -> None:
     with SseServer(answer(*["line\n" * 2000] * 20)) as server, start(server, tmp_path) as running:
         assert running.stdout is not None and running.stderr is not None
         running.stdout.read(10)
@@ -286,7 +286,7 @@ def test_without_key_and_network_the_offline_model_works_on_the_real_folder(tmp_
     assert "offline" in done.stdout.lower()
 
 
-def test_usage_errors_are_one_line_and_one(tmp_path: Path) -> None:
+def test_usage_errors_are_one_line_and_exit_with_1(tmp_path: Path) -> None:
     for arguments, words in [
         (["run", "hi", "-C", str(tmp_path / "gone")], "does not exist"),
         (["run", "hi", "--model", "x/y"], "OPENROUTER_API_KEY"),
@@ -300,13 +300,13 @@ def test_usage_errors_are_one_line_and_one(tmp_path: Path) -> None:
         assert done.stdout == ""
 
 
-def test_chat_without_a_terminal_names_forge_run(tmp_path: Path) -> None:
+def test_chat_without_a_terminal_refers_to_forge_run(tmp_path: Path) -> None:
     done = forge("chat", cwd=tmp_path)
     assert done.returncode == 1
     assert "forge run" in done.stderr
 
 
-def test_no_key_reaches_the_journal_or_the_log(tmp_path: Path, _own_home: Path) -> None:
+def test_no_api_key_reaches_the_journal_or_the_log(tmp_path: Path, _own_home: Path) -> None:
     with SseServer(answer("ok")) as server:
         forge(*at(server, "hi"), cwd=tmp_path, FORGE_API_KEY=KEY)
     found = [
@@ -317,7 +317,7 @@ def test_no_key_reaches_the_journal_or_the_log(tmp_path: Path, _own_home: Path) 
     assert set(modes.values()) == {"0o600"}
 
 
-def test_a_broken_call_goes_back_as_json_that_every_server_can_read(tmp_path: Path) -> None:
+def test_a_broken_call_is_sent_back_as_valid_json(tmp_path: Path) -> None:
     with SseServer(tool_answer(("c1", "read", '{"file_path": ')), answer("Once more.")) as server:
         done = forge(*at(server, "read it"), cwd=tmp_path)
         history = server.requests[1].json["messages"]
@@ -327,14 +327,14 @@ def test_a_broken_call_goes_back_as_json_that_every_server_can_read(tmp_path: Pa
     assert history[-1]["content"].startswith("Error:")
 
 
-def test_an_empty_answer_is_said_on_stderr(tmp_path: Path) -> None:
+def test_an_empty_answer_is_reported_on_stderr(tmp_path: Path) -> None:
     with SseServer(answer("")) as server:
         done = forge(*at(server, "hi"), cwd=tmp_path)
     assert (done.stdout.strip(), "empty answer" in done.stderr) == ("", True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here to play a full disk")
-def test_an_output_that_cannot_be_written_is_one_line_and_two(tmp_path: Path) -> None:
+def test_an_unwritable_output_gives_a_one_line_error_and_exit_code_2(tmp_path: Path) -> None:
     for output in ("text", "json", "stream-json"):
         with SseServer(answer("hello")) as server, Path("/dev/full").open("w") as full:
             done = subprocess.run(
@@ -351,7 +351,7 @@ def test_an_output_that_cannot_be_written_is_one_line_and_two(tmp_path: Path) ->
         assert "Traceback" not in done.stderr
 
 
-def test_a_closed_standard_output_is_said(tmp_path: Path) -> None:
+def test_a_closed_standard_output_is_reported(tmp_path: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", f"{sys.executable} -m forge_tui.cli run hi >&-"],
         capture_output=True,

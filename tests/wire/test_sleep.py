@@ -37,7 +37,7 @@ def server() -> Iterator[SseServer]:
         yield running
 
 
-async def test_connections_that_were_open_while_the_machine_slept_are_not_used_again(
+async def test_connections_open_during_system_sleep_are_not_reused(
     server: SseServer,
 ) -> None:
     slept_s = [0.0]
@@ -58,12 +58,12 @@ async def test_connections_that_were_open_while_the_machine_slept_are_not_used_a
         assert numbers[3] == numbers[4] != numbers[0]
 
 
-def test_the_clock_of_sleep_does_not_move_while_the_machine_is_awake() -> None:
+def test_the_sleep_clock_does_not_advance_while_the_machine_is_awake() -> None:
     assert abs(time_asleep_s() - time_asleep_s()) < connection.ASLEEP_S
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="a Linux option")
-async def test_the_operating_system_watches_a_streams_connection(server: SseServer) -> None:
+async def test_tcp_keepalive_is_enabled_for_a_streaming_connection(server: SseServer) -> None:
     url = f"{server.base_url}/models"
     async with httpx.AsyncClient(trust_env=False) as client, client.stream("GET", url) as response:
         enable_keepalive(response)
@@ -72,7 +72,7 @@ async def test_the_operating_system_watches_a_streams_connection(server: SseServ
         assert found.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
 
 
-def test_a_response_without_a_socket_is_left_alone() -> None:
+def test_a_response_without_a_socket_is_accepted() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(200, text="ok"))
     with httpx.Client(transport=transport) as client:
         enable_keepalive(client.get("http://nowhere.invalid"))
@@ -91,7 +91,7 @@ def slept_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 REQUEST = CompletionRequest(MODEL, [Message.user("hi")])
 
 
-async def test_a_stream_that_is_silent_after_a_sleep_is_a_lost_connection(slept_s: list[float]) -> None:
+async def test_a_stream_silent_after_system_sleep_is_a_lost_connection(slept_s: list[float]) -> None:
     with SseServer(Reply([event(chunk("so far")), Stall()])) as server:
         async with OpenRouterClient("sk-or-test", server.base_url) as client:
             with pytest.raises(ConnectionFailedError, match="while the machine slept") as caught:
@@ -100,7 +100,7 @@ async def test_a_stream_that_is_silent_after_a_sleep_is_a_lost_connection(slept_
     assert caught.value.partial_text == "so far"
 
 
-async def test_a_request_without_an_answer_after_a_sleep_is_sent_again(slept_s: list[float]) -> None:
+async def test_a_request_unanswered_after_system_sleep_is_retried(slept_s: list[float]) -> None:
     def fall_asleep(seen: object) -> Reply:
         slept_s[0] = 3600.0
         steps: list[Step] = [Gate()]

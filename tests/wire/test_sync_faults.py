@@ -79,21 +79,21 @@ def test_a_passing_failure_is_retried_and_told(act: Callable[[OpenRouterClient],
     assert [notice.attempt for notice in notices] == [1, 2]
 
 
-async def test_a_whole_answer_is_retried_without_blocking_too() -> None:
+async def test_a_non_streamed_request_is_retried() -> None:
     with SseServer(error_reply(503, "busy", headers=NOW), WHOLE) as server:
         async with client_for(server) as client:
             assert (await client.complete(REQUEST)).message.text == "ok"
 
 
 @pytest.mark.parametrize("act", [complete, read])
-def test_a_refusal_keeps_the_providers_words(act: Callable[[OpenRouterClient], str]) -> None:
+def test_a_client_error_keeps_the_provider_message(act: Callable[[OpenRouterClient], str]) -> None:
     error = failure(act, error_reply(429, "free-models-per-day"))
     assert isinstance(error, RateLimitError)
     assert "free-models-per-day" in str(error)
 
 
 @pytest.mark.parametrize("act", [complete, read])
-def test_a_refusal_whose_body_never_ends_is_read_up_to_a_limit(
+def test_an_error_response_with_an_endless_body_is_read_up_to_a_limit(
     act: Callable[[OpenRouterClient], str],
 ) -> None:
     flood = Reply([b"x" * 65_536] * 6 + [Stall()], status=500)
@@ -101,13 +101,13 @@ def test_a_refusal_whose_body_never_ends_is_read_up_to_a_limit(
 
 
 @pytest.mark.parametrize("act", [complete, read])
-def test_a_refusal_whose_body_breaks_off_is_told_by_its_status(
+def test_an_error_response_with_a_truncated_body_is_identified_by_its_status(
     act: Callable[[OpenRouterClient], str],
 ) -> None:
     assert isinstance(failure(act, Reply([b'{"error": {"mess', Cut()], status=500)), ServerError)
 
 
-async def test_a_refusal_whose_body_never_comes_is_told_by_its_status() -> None:
+async def test_an_error_response_without_a_body_is_identified_by_its_status() -> None:
     with SseServer(Reply([Stall()], status=500)) as server:
         async with client_for(server, max_retries=0, idle_timeout_s=0.05) as client:
             with pytest.raises(ServerError):
@@ -119,11 +119,11 @@ def test_a_reset_before_the_answer_is_a_failed_connection(act: Callable[[OpenRou
     assert isinstance(failure(act, Reply([Reset()])), ConnectionFailedError)
 
 
-def test_a_whole_answer_that_never_comes_is_a_timeout() -> None:
+def test_a_non_streamed_answer_that_never_arrives_is_a_timeout() -> None:
     assert isinstance(failure(complete, Reply([Stall()]), timeout=0.05), ProviderTimeoutError)
 
 
-def test_a_whole_answer_that_trickles_is_a_timeout_all_the_same() -> None:
+def test_a_trickling_non_streamed_answer_is_a_timeout() -> None:
     trickle = [step for _ in range(40) for step in (b" ", Pause(0.02))]
     assert isinstance(failure(complete, Reply([*trickle, Stall()]), timeout=0.1), ProviderTimeoutError)
 
@@ -134,13 +134,13 @@ def test_a_stream_without_a_first_token_is_a_timeout() -> None:
     assert "first" in str(error)
 
 
-def test_a_stream_that_falls_silent_keeps_its_text() -> None:
+def test_a_silent_stream_times_out_and_keeps_its_text() -> None:
     error = failure(read, Reply([FIRST, Stall()]), first_token_timeout_s=1.0, idle_timeout_s=0.05)
     assert isinstance(error, ProviderTimeoutError)
     assert error.partial_text == "so far"
 
 
-def test_a_stream_of_keep_alive_bytes_alone_does_not_last_for_ever() -> None:
+def test_a_stream_of_only_keep_alive_bytes_times_out() -> None:
     blanks = [step for _ in range(60) for step in (b" ", Pause(0.02))]
     error = failure(read, Reply([FIRST, *blanks, Stall()]), first_token_timeout_s=0.6, idle_timeout_s=0.6)
     assert isinstance(error, ProviderTimeoutError)
@@ -153,7 +153,7 @@ class Endless(httpx.AsyncByteStream):
             yield b" " * 1_048_576
 
 
-def test_a_whole_answer_without_an_end_is_given_up_at_a_limit() -> None:
+def test_an_endless_non_streamed_answer_is_aborted_at_a_size_limit() -> None:
     transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Endless()))
     client = OpenRouterClient(KEY, transport=transport, max_retries=0)
     with pytest.raises(MalformedResponseError, match=f"more than {exchange.MAX_BODY_BYTES:,} bytes"):

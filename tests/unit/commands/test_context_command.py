@@ -28,24 +28,24 @@ def composed(window: int | None, longest: int | None = None) -> Composition:
     return Composition("m", items, window, reserved_output(window, longest))
 
 
-def test_the_bar_shows_the_whole_window_in_proportion() -> None:
+def test_the_context_bar_is_proportional_to_the_window() -> None:
     assert bar(composed(64_000, 16_000)) == "S█T▒▒▒YA██R▓▓▓▓▓" + "·" * 32 + "░" * 16
 
 
-def test_a_window_of_unknown_size_shows_what_is_used_of_it() -> None:
+def test_the_context_bar_shows_only_usage_when_the_window_is_unknown() -> None:
     assert bar(composed(None)) == "S███████T▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒Y▒▒▒A███████████R▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓"
 
 
 @pytest.mark.parametrize("window", [1, 100, 15_999, 16_000, 16_001, 200_000, 1_000_000, None])
 @pytest.mark.parametrize("longest", [None, 1, 128_000])
-def test_the_bar_is_always_as_wide(window: int | None, longest: int | None) -> None:
+def test_the_context_bar_has_a_constant_width(window: int | None, longest: int | None) -> None:
     whole = composed(window, longest)
     room = max((window or 0) - whole.used, 0)
     fitting = Composition("m", whole.items, window, min(whole.reserved, room))
     assert len(bar(fitting)) == BAR_CELLS
 
 
-async def test_a_session_is_shown_by_kind_by_turn_and_by_item(tmp_path: Path) -> None:
+async def test_context_is_listed_by_kind_turn_and_item(tmp_path: Path) -> None:
     long = "a long text that comes back " * 60
     script = [[Call("echo", {"text": long})], ["Echoed."]]
     session = scripted_session(tmp_path, script, tools=[Echo()])
@@ -64,7 +64,7 @@ async def test_a_session_is_shown_by_kind_by_turn_and_by_item(tmp_path: Path) ->
     await session.aclose()
 
 
-async def test_a_long_session_stays_bounded(tmp_path: Path) -> None:
+async def test_context_output_of_a_long_session_is_bounded(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["answer"]])
     session._agent.llm.prompt_tokens = 900  # type: ignore[attr-defined]
     for number in range(1, 41):
@@ -78,7 +78,7 @@ async def test_a_long_session_stays_bounded(tmp_path: Path) -> None:
     await session.aclose()
 
 
-async def test_before_the_first_turn_it_shows_what_every_request_brings(tmp_path: Path) -> None:
+async def test_before_the_first_turn_context_shows_the_fixed_parts_of_every_request(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]], tools=[Echo()])
     text = await command_text("/context", session)
     assert text.startswith("scripted/model: ~") and "~ is an estimate" in text
@@ -87,7 +87,7 @@ async def test_before_the_first_turn_it_shows_what_every_request_brings(tmp_path
     await session.aclose()
 
 
-async def test_foreign_names_reach_it_harmless(tmp_path: Path) -> None:
+async def test_untrusted_names_are_sanitized_in_the_context_output(tmp_path: Path) -> None:
     session = scripted_session(
         tmp_path, [[Call("echo", {"text": "\x1b[2J[red]x\u202e"})], ["ok"]], tools=[Echo()]
     )

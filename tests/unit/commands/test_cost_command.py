@@ -33,7 +33,7 @@ By turn
 Total                           20       -    2          -  $0.0020   100%"""
 
 
-async def test_the_table_of_two_turns(tmp_path: Path) -> None:
+async def test_the_cost_table_shows_two_turns(tmp_path: Path) -> None:
     texts = ["fix the parser, please, and then tell me", "日本語で説明してください、お願い"]
     session = await played(tmp_path, texts)
     assert await command_text("/cost", session) == TABLE
@@ -41,7 +41,7 @@ async def test_the_table_of_two_turns(tmp_path: Path) -> None:
     await session.aclose()
 
 
-async def test_a_long_session_keeps_its_last_turns_and_sums_up_the_others(tmp_path: Path) -> None:
+async def test_the_cost_table_shows_the_last_turns_and_sums_up_older_ones(tmp_path: Path) -> None:
     session = await played(tmp_path, [f"turn {number}" for number in range(1, 31)])
     lines = (await command_text("/cost", session)).splitlines()
     rows = [line for line in lines if "turn" in line and "By" not in line]
@@ -68,7 +68,7 @@ async def test_the_widest_figures_still_fit_into_80_columns(tmp_path: Path) -> N
     await session.aclose()
 
 
-async def test_foreign_text_reaches_the_table_harmless(tmp_path: Path) -> None:
+async def test_untrusted_text_is_sanitized_in_the_cost_table(tmp_path: Path) -> None:
     session = await played(tmp_path, ["red \x1b[31m [bold]now"])
     session._tracker.begin_turn(1)
     text = await command_text("/cost", session)
@@ -76,7 +76,7 @@ async def test_foreign_text_reaches_the_table_harmless(tmp_path: Path) -> None:
     await session.aclose()
 
 
-async def test_nothing_is_spent_before_the_first_turn(tmp_path: Path) -> None:
+async def test_cost_is_zero_before_the_first_turn(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]])
     assert await command_text("/cost", session) == "No tokens used yet."
     await assert_adds_up(session)

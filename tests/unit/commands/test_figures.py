@@ -15,7 +15,7 @@ from forge_core.text_width import cell_len, clip, clip_start
     ("count", "said"),
     [(0, "0"), (999, "999"), (1000, "1.0k"), (12_430, "12.4k"), (999_949, "999.9k"), (2_500_000, "2.5M")],
 )
-def test_tokens_are_short(count: int, said: str) -> None:
+def test_token_counts_are_abbreviated(count: int, said: str) -> None:
     assert tokens_text(count) == said
 
 
@@ -23,7 +23,7 @@ def test_tokens_are_short(count: int, said: str) -> None:
     ("size", "said"),
     [(None, "?"), (0, "?"), (200_000, "200k"), (1_000_000, "1M"), (131_072, "131.1k"), (1_050_000, "1.1M")],
 )
-def test_windows_have_round_names(size: int | None, said: str) -> None:
+def test_window_sizes_are_rounded(size: int | None, said: str) -> None:
     assert window_text(size) == said
 
 
@@ -40,17 +40,17 @@ def test_windows_have_round_names(size: int | None, said: str) -> None:
         ("1234.5", "$1234.50"),
     ],
 )
-def test_dollars_keep_two_digits_that_say_something(usd: str, said: str) -> None:
+def test_dollars_show_two_significant_digits(usd: str, said: str) -> None:
     assert dollars(Decimal(usd)) == said
 
 
-def test_dollars_with_a_number_of_digits_never_pretend_to_be_nothing() -> None:
+def test_small_dollar_amounts_with_fixed_digits_are_not_shown_as_zero() -> None:
     assert dollars(Decimal("0.03"), 4) == "$0.0300"
     assert dollars(Decimal("0.00001"), 4) == "<$0.0001"
     assert dollars(Decimal(0), 4) == "$0.0000"
 
 
-def test_a_known_part_shows_beside_an_unknown_one() -> None:
+def test_a_known_cost_is_shown_with_a_mark_for_unknown_parts() -> None:
     assert cost_text(None, Decimal("0.03"), "openrouter") == "$0.030+?"
     assert cost_text(None, None, "openrouter", is_estimate=True) == "?"
     assert cost_text(Decimal(0), Decimal(0), "offline") == "offline"
@@ -60,11 +60,11 @@ def test_a_known_part_shows_beside_an_unknown_one() -> None:
     ("part", "whole", "said"),
     [(0, 0, "0%"), (0, 9, "0%"), (1, 200, "<1%"), (1, 1000, "<1%"), (62, 1000, "6%"), (9, 3, "100%")],
 )
-def test_a_share_of_something_is_never_none(part: int, whole: int, said: str) -> None:
+def test_a_nonzero_share_is_not_shown_as_zero_percent(part: int, whole: int, said: str) -> None:
     assert percent_text(part, whole) == said
 
 
-def test_a_share_in_a_table_has_a_decimal_where_that_says_something() -> None:
+def test_a_share_in_a_table_has_one_decimal_where_useful() -> None:
     assert [share_text(part, 1000) for part in (0, 0.9, 1, 62, 999, 1000)] == [
         "0%",
         "<0.1%",
@@ -80,7 +80,7 @@ def test_columns_line_up_in_cells_not_in_characters() -> None:
     assert {cell_len(row) for row in rows} == {6 + 2 + 3}
 
 
-def test_text_is_cut_in_cells_at_either_end() -> None:
+def test_text_is_truncated_by_cells_at_either_end() -> None:
     assert (clip("日本語です", 7), cell_len(clip("日本語です", 6))) == ("日本語…", 5)
     assert clip_start("anthropic/claude-sonnet-5", 16) == "…claude-sonnet-5"
     assert clip("short", 5) == clip_start("short", 5) == "short"

@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> ForgeSession:
     return scripted_session(tmp_path, [["x"]], tools=builtin_tools())
 
 
-async def test_a_rule_that_is_added_holds_at_once_and_the_next_time(session: ForgeSession) -> None:
+async def test_an_added_rule_applies_immediately_and_in_later_sessions(session: ForgeSession) -> None:
     assert decided(session, "make all") is Decision.ASK
     assert "from now on" in body(await run_command("/permissions add allow bash(make:*)", session))
     assert decided(session, "make all") is Decision.ALLOW
@@ -56,13 +56,13 @@ async def test_a_rule_that_is_added_holds_at_once_and_the_next_time(session: For
     assert (again.saved_allow, again.saved_deny) == (("bash(make:*)",), ("bash(make install:*)",))
 
 
-async def test_the_words_of_permissions_may_be_in_any_case(session: ForgeSession) -> None:
+async def test_permissions_subcommands_are_case_insensitive(session: ForgeSession) -> None:
     assert "from now on" in body(await run_command("/permissions Add ALLOW bash(make:*)", session))
     assert decided(session, "make all") is Decision.ALLOW
     assert "is removed" in body(await run_command("/permissions REMOVE bash(make:*)", session))
 
 
-async def test_the_rules_are_listed_with_mode_sandbox_and_where_they_are_kept(session: ForgeSession) -> None:
+async def test_rules_are_listed_with_mode_sandbox_and_scope(session: ForgeSession) -> None:
     session.policy.allow_for_session("bash(=ls x)")
     await run_command("/permissions add ask read(docs/**)", session)
     text = body(await run_command("/permissions", session))
@@ -73,7 +73,7 @@ async def test_the_rules_are_listed_with_mode_sandbox_and_where_they_are_kept(se
     assert ["ask", "read(docs/**)  (kept for this folder)"] in lines
 
 
-async def test_a_rule_can_be_removed_and_an_unknown_one_is_said_to_be_unknown(session: ForgeSession) -> None:
+async def test_a_rule_can_be_removed_and_an_unknown_rule_is_reported(session: ForgeSession) -> None:
     await run_command("/permissions add allow bash(make:*)", session)
     assert "removed" in body(await run_command("/permissions remove bash(make:*)", session))
     assert decided(session, "make all") is Decision.ASK
@@ -85,7 +85,9 @@ async def test_a_rule_can_be_removed_and_an_unknown_one_is_said_to_be_unknown(se
 @pytest.mark.parametrize(
     "line", ["add", "add allow", "add perhaps bash(x)", "remove", "test", "nonsense", "add allow bash(("]
 )
-async def test_what_cannot_be_read_is_a_failure_and_changes_nothing(session: ForgeSession, line: str) -> None:
+async def test_an_invalid_permissions_command_fails_and_changes_nothing(
+    session: ForgeSession, line: str
+) -> None:
     fails(await run_command(f"/permissions {line}", session))
     assert session.policy.rules() == ()
 
@@ -106,7 +108,7 @@ async def test_modes_are_listed_and_changed_but_yolo_only_by_flag(session: Forge
     assert session.status.mode is PermissionMode.PLAN
 
 
-async def test_the_sandbox_says_how_it_stands_and_what_to_do(session: ForgeSession) -> None:
+async def test_the_sandbox_command_shows_its_state_and_how_to_change_it(session: ForgeSession) -> None:
     text = body(await run_command("/sandbox", session))
     assert text.startswith(session.sandbox.label)
     assert "--sandbox strict" in text
@@ -133,7 +135,7 @@ OFF, LANDLOCK, BUBBLEWRAP = SandboxKind.OFF, SandboxKind.LANDLOCK, SandboxKind.B
         (SandboxState(OFF, "user namespaces are forbidden (sysctl kernel.x=1)"), "auto", ["sysctl kernel.x=1"], ["by choice"]),
     ],
 )  # fmt: skip
-async def test_the_sandbox_tells_the_truth_in_every_state(
+async def test_the_sandbox_command_is_accurate_in_every_state(
     session: ForgeSession, state: SandboxState, setting: SandboxSetting, said: list[str], unsaid: list[str]
 ) -> None:
     session._environment.sandbox_state = state
@@ -148,7 +150,9 @@ async def test_the_sandbox_tells_the_truth_in_every_state(
     assert "will ask" not in text and "asks you first" not in text and "all other commands" not in text
 
 
-async def test_mode_auto_without_a_full_sandbox_says_what_it_does_not_do(session: ForgeSession) -> None:
+async def test_mode_auto_without_a_full_sandbox_explains_which_commands_still_ask(
+    session: ForgeSession,
+) -> None:
     session.policy.sandbox = "off"
     for line in ("/mode auto", "/mode", "/permissions"):
         assert "commands that may write still ask" in body(await run_command(line, session)), line
@@ -156,7 +160,7 @@ async def test_mode_auto_without_a_full_sandbox_says_what_it_does_not_do(session
     assert "runs sandboxed commands" in body(await run_command("/mode auto", session))
 
 
-async def test_a_line_that_is_added_is_bound_to_its_script_and_the_list_says_so(
+async def test_an_added_rule_for_a_script_is_bound_to_its_content_and_the_list_shows_it(
     session: ForgeSession,
 ) -> None:
     (session.config.working_dir / "build.sh").write_text("echo one")
@@ -190,7 +194,9 @@ async def system_prompt(session: ForgeSession) -> str:
     return str(llm.seen[-1][0].content)
 
 
-async def test_trust_lets_rules_mode_and_instructions_count_at_once_and_no_ends_it(tmp_path: Path) -> None:
+async def test_trust_yes_applies_rules_mode_and_instructions_immediately_and_no_reverts_them(
+    tmp_path: Path,
+) -> None:
     project(tmp_path)
     session = await trusting(tmp_path)
     try:
@@ -211,7 +217,7 @@ async def test_trust_lets_rules_mode_and_instructions_count_at_once_and_no_ends_
         await session.aclose()
 
 
-async def test_a_mode_that_the_person_has_chosen_stays(tmp_path: Path) -> None:
+async def test_trusting_a_folder_keeps_a_mode_chosen_by_the_user(tmp_path: Path) -> None:
     project(tmp_path)
     by_flag = await trusting(tmp_path, permission_mode=PermissionMode.PLAN)
     changed = await trusting(tmp_path)
@@ -226,14 +232,14 @@ async def test_a_mode_that_the_person_has_chosen_stays(tmp_path: Path) -> None:
         await changed.aclose()
 
 
-async def test_trust_says_when_there_is_nothing_to_trust(tmp_path: Path) -> None:
+async def test_trust_reports_that_there_is_nothing_to_trust(tmp_path: Path) -> None:
     session = await trusting(tmp_path)
     assert "contains no settings" in body(await run_command("/trust", session))
     assert "yes or no" in fails(await run_command("/trust maybe", session))
     await session.aclose()
 
 
-async def test_away_nothing_asks_and_back_it_does_again(tmp_path: Path) -> None:
+async def test_no_call_asks_while_the_user_is_away_and_prompts_resume_afterwards(tmp_path: Path) -> None:
     person = Answering(Answer.NO)
     call = [Call("write", {"file_path": "a.txt", "content": "x"})]
     session = scripted_session(

@@ -32,7 +32,7 @@ async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_pat
     assert "file_path: string" in detail.body
 
 
-async def test_the_permission_of_commands_follows_mode_and_sandbox(tmp_path: Path) -> None:
+async def test_tools_shows_the_command_permission_for_the_mode_and_sandbox(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]], tools=builtin_tools())
 
     async def permission_of(name: str) -> str:
@@ -61,7 +61,7 @@ async def test_an_unknown_command_is_a_failure_with_the_nearest_name(
     assert f"Did you mean {near}?" in result.text
 
 
-async def test_reset_model_and_diff_say_what_to_do(tmp_path: Path) -> None:
+async def test_reset_model_and_diff_return_their_actions(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]])
     assert await run_command("/reset", session) == Cleared()
     assert await run_command("/model other/one", session) == Notice("Model: other/one")
@@ -91,7 +91,7 @@ async def test_cost_is_a_table_per_model(tmp_path: Path) -> None:
     await session.aclose()
 
 
-async def test_a_models_name_with_blanks_is_refused(tmp_path: Path) -> None:
+async def test_a_model_name_with_spaces_is_rejected(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]])
     assert isinstance(await run_command("/model x y z", session), Failure)
     assert session.status.model == "scripted/model"

@@ -40,23 +40,25 @@ def test_a_name_or_alias_finds_its_command(typed: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "first"), [("", "help"), ("t", "tools"), ("th", "theme"), ("dark", "theme"), ("mdl", "model")]
 )
-def test_suggestions_put_names_before_hidden_words(typed: str, first: str) -> None:
+def test_suggestions_list_names_before_keyword_matches(typed: str, first: str) -> None:
     assert specs.suggest(typed)[0].name == first
 
 
 @pytest.mark.parametrize(("typed", "name"), [("rest", "reset"), ("modell", "model"), ("tol", "tools")])
-def test_a_typo_leads_to_the_nearest_command(typed: str, name: str) -> None:
+def test_a_typo_suggests_the_nearest_command(typed: str, name: str) -> None:
     near = specs.nearest(typed)
     assert near is not None
     assert near.name == name
 
 
-def test_nonsense_leads_nowhere() -> None:
+def test_an_unrecognizable_name_has_no_suggestion() -> None:
     assert specs.nearest("zzzzqqq") is None
 
 
 @pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
-def test_every_command_stands_alone_and_accepts_each_of_its_forms(spec: specs.CommandSpec) -> None:
+def test_every_command_works_without_arguments_and_accepts_its_documented_forms(
+    spec: specs.CommandSpec,
+) -> None:
     assert spec.problem("") is None
     for form in spec.accepts:
         for words in _examples(form):
@@ -83,20 +85,20 @@ def test_a_wrong_argument_is_answered_with_the_right_ones(line: str, said: str) 
     assert spec.problem(argument) == said
 
 
-def test_what_diff_can_show_is_what_it_accepts() -> None:
+def test_diff_accepts_exactly_its_sources() -> None:
     spec = specs.find("diff")
     assert spec is not None
     assert spec.words_after(()) == SOURCES
 
 
 @pytest.mark.parametrize("argument", ["2", "code", "2 code", "code 3", "2 code 3", "2 CODE"])
-def test_words_that_may_be_left_out_may_be(argument: str) -> None:
+def test_optional_arguments_can_be_omitted(argument: str) -> None:
     spec = specs.find("copy")
     assert spec is not None
     assert spec.problem(argument) is None
 
 
-def test_a_long_or_hostile_argument_is_cut_and_made_visible() -> None:
+def test_a_long_or_hostile_argument_is_truncated_and_escaped() -> None:
     spec = specs.find("cost")
     assert spec is not None
     problem = spec.problem("\x1b[31m" + "x" * 5000)

@@ -12,7 +12,7 @@ from tests.support.scripted_llm import Call
 from tests.support.sessions import scripted_session
 
 
-async def test_the_plan_is_shown_with_how_far_it_is(tmp_path: Path) -> None:
+async def test_the_todo_command_shows_the_list_and_its_progress(tmp_path: Path) -> None:
     items = [
         {"content": "Read", "status": "completed"},
         {"content": "Fix", "status": "in_progress", "active_form": "Fixing"},

@@ -46,7 +46,7 @@ def user_file(home: Path, text: str) -> Path:
     return path
 
 
-def test_flags_beat_environment_beats_project_beats_user(home: Path, project: Path) -> None:
+def test_settings_precedence_is_flags_environment_project_user(home: Path, project: Path) -> None:
     user_file(home, 'theme = "from-user"')
     assert load(home, project).theme == "from-user"
     (project / ".forge/config.toml").write_text('theme = "from-project"')
@@ -65,19 +65,19 @@ def test_flags_are_checked_and_converted_to_the_type_of_the_setting(home: Path, 
         load(home, project, mode="plan")
 
 
-def test_without_anything_the_offline_model_answers(home: Path, project: Path) -> None:
+def test_the_offline_model_is_used_when_nothing_is_configured(home: Path, project: Path) -> None:
     config = load(home, project)
     assert (config.endpoint.kind, config.model) == ("offline", "forge/offline")
 
 
-def test_a_key_leads_to_openrouter_and_stays_out_of_repr(home: Path, project: Path) -> None:
+def test_an_api_key_selects_openrouter_and_is_not_in_the_repr(home: Path, project: Path) -> None:
     config = load(home, project, {"OPENROUTER_API_KEY": " sk-or-v1-canary "})
     assert (config.endpoint.kind, config.endpoint.base_url) == ("openrouter", OPENROUTER_URL)
     assert config.endpoint.api_key == "sk-or-v1-canary"
     assert "canary" not in repr(config)
 
 
-def test_the_offline_model_can_be_chosen_although_there_is_a_key(home: Path, project: Path) -> None:
+def test_the_offline_model_can_be_selected_despite_an_api_key(home: Path, project: Path) -> None:
     config = load(home, project, {"OPENROUTER_API_KEY": "sk"}, model="offline")
     assert (config.endpoint.kind, config.endpoint.api_key) == ("offline", None)
 
@@ -94,7 +94,7 @@ deny = ["read(secrets/**)"]
 """
 
 
-def test_a_folder_nobody_trusts_sets_its_looks_and_nothing_else(home: Path, project: Path) -> None:
+def test_an_untrusted_folder_can_set_only_appearance_settings(home: Path, project: Path) -> None:
     (project / ".forge/config.toml").write_text(PROJECT_SETTINGS)
     config = load(home, project, {"OPENROUTER_API_KEY": "sk"})
     assert config.theme == "looks"
@@ -105,7 +105,7 @@ def test_a_folder_nobody_trusts_sets_its_looks_and_nothing_else(home: Path, proj
 
 
 @pytest.mark.parametrize("once", [True, False])
-def test_a_trusted_folder_sets_rules_mode_and_model_but_never_where_requests_go(
+def test_a_trusted_folder_sets_rules_mode_and_model_but_not_the_endpoint(
     home: Path, project: Path, once: bool
 ) -> None:
     (project / ".forge/config.toml").write_text(PROJECT_SETTINGS)
@@ -125,21 +125,21 @@ def test_a_trusted_folder_sets_rules_mode_and_model_but_never_where_requests_go(
     assert sum("may not set" in notice for notice in config.notices) == 2
 
 
-def test_what_the_person_sets_beats_a_trusted_folder(home: Path, project: Path) -> None:
+def test_user_settings_override_a_trusted_folder(home: Path, project: Path) -> None:
     (project / ".forge/config.toml").write_text(PROJECT_SETTINGS)
     environ = {"HOME": str(home), "FORGE_PERMISSION_MODE": "plan"}
     config = load_session_config(project, environ=environ, trust=True)
     assert config.permission_mode is PermissionMode.PLAN
 
 
-def test_no_file_at_all_sets_mode_yolo(home: Path, project: Path) -> None:
+def test_no_settings_file_can_set_mode_yolo(home: Path, project: Path) -> None:
     (project / ".forge/config.toml").write_text('permission_mode = "yolo"')
     config = load_session_config(project, environ={"HOME": str(home)}, trust=True)
     assert config.permission_mode is PermissionMode.ASK
     assert any("yolo" in notice for notice in config.notices)
 
 
-def test_a_hostile_settings_file_neither_hangs_the_start_nor_floods_the_screen(
+def test_a_hostile_settings_file_does_not_block_startup_and_its_notices_are_limited(
     home: Path, project: Path
 ) -> None:
     path = project / ".forge/config.toml"
@@ -154,7 +154,7 @@ def test_a_hostile_settings_file_neither_hangs_the_start_nor_floods_the_screen(
     assert "no regular file" in load(home, project).notices[0]
 
 
-def test_one_broken_rule_takes_no_other_away(home: Path, project: Path) -> None:
+def test_one_invalid_rule_does_not_remove_others(home: Path, project: Path) -> None:
     user_file(home, 'deny = ["bash(rm:*)", "no rule at all", 3, "read(.env)"]')
     config = load(home, project)
     assert config.deny == ("bash(rm:*)", "read(.env)")
@@ -209,19 +209,19 @@ def test_a_key_goes_only_to_its_endpoint(
         ),
     ],
 )
-def test_the_key_that_goes_to_a_named_endpoint_is_told(
+def test_the_key_used_for_a_custom_endpoint_is_announced(
     home: Path, project: Path, url: str, env: dict[str, str], notice: str
 ) -> None:
     assert notice in load(home, project, env, base_url=url, model="m").endpoint.key_notice
     assert load(home, project, {**env, "OPENROUTER_API_KEY": "or"}).endpoint.key_notice == ""
 
 
-def test_a_model_without_anything_to_serve_it_is_a_clear_error(home: Path, project: Path) -> None:
+def test_a_model_without_a_provider_raises_a_clear_error(home: Path, project: Path) -> None:
     with pytest.raises(ConfigError, match=r"'some/model'.*OPENROUTER_API_KEY.*--base-url.*offline"):
         load_session_config(project, flags={"model": "some/model"}, environ={"HOME": str(home)})
 
 
-def test_a_model_kept_in_the_settings_does_not_stop_a_start_without_a_key(home: Path, project: Path) -> None:
+def test_a_saved_model_does_not_prevent_startup_without_a_key(home: Path, project: Path) -> None:
     user_file(home, 'model = "some/model"')
     assert load(home, project).endpoint.kind == "offline"
 
@@ -237,7 +237,7 @@ def test_a_model_kept_in_the_settings_does_not_stop_a_start_without_a_key(home: 
         b"thme = 'x'",
     ],
 )
-def test_a_broken_settings_file_is_named_and_never_blocks_the_start(
+def test_a_broken_settings_file_is_reported_and_does_not_block_startup(
     home: Path, project: Path, broken: bytes
 ) -> None:
     path = user_file(home, "")
@@ -248,7 +248,7 @@ def test_a_broken_settings_file_is_named_and_never_blocks_the_start(
     assert path.read_bytes() == broken
 
 
-def test_a_byte_order_mark_is_no_trouble(home: Path, project: Path) -> None:
+def test_a_byte_order_mark_in_the_settings_is_accepted(home: Path, project: Path) -> None:
     user_file(home, "").write_bytes(b"\xef\xbb\xbftheme = 'x'")
     assert load(home, project).theme == "x"
 
@@ -257,21 +257,21 @@ def test_a_byte_order_mark_is_no_trouble(home: Path, project: Path) -> None:
     ("variable", "value"),
     [("FORGE_BASE_URL", "localhost:1"), ("FORGE_PERMISSION_MODE", "all"), ("FORGE_MAX_RETRIES", "many")],
 )
-def test_a_bad_variable_is_an_error_that_names_it(
+def test_an_invalid_variable_is_named_in_the_error(
     home: Path, project: Path, variable: str, value: str
 ) -> None:
     with pytest.raises(ConfigError, match=f"{variable}.*{value}"):
         load(home, project, {variable: value})
 
 
-def test_rules_of_user_and_flags_add_up(home: Path, project: Path) -> None:
+def test_rules_from_settings_and_flags_are_combined(home: Path, project: Path) -> None:
     user_file(home, 'allow = ["bash(pytest:*)"]')
     config = load(home, project, allow=("bash(make)",))
     assert config.allow == ("bash(pytest:*)", "bash(make)")
 
 
 @pytest.mark.parametrize(("name", "words"), [("gone", "does not exist"), ("file.txt", "is a file")])
-def test_a_path_that_is_no_folder_is_said(project: Path, name: str, words: str) -> None:
+def test_a_path_that_is_not_a_directory_raises_an_error(project: Path, name: str, words: str) -> None:
     (project / "file.txt").write_text("x")
     with pytest.raises(WorkspaceError, match=words):
         load_session_config(project / name, environ={"HOME": "/nowhere"})
@@ -290,7 +290,7 @@ def plain_user() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_a_folder_that_cannot_be_written_is_said(plain_user: None) -> None:
+def test_a_read_only_folder_raises_an_error_when_writing_is_needed(plain_user: None) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o555)
@@ -300,7 +300,7 @@ def test_a_folder_that_cannot_be_written_is_said(plain_user: None) -> None:
         folder.chmod(0o755)
 
 
-def test_state_and_settings_follow_the_base_directories(project: Path) -> None:
+def test_state_and_settings_follow_the_xdg_base_directories(project: Path) -> None:
     environ = {"HOME": "/h", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "relative"}
     config = load_session_config(project, environ=environ)
     assert (str(config.config_dir), str(config.state_dir)) == ("/c/forge", "/h/.local/state/forge")
@@ -320,7 +320,7 @@ def test_a_saved_choice_keeps_comments_order_and_symlink(home: Path, project: Pa
     assert load(home, project).theme == "forge-light"
 
 
-def test_saving_into_a_broken_file_loses_nothing(home: Path) -> None:
+def test_saving_into_a_broken_settings_file_fails_and_keeps_it(home: Path) -> None:
     path = user_file(home, "theme = ")
     with pytest.raises(ConfigError, match="not saved"):
         save_user_setting(path.parent, "theme", "x")

@@ -53,7 +53,7 @@ def mutated(data: bytes, seed: int) -> bytes:
 
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("where", ["user", "project"])
-def test_a_mutated_settings_file_blocks_no_start_and_is_left_as_it_is(
+def test_a_mutated_settings_file_does_not_block_startup_and_stays_unchanged(
     tmp_path: Path, seed: int, where: str
 ) -> None:
     root, home = tmp_path / "project", tmp_path / "home"
@@ -68,7 +68,7 @@ def test_a_mutated_settings_file_blocks_no_start_and_is_left_as_it_is(
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_mutated_state_file_blocks_no_start_and_no_decision_and_is_never_lost(
+def test_a_mutated_state_file_does_not_block_startup_or_decisions_and_is_preserved(
     tmp_path: Path, seed: int
 ) -> None:
     root, home = tmp_path / "project", tmp_path / "home"

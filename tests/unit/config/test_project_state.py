@@ -39,12 +39,12 @@ def kept(state: Path, root: Path) -> ProjectState:
     return found
 
 
-def test_nothing_is_decided_at_first_and_reading_makes_no_file(state: Path, root: Path) -> None:
+def test_initial_state_is_undecided_and_reading_creates_no_file(state: Path, root: Path) -> None:
     assert kept(state, root) == ProjectState(None, ())
     assert not state.exists()
 
 
-def test_rules_are_kept_once_each_and_can_be_dropped(state: Path, root: Path) -> None:
+def test_saved_rules_are_unique_and_can_be_removed(state: Path, root: Path) -> None:
     for rule in ("bash(make:*)", "bash(pytest:*)", "bash(make:*)"):
         save_project_rule(state, root, rule)
     assert kept(state, root).allow == ("bash(make:*)", "bash(pytest:*)")
@@ -62,7 +62,7 @@ def test_rules_are_kept_once_each_and_can_be_dropped(state: Path, root: Path) ->
         save_project_rule(state, root, "bash(")
 
 
-def test_saved_rules_are_part_of_the_settings_trusted_or_not(
+def test_saved_rules_apply_whether_the_folder_is_trusted_or_not(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = load_session_config(root)
@@ -71,7 +71,7 @@ def test_saved_rules_are_part_of_the_settings_trusted_or_not(
     assert (again.saved_allow, again.allow, again.is_trusted) == (("bash(make:*)",), (), False)
 
 
-def test_a_link_to_the_folder_is_the_folder_and_a_neighbour_is_not(
+def test_a_link_to_the_folder_shares_its_state_and_a_sibling_does_not(
     state: Path, root: Path, tmp_path: Path
 ) -> None:
     save_project_rule(state, root, "bash(make:*)")
@@ -84,7 +84,7 @@ def test_a_link_to_the_folder_is_the_folder_and_a_neighbour_is_not(
     assert kept(state, root / "sub") == ProjectState()
 
 
-def test_only_the_person_may_read_what_is_kept(state: Path, root: Path) -> None:
+def test_state_files_are_readable_only_by_the_user(state: Path, root: Path) -> None:
     save_project_rule(state, root, "bash(make:*)")
     path = state_file(state, root)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -92,7 +92,7 @@ def test_only_the_person_may_read_what_is_kept(state: Path, root: Path) -> None:
     assert [one.name for one in path.parent.iterdir() if one.name != "lock"] == [path.name]
 
 
-def test_what_a_newer_version_has_written_is_kept(state: Path, root: Path) -> None:
+def test_unknown_fields_of_a_newer_version_are_kept(state: Path, root: Path) -> None:
     save_project_rule(state, root, "bash(make:*)")
     path = state_file(state, root)
     path.write_text(json.dumps({**json.loads(path.read_text()), "v": 9, "later": [1]}))
@@ -120,7 +120,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=range(len(BROKEN)))
-def test_an_unreadable_file_trusts_nothing_blocks_nothing_and_is_never_lost(
+def test_an_unreadable_state_file_grants_no_trust_blocks_nothing_and_is_preserved(
     state: Path, root: Path, broken: bytes
 ) -> None:
     path = state_file(state, root)
@@ -145,7 +145,7 @@ def test_a_second_unreadable_file_does_not_take_the_place_of_the_first(state: Pa
         assert path.with_name(f"{path.name}.unreadable-{number}").read_text() == content
 
 
-def test_a_start_with_an_unreadable_file_goes_on_and_says_so(root: Path) -> None:
+def test_startup_continues_with_a_notice_about_an_unreadable_state_file(root: Path) -> None:
     path = state_file(load_session_config(root).state_dir, root)
     path.parent.mkdir(parents=True)
     path.write_text("{")
@@ -154,7 +154,7 @@ def test_a_start_with_an_unreadable_file_goes_on_and_says_so(root: Path) -> None
     assert len(config.notices) == 1 and str(path) in config.notices[0]
 
 
-def test_a_saved_rule_that_cannot_be_read_takes_no_other_away(root: Path) -> None:
+def test_an_invalid_saved_rule_does_not_remove_others(root: Path) -> None:
     state = load_session_config(root).state_dir
     change_project_state(state, root, lambda now: replace(now, allow=("bash(make:*)", "bash((")))
     config = load_session_config(root)
@@ -162,13 +162,13 @@ def test_a_saved_rule_that_cannot_be_read_takes_no_other_away(root: Path) -> Non
     assert len(config.notices) == 1 and "'bash(('" in config.notices[0]
 
 
-def test_a_place_that_cannot_be_written_is_an_error_that_says_so(tmp_path: Path, root: Path) -> None:
+def test_an_unwritable_state_folder_raises_a_clear_error(tmp_path: Path, root: Path) -> None:
     (tmp_path / "state").write_text("a file in the way")
     with pytest.raises(ConfigError, match="was not saved"):
         save_project_rule(tmp_path / "state", root, "bash(make:*)")
 
 
-def test_two_processes_at_once_lose_no_rule(state: Path, root: Path) -> None:
+def test_concurrent_processes_lose_no_rule(state: Path, root: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from forge_core.config.save import save_project_rule\n"
         "state, root, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]\n"

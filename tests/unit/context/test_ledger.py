@@ -24,7 +24,7 @@ HISTORY = [
 ]
 
 
-def test_messages_belong_to_the_turn_that_the_person_began() -> None:
+def test_messages_belong_to_the_turn_started_by_the_user() -> None:
     items = history_items(HISTORY, 2)
     assert [(item.kind, item.turn, item.tokens) for item in items] == [
         (Kind.USER, 1, 4),
@@ -36,11 +36,11 @@ def test_messages_belong_to_the_turn_that_the_person_began() -> None:
     ]
 
 
-def test_the_newest_turn_keeps_its_number_where_old_messages_were_dropped() -> None:
+def test_turn_numbers_count_back_from_the_newest_turn() -> None:
     assert [item.turn for item in history_items(HISTORY, 9)] == [8, 8, 8, 8, 8, 9]
 
 
-def test_items_are_named_by_what_they_are_about() -> None:
+def test_context_items_are_named_by_their_content() -> None:
     names = [item.name for item in history_items(HISTORY, 2)]
     assert names[:3] == ["fix the parser", "I look.", "read src/parser.py"]
 
@@ -56,7 +56,7 @@ def test_items_are_named_by_what_they_are_about() -> None:
         ("", "bash"),
     ],
 )
-def test_a_result_is_named_whatever_its_call_looks_like(arguments: str, name: str) -> None:
+def test_a_tool_result_is_named_for_any_form_of_its_call(arguments: str, name: str) -> None:
     history = [
         (Message.assistant(None, [called("bash", arguments)]), 1),
         (Message.tool_result("c1", "out"), 1),
@@ -67,7 +67,7 @@ def test_a_result_is_named_whatever_its_call_looks_like(arguments: str, name: st
     assert [item.name for item in items] == ["calls bash", name, "read", "a result"]
 
 
-def test_items_are_fitted_to_exactly_the_sum_and_keep_their_proportions() -> None:
+def test_items_are_scaled_to_the_exact_sum_in_proportion() -> None:
     chance = random.Random(3)
     for _ in range(200):
         items = [Item(Kind.USER, chance.randrange(5000)) for _ in range(chance.randrange(1, 40))]
@@ -95,7 +95,7 @@ def test_the_parts_of_a_composition_add_up() -> None:
 @pytest.mark.parametrize(
     ("window", "longest", "kept"), [(1000, 300, 300), (1000, 900, 500), (None, 300, 0), (1000, None, 0)]
 )
-def test_room_is_kept_for_the_answer_but_never_more_than_half(
+def test_at_most_half_of_the_window_is_reserved_for_the_answer(
     window: int | None, longest: int | None, kept: int
 ) -> None:
     assert reserved_output(window, longest) == kept

@@ -24,7 +24,7 @@ def parsed(*arguments: str) -> argparse.Namespace:
     return options
 
 
-def test_without_a_command_it_chats(tmp_path: Path) -> None:
+def test_chat_is_the_default_command(tmp_path: Path) -> None:
     assert parsed().command == "chat"
     assert parsed("--model", "offline").command == "chat"
     assert parsed(str(tmp_path)).path == str(tmp_path)
@@ -35,14 +35,14 @@ def test_a_mistyped_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
     assert "chatt" in capsys.readouterr().err
 
 
-def test_usage_errors_end_with_one_not_two(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_errors_exit_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(["run", "--output", "xml", "x"]) == 1
     assert parse(["run", "--permission-mode", "all", "x"]) == 1
     assert parse(["chat", "--nope"]) == 1
     assert "forge" in capsys.readouterr().err
 
 
-def test_help_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(["--help"]) == 0
     assert parse(["run", "--help"]) == 0
     assert "--output" in capsys.readouterr().out
@@ -59,7 +59,7 @@ def test_flags_become_settings() -> None:
     assert flags["model"] is None
 
 
-def test_a_bad_url_flag_is_an_error_that_shows_it() -> None:
+def test_a_bad_url_flag_is_quoted_in_the_error() -> None:
     with pytest.raises(ConfigError, match="ftp://x"):
         config_flags(parsed("chat", "--base-url", "ftp://x"))
 
@@ -71,7 +71,7 @@ def piped(text: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(os.fdopen(read_end, "rb"))
 
 
-def test_a_prompt_comes_from_argument_file_or_pipe(tmp_path: Path) -> None:
+def test_the_prompt_is_read_from_argument_file_or_pipe(tmp_path: Path) -> None:
     file = tmp_path / "p.txt"
     file.write_text("from a file\n")
     with piped("") as empty:
@@ -83,14 +83,14 @@ def test_a_prompt_comes_from_argument_file_or_pipe(tmp_path: Path) -> None:
         assert read_prompt(parsed("run", "explain"), stdin) == "explain\n\ndata"
 
 
-def test_no_prompt_is_an_error_that_says_how(tmp_path: Path) -> None:
+def test_a_missing_prompt_is_an_error_with_a_hint(tmp_path: Path) -> None:
     with piped("  \n") as stdin, pytest.raises(ConfigError, match="empty"):
         read_prompt(parsed("run", "-"), stdin)
     with pytest.raises(ConfigError, match=r"gone\.txt"):
         read_prompt(parsed("run", "-f", str(tmp_path / "gone.txt")))
 
 
-def test_a_new_setting_needs_its_declaration_only(
+def test_a_new_setting_needs_only_its_declaration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     colour = Setting(
@@ -120,12 +120,12 @@ def read_notices(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("flag", ["--allow", "--deny"])
-def test_a_rule_that_cannot_be_read_is_an_error_before_anything_starts(flag: str) -> None:
+def test_an_invalid_rule_flag_is_an_error_before_startup(flag: str) -> None:
     with pytest.raises(ConfigError, match=r"'bash\(\('"):
         config_flags(parsed("run", "x", flag, "bash(make)", flag, "bash(("))
 
 
-def test_trust_is_for_this_start_alone_and_the_sandbox_is_a_setting() -> None:
+def test_trust_is_a_one_time_flag_and_sandbox_is_a_setting() -> None:
     options = parsed("run", "x", "--trust", "--sandbox", "strict", "--deny", "bash(rm:*)")
     assert options.trust
     assert "trust" not in config_flags(options)

@@ -46,26 +46,26 @@ def printed(events: list[AgentEvent], file: Path | None = None) -> tuple[str, st
         return out.read(), err.getvalue()
 
 
-def test_a_pipe_gets_a_line_where_an_answer_starts_again() -> None:
+def test_piped_output_marks_where_an_answer_restarts() -> None:
     out, err = printed(REPEATED)
     assert out == f"I lo\n{RESTART}\nI look.\nDo\n{RESTART}\nDone.\n"
     assert err.count("It broke. Starting the answer again at once.") == 3
 
 
-def test_a_file_gets_whole_answers_only(tmp_path: Path) -> None:
+def test_an_output_file_gets_only_complete_answers(tmp_path: Path) -> None:
     assert printed(REPEATED, tmp_path / "out")[0] == "I look.\nDone.\n"
 
 
-def test_what_had_come_is_printed_once_when_no_retry_brings_an_answer(tmp_path: Path) -> None:
+def test_the_partial_answer_is_printed_once_when_all_retries_fail(tmp_path: Path) -> None:
     events = [*FAILING, over("error", is_resumable=True)]
     assert printed(events)[0] == printed(events, tmp_path / "out")[0] == "ha\n"
 
 
-def test_an_interrupt_in_the_wait_prints_what_had_come(tmp_path: Path) -> None:
+def test_an_interrupt_during_a_retry_wait_prints_the_partial_answer(tmp_path: Path) -> None:
     events = [*FAILING[:4], over("cancelled", is_resumable=True)]
     assert printed(events)[0] == printed(events, tmp_path / "out")[0] == "ha\n"
 
 
-def test_an_answer_that_was_never_broken_is_printed_as_it_is(tmp_path: Path) -> None:
+def test_an_uninterrupted_answer_is_printed_unchanged(tmp_path: Path) -> None:
     events = [start(), LLMChunk(text="a"), END, start(2), LLMChunk(text="b\n"), END, over()]
     assert printed(events)[0] == printed(events, tmp_path / "out")[0] == "a\nb\n"

@@ -122,7 +122,7 @@ async def test_timeout_handling() -> None:
     assert agent.memory.get_history()[-1].extra["partial"] is True
 
 
-async def test_a_tool_that_hangs_is_ended_by_the_timeout() -> None:
+async def test_a_hanging_tool_is_stopped_by_the_timeout() -> None:
     slow = Slow()
     agent = agent_for([Call("slow", {"kind": "deaf"})], tools=[slow], timeout=0.5)
     result = result_of(await collect(agent))
@@ -225,13 +225,13 @@ async def test_calls_cut_by_the_length_limit_are_not_run() -> None:
     assert not result.tool_calls[0].success
 
 
-async def test_an_answer_cut_by_the_length_limit_says_so() -> None:
+async def test_an_answer_truncated_by_the_length_limit_has_a_warning() -> None:
     assert (await agent_for(["cut", Finish("length")]).run("x")).stopped_reason == "length"
     assert (await agent_for(["no", Finish("content_filter")]).run("x")).stopped_reason == "refusal"
     assert (await agent_for(["ok", Finish("strange-new-word")]).run("x")).stopped_reason == "complete"
 
 
-async def test_calls_without_an_id_or_with_the_same_one_are_told_apart() -> None:
+async def test_calls_with_missing_or_duplicate_ids_are_distinguished() -> None:
     reply: list[Piece] = [Call("echo", {"text": "a"}, id="same"), Call("echo", {"text": "b"}, id="same")]
     agent = agent_for(reply, ["done"], tools=[Echo()])
     result = result_of(await collect(agent))
@@ -274,7 +274,7 @@ async def test_an_interrupt_before_any_text_keeps_no_empty_answer() -> None:
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("polite", "half of it"), ("deaf", "interrupted")])
-async def test_an_interrupt_during_a_tool_gives_it_an_end(kind: str, expected: str) -> None:
+async def test_an_interrupt_during_a_tool_emits_its_end_event(kind: str, expected: str) -> None:
     slow = Slow()
     calls: list[Piece] = [Call("slow", {"kind": kind}), Call("echo", {"text": "never"})]
     agent = agent_for(calls, tools=[slow, Echo()])
@@ -338,7 +338,7 @@ async def test_a_cancel_injected_at_every_step_leaves_the_memory_valid() -> None
     assert survived >= 200
 
 
-async def test_a_second_run_at_the_same_time_is_refused() -> None:
+async def test_a_concurrent_second_run_is_rejected() -> None:
     gate = Gate()
     agent = agent_for([gate])
     first = asyncio.create_task(agent.run("one"))
@@ -384,7 +384,7 @@ async def test_commands_and_edits_run_alone_and_in_order() -> None:
     assert order == ["+a", "-a", "+b", "-b", "+c", "-c"]
 
 
-async def test_usage_and_cost_add_up_over_the_calls_of_a_run() -> None:
+async def test_usage_and_cost_are_summed_over_the_calls_of_a_run() -> None:
     agent = agent_for([Call("echo", {"text": "x"})], ["a", "b"], tools=[Echo()])
     events = await collect(agent)
     result = result_of(events)
@@ -400,7 +400,7 @@ async def test_an_unknown_cost_stays_unknown() -> None:
     assert (await agent.run("go")).usage.cost_usd is None
 
 
-async def test_a_missing_usage_is_estimated_and_says_so() -> None:
+async def test_missing_usage_is_estimated_and_marked() -> None:
     agent = ForgeAgent(llm=ScriptedLLM(replies=[["some words here"]], usage=False))
     usage = (await agent.run("go")).usage
     assert usage.estimated
@@ -461,7 +461,7 @@ async def test_a_run_that_fails_ends_its_chain_with_an_error() -> None:
     assert runs.log == ["+chain", "+model", "!model", "!chain"]
 
 
-async def test_waiting_for_the_person_does_not_count_against_the_timeout() -> None:
+async def test_waiting_for_the_user_does_not_count_against_the_timeout() -> None:
     ticks = iter([0.0, 1.0, 5.0, 6.0, 6.0])
     clock = RunClock(now=lambda: next(ticks))
     with clock.paused():
@@ -469,7 +469,7 @@ async def test_waiting_for_the_person_does_not_count_against_the_timeout() -> No
     assert clock.elapsed() == 2.0
 
 
-async def test_an_empty_answer_is_told_and_not_remembered() -> None:
+async def test_an_empty_answer_gives_a_warning_and_is_not_stored() -> None:
     agent = agent_for([""], ["now with words"])
     result = result_of(await collect(agent))
     assert (result.stopped_reason, result.warning) == ("complete", "The model sent an empty answer.")
@@ -477,7 +477,7 @@ async def test_an_empty_answer_is_told_and_not_remembered() -> None:
     assert (await agent.run("again")).output == "now with words"
 
 
-async def test_arguments_nested_without_end_are_refused_and_end_nothing() -> None:
+async def test_deeply_nested_arguments_are_rejected_and_the_run_continues() -> None:
     raw = '{"text": ' + "[" * 600 + "]" * 600 + "}"
     agent = agent_for([Call("echo", raw=raw)], ["ok"], tools=[Echo()])
     result = result_of(await collect(agent))

@@ -22,7 +22,7 @@ WIRE = {
 USAGE = TokenUsage(100, 20, audio_input_tokens=60, audio_output_tokens=15)
 
 
-def test_they_are_read_and_told_in_langchains_words() -> None:
+def test_audio_tokens_are_read_and_converted_to_langchain_metadata() -> None:
     assert read_usage(WIRE) == USAGE
     metadata = to_usage_metadata(USAGE)
     assert metadata is not None
@@ -33,7 +33,7 @@ def test_they_are_read_and_told_in_langchains_words() -> None:
     assert "audio" not in silent["input_token_details"]
 
 
-def test_the_tracker_adds_them_up_from_messages_and_from_plain_results() -> None:
+def test_the_tracker_sums_audio_tokens_from_messages_and_plain_results() -> None:
     tracker = TokenTrackingCallback()
     message = AIMessage("la", usage_metadata=to_usage_metadata(USAGE))
     tracker.on_llm_end(LLMResult(generations=[[ChatGeneration(message=message)]]))
@@ -44,7 +44,7 @@ def test_the_tracker_adds_them_up_from_messages_and_from_plain_results() -> None
     assert tracker.get_usage() == TokenUsage()
 
 
-def test_their_price_is_the_providers_or_unknown() -> None:
+def test_the_price_of_audio_tokens_comes_from_the_provider_or_is_unknown() -> None:
     prices = ModelPrices(prompt=Decimal(1), completion=Decimal(1))
     assert price(USAGE, prices) is None
     assert price(TokenUsage(1, 0, audio_input_tokens=1, cost_usd=Decimal("0.1")), prices) == Decimal("0.1")

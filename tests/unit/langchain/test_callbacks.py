@@ -111,13 +111,15 @@ class TestTokenTracking:
             {"token_usage": {"prompt_tokens": 7.0, "completion_tokens": 3, "cost": None}},
         ],
     )
-    def test_usage_in_the_output_counts_where_the_message_has_none(self, output: dict[str, Any]) -> None:
+    def test_usage_from_the_llm_output_is_used_when_the_message_has_none(
+        self, output: dict[str, Any]
+    ) -> None:
         tracker = TokenTrackingCallback()
         for generations in ([[]], [[Generation(text="hi")]], []):
             tracker.on_llm_end(LLMResult(generations=generations, llm_output=output))
         assert tracker.get_usage() == TokenUsage(prompt_tokens=21, completion_tokens=9)
 
-    def test_details_of_an_output_are_read_too(self) -> None:
+    def test_usage_details_of_the_llm_output_are_read(self) -> None:
         tracker = TokenTrackingCallback()
         usage = {
             "prompt_tokens": 10,
@@ -153,7 +155,7 @@ class TestTokenTracking:
         assert tracker.get_usage().cost_usd is None
 
     @pytest.mark.parametrize("cost", ["nonsense", "nan", "Infinity"])
-    def test_a_cost_that_is_no_number_is_unknown(self, cost: str) -> None:
+    def test_a_non_numeric_cost_is_unknown(self, cost: str) -> None:
         tracker = TokenTrackingCallback()
         tracker.on_llm_end(answered(1, 1, cost=cost))
         assert tracker.get_usage().cost_usd is None
@@ -168,7 +170,7 @@ class TestTokenTracking:
             "b": TokenUsage(3, 4),
         }
 
-    def test_a_call_without_usage_is_estimated_and_says_so(self) -> None:
+    def test_a_call_without_usage_is_estimated_and_marked(self) -> None:
         tracker = TokenTrackingCallback(token_counter=len)
         llm = GenericFakeChatModel(messages=iter([AIMessage("answer")]))
         llm.invoke([HumanMessage("question?")], config={"callbacks": [tracker]})
@@ -177,7 +179,7 @@ class TestTokenTracking:
         assert usage.estimated
         assert usage.cost_usd is None
 
-    def test_a_completion_models_prompt_is_estimated_too(self) -> None:
+    def test_the_prompt_of_a_completion_model_is_estimated(self) -> None:
         tracker = TokenTrackingCallback(token_counter=len)
         FakeListLLM(responses=["answer"]).invoke("question?", config={"callbacks": [tracker]})
         assert (tracker.total_prompt_tokens, tracker.total_completion_tokens) == (9, 6)
@@ -208,13 +210,13 @@ class TestTokenTracking:
         assert tracker.get_usage() == TokenUsage()
         assert tracker._prompts == {}
 
-    def test_what_no_answer_told_can_be_added(self) -> None:
+    def test_usage_without_an_answer_can_be_added(self) -> None:
         tracker = TokenTrackingCallback()
         tracker.add_usage(TokenUsage(5, 6, estimated=True), "m")
         assert tracker.usage_by_model() == {"m": TokenUsage(5, 6, estimated=True)}
         assert tracker.call_count == 0
 
-    def test_an_answer_from_the_cache_cost_nothing(self) -> None:
+    def test_a_cached_answer_costs_nothing(self) -> None:
         tracker = TokenTrackingCallback()
         message = answered(10, 5, cost="0.1").generations[0][0].message
         llm = GenericFakeChatModel(messages=iter([message]), cache=InMemoryCache())
@@ -222,7 +224,7 @@ class TestTokenTracking:
             llm.invoke("same", config={"callbacks": [tracker]})
         assert tracker.get_usage().cost_usd == Decimal("0.1")
 
-    def test_threads_may_share_a_tracker(self) -> None:
+    def test_a_tracker_can_be_shared_between_threads(self) -> None:
         tracker = TokenTrackingCallback()
 
         def work() -> None:
@@ -290,7 +292,7 @@ class TestLogging:
         assert "LLM error: duration=unknown ValueError: bad model" in caplog.messages
         assert "Tool error: duration=unknown OSError: no disk" in caplog.messages
 
-    def test_no_secret_and_no_forged_line_gets_into_the_log(
+    def test_the_log_contains_no_secrets_and_no_injected_lines(
         self, logger: logging.Logger, caplog: pytest.LogCaptureFixture
     ) -> None:
         callback = LoggingCallback(logger)
@@ -375,14 +377,14 @@ class TestStreaming:
         callback.clear_buffer()
         assert callback.get_buffer() == ""
 
-    def test_a_completion_model_completes_too(self) -> None:
+    def test_on_complete_is_called_for_a_completion_model(self) -> None:
         done: list[str] = []
         callback = StreamingCallback(on_complete=done.append)
         callback.on_llm_new_token("left over")
         FakeListLLM(responses=["abc"]).invoke("go", config={"callbacks": [callback]})
         assert done == ["abc"]
 
-    def test_an_answer_that_did_not_stream_still_completes(self) -> None:
+    def test_on_complete_is_called_for_a_non_streamed_answer(self) -> None:
         done: list[str] = []
         callback = StreamingCallback(on_complete=done.append)
         callback.on_llm_end(answered(text="whole"))
@@ -390,7 +392,7 @@ class TestStreaming:
         callback.on_llm_end(LLMResult(generations=[]))
         assert done == ["whole", "plain", ""]
 
-    def test_a_broken_listener_does_not_end_the_run(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_an_exception_in_a_callback_does_not_end_the_run(self, caplog: pytest.LogCaptureFixture) -> None:
         def broken(text: str) -> None:
             raise RuntimeError("listener")
 
@@ -404,7 +406,7 @@ class TestStreaming:
 
 
 class TestComposite:
-    def test_both_receive_events_in_order(self) -> None:
+    def test_both_child_callbacks_receive_events_in_order(self) -> None:
         """Scenario: Composite callback."""
         log: list[tuple[str, str]] = []
         composite = CompositeCallback([Heard("tracker", log), Heard("logger", log)])
@@ -417,7 +419,7 @@ class TestComposite:
             ("logger", "llm_end"),
         ]
 
-    def test_each_child_gets_the_fallback_of_chat_models(self) -> None:
+    def test_each_child_gets_the_chat_model_fallback(self) -> None:
         log: list[tuple[str, str]] = []
         tracker = TokenTrackingCallback()
         composite = CompositeCallback([Heard("a", log), tracker, Heard("b", log)])
@@ -437,7 +439,7 @@ class TestComposite:
         composite.on_llm_end(answered(), run_id=uuid4())
         assert log == [("a", "llm_end"), ("b", "llm_end")]
 
-    def test_a_child_that_wants_to_raise_raises_after_all_were_served(self) -> None:
+    def test_a_child_with_raise_error_raises_after_all_children_were_called(self) -> None:
         log: list[tuple[str, str]] = []
         first = Heard("a", log, fails=True)
         first.raise_error = True
@@ -447,7 +449,7 @@ class TestComposite:
         assert log == [("a", "llm_end"), ("b", "llm_end")]
         assert composite.raise_error
 
-    def test_a_childs_opt_outs_hold(self) -> None:
+    def test_ignore_flags_of_a_child_are_respected(self) -> None:
         class NoTools(Heard):
             @property
             def ignore_agent(self) -> bool:
@@ -457,7 +459,7 @@ class TestComposite:
         CompositeCallback([NoTools("a", log), Heard("b", log)]).on_tool_start({}, "x", run_id=uuid4())
         assert log == [("b", "tool_start")]
 
-    async def test_an_asynchronous_child_is_waited_for_in_its_place(self) -> None:
+    async def test_an_asynchronous_child_is_awaited_in_order(self) -> None:
         log: list[tuple[str, str]] = []
 
         class Later(AsyncCallbackHandler):
@@ -469,7 +471,7 @@ class TestComposite:
         composite.on_llm_end(answered(), run_id=uuid4())
         assert log == [("later", "llm_end"), ("b", "llm_end")]
 
-    def test_every_event_of_langchain_is_handed_on(self) -> None:
+    def test_every_langchain_event_is_forwarded(self) -> None:
         events = [name for name in dir(BaseCallbackHandler) if name.startswith("on_")]
         assert events
         assert all(name in vars(CompositeCallback) for name in events)
@@ -492,7 +494,7 @@ class TestBase:
             await run.on_llm_new_token("t")
         assert heard == [(n, threading.get_ident()) for n in range(5)]
 
-    def test_a_subclass_that_hears_llm_start_hears_chat_models_too(self) -> None:
+    def test_a_handler_of_on_llm_start_also_receives_chat_model_starts(self) -> None:
         heard: list[str] = []
 
         class Listener(ForgeCallbackHandler):
@@ -516,7 +518,7 @@ class TestBase:
         manager = AsyncCallbackManager.configure([ForgeCallbackHandler(), TokenTrackingCallback()])
         asyncio.run(_start(manager, messages))
 
-    def test_the_name_is_the_class_unless_given(self) -> None:
+    def test_the_callback_name_defaults_to_the_class_name(self) -> None:
         assert TokenTrackingCallback().name == "TokenTrackingCallback"
         assert ForgeCallbackHandler("mine").name == "mine"
 

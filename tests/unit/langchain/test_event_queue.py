@@ -25,7 +25,7 @@ async def read(queue: EventQueue) -> list[AgentEvent]:
     return events
 
 
-async def test_events_arrive_in_order_and_end_with_the_queue() -> None:
+async def test_events_arrive_in_order_until_the_queue_is_closed() -> None:
     queue = EventQueue()
     events = [chunk("a"), chunk("b")]
     for event in events:
@@ -35,7 +35,7 @@ async def test_events_arrive_in_order_and_end_with_the_queue() -> None:
     assert await read(queue) == events
 
 
-async def test_discarding_leaves_the_reader_nothing() -> None:
+async def test_discarding_on_close_drops_pending_events() -> None:
     queue = EventQueue()
     queue.emit(chunk("a"))
     queue.close(discard=True)

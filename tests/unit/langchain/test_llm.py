@@ -25,7 +25,7 @@ def test_initialize_llm_with_client() -> None:
     assert llm.temperature == 1.0
 
 
-def test_without_a_client_it_builds_one_from_its_arguments() -> None:
+def test_without_a_client_the_llm_builds_one_from_its_arguments() -> None:
     llm = OpenRouterLLM(
         model="a/b", api_key=KEY, base_url="http://127.0.0.1:9/v1", timeout=7, max_retries=0, stop=["x"]  # type: ignore[arg-type]
     )  # fmt: skip
@@ -34,7 +34,7 @@ def test_without_a_client_it_builds_one_from_its_arguments() -> None:
     assert llm.stop == ["x"]
 
 
-def test_without_a_client_it_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_client_the_llm_reads_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     llm = OpenRouterLLM(model="a/b")
     assert llm.api_key is not None
@@ -42,7 +42,7 @@ def test_without_a_client_it_reads_the_environment(monkeypatch: pytest.MonkeyPat
     assert KEY not in repr(llm)
 
 
-def test_an_endpoint_that_the_environment_names_gets_the_key_for_it_and_no_other(
+def test_an_endpoint_from_the_environment_gets_only_its_own_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-for-openrouter-alone")
@@ -57,7 +57,7 @@ def test_an_endpoint_that_the_environment_names_gets_the_key_for_it_and_no_other
 
 
 @pytest.mark.filterwarnings("ignore:The function `load` is in beta")
-def test_a_model_stored_without_an_endpoint_takes_no_foreign_key_to_another(
+def test_a_deserialized_model_does_not_send_its_key_to_another_endpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
@@ -77,9 +77,7 @@ def test_a_model_stored_without_an_endpoint_takes_no_foreign_key_to_another(
         (None, "OPENROUTER_API_KEY"),
     ],
 )
-def test_a_stored_model_takes_its_key_from_the_variable_of_its_endpoint(
-    url: str | None, variable: str
-) -> None:
+def test_a_deserialized_model_reads_the_key_variable_of_its_endpoint(url: str | None, variable: str) -> None:
     stored = dumpd(OpenRouterLLM(model="a/b", base_url=url, api_key=KEY))  # type: ignore[arg-type]
     assert stored["kwargs"]["api_key"]["id"] == [variable]
 
@@ -89,13 +87,13 @@ def test_the_key_of_one_service_is_not_sent_to_another(monkeypatch: pytest.Monke
     assert OpenRouterLLM(model="gpt-5", base_url="https://api.openai.com/v1").api_key is None
 
 
-def test_langchains_aliases_work() -> None:
+def test_langchain_parameter_aliases_work() -> None:
     llm = OpenRouterLLM(model_name="a/b", stop_sequences=["x"], api_key=KEY)  # type: ignore[call-arg,arg-type]
     assert (llm.model, llm.stop) == ("a/b", ["x"])
 
 
 @pytest.mark.filterwarnings("ignore:The function `load` is in beta")
-def test_it_is_serialised_without_its_key() -> None:
+def test_the_llm_is_serialised_without_its_key() -> None:
     llm = OpenRouterLLM(model="a/b", api_key=KEY, max_tokens=5)  # type: ignore[arg-type]
     text = dumps(llm)
     assert KEY not in text
@@ -116,7 +114,7 @@ def test_equal_models_have_equal_cache_keys_whatever_their_client() -> None:
     assert other not in keys
 
 
-def test_tracing_is_told_provider_model_and_set_parameters() -> None:
+def test_tracing_receives_provider_model_and_set_parameters() -> None:
     llm = OpenRouterLLM(client=OpenRouterClient(KEY), model="a/b", max_tokens=9, stop=["x"])
     assert llm._get_ls_params(stop=["y"], model="c/d", temperature=0.0) == {
         "ls_provider": "openrouter",
@@ -128,7 +126,7 @@ def test_tracing_is_told_provider_model_and_set_parameters() -> None:
     }
 
 
-def test_the_profile_of_a_known_model_is_filled_and_of_another_is_not() -> None:
+def test_only_known_models_have_a_profile() -> None:
     known = OpenRouterLLM(client=OpenRouterClient(KEY), model="openai/gpt-5").profile
     assert known is not None
     assert known["max_input_tokens"] == 400_000
@@ -144,7 +142,7 @@ def test_tokens_are_counted_without_network() -> None:
 
 
 @pytest.mark.parametrize("choice", ["any", "required", True])
-def test_forced_tool_choices_mean_required(choice: Any) -> None:
+def test_forced_tool_choices_are_sent_as_required(choice: Any) -> None:
     llm = OpenRouterLLM(client=OpenRouterClient(KEY), model="a/b")
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     assert llm.bind_tools([tool], tool_choice=choice).kwargs["tool_choice"] == "required"  # type: ignore[attr-defined]
@@ -157,7 +155,7 @@ def test_a_tool_choice_that_is_not_bound_is_refused() -> None:
         llm.bind_tools([tool], tool_choice="g")
 
 
-def test_structured_output_refuses_what_it_cannot_do() -> None:
+def test_structured_output_rejects_unsupported_options() -> None:
     llm = OpenRouterLLM(client=OpenRouterClient(KEY), model="a/b")
     with pytest.raises(ValueError, match="Unknown method"):
         llm.with_structured_output({"title": "x"}, method="magic")  # type: ignore[arg-type]
@@ -165,7 +163,7 @@ def test_structured_output_refuses_what_it_cannot_do() -> None:
         llm.with_structured_output(None)
 
 
-def test_a_json_schema_asks_openrouter_for_providers_that_can() -> None:
+def test_a_json_schema_requires_openrouter_providers_that_support_it() -> None:
     llm = OpenRouterLLM(client=OpenRouterClient(KEY), model="a/b", provider={"sort": "price"})
     schema = {
         "title": "Answer Of It",
@@ -205,7 +203,7 @@ def test_a_strict_schema_closes_every_object_and_requires_every_property() -> No
     assert "default" not in str(made)
 
 
-def test_a_strict_schema_leaves_properties_called_like_keywords_alone() -> None:
+def test_a_strict_schema_keeps_properties_named_like_keywords() -> None:
     schema = {"type": "object", "properties": {"default": {"type": "string"}}, "required": ["default"]}
     assert strict_schema(schema)["properties"] == {"default": {"type": "string"}}
 

@@ -61,7 +61,7 @@ class TestConversation:
         memory.add_message(Message.assistant("Hi"))
         assert texts(memory.get_messages()) == ["Be helpful", "Hello", "Hi"]
 
-    def test_an_added_system_message_is_no_history(self) -> None:
+    def test_an_added_system_message_is_not_stored_in_the_history(self) -> None:
         """Scenario: System message not duplicated in history."""
         memory = ConversationMemory(max_messages=5)
         memory.add_message(Message.system("Be helpful"))
@@ -84,7 +84,7 @@ class TestConversation:
             memory.add_messages([Message.user(f"u{number}"), Message.assistant(f"a{number}")])
         assert texts(memory.get_messages()) == ["a1", "u2", "a2"]
 
-    def test_trimming_drops_the_oldest_until_the_budget_holds(self) -> None:
+    def test_trimming_drops_the_oldest_messages_until_the_budget_is_met(self) -> None:
         """Scenario: Trim by token count."""
         memory = ConversationMemory(token_counter=words)
         memory.set_system_message(Message.system("word " * 10))
@@ -128,11 +128,11 @@ class TestConversation:
         assert memory.get_messages() == []
         assert memory.system_message is None
 
-    def test_a_system_message_of_another_role_is_refused(self) -> None:
+    def test_a_system_message_with_another_role_is_rejected(self) -> None:
         with pytest.raises(ValueError, match="'user'"):
             ConversationMemory().set_system_message(Message.user("x"))
 
-    def test_a_langchain_message_in_the_wrong_place_is_refused(self) -> None:
+    def test_add_message_rejects_a_langchain_message(self) -> None:
         with pytest.raises(TypeError, match="add_langchain_message"):
             ConversationMemory().add_message(HumanMessage("x"))
 
@@ -141,10 +141,10 @@ class TestConversation:
         with pytest.raises(ConfigError, match="give 1 or more"):
             ConversationMemory(**limits)
 
-    def test_an_empty_memory_is_not_false(self) -> None:
+    def test_an_empty_memory_is_truthy(self) -> None:
         assert ConversationMemory()
 
-    def test_the_returned_lists_are_the_callers(self) -> None:
+    def test_returned_lists_are_copies(self) -> None:
         memory = ConversationMemory()
         memory.add_message(Message.user("u"))
         memory.get_messages().clear()
@@ -173,7 +173,7 @@ class TestWindowing:
         memory.add_message(Message.assistant("done"))
         assert texts(memory.get_history()) == ["q", "done"]
 
-    def test_a_huge_result_that_the_model_waits_for_stays(self) -> None:
+    def test_a_huge_result_the_model_has_not_seen_is_kept(self) -> None:
         memory = ConversationMemory(max_tokens=50, token_counter=words)
         memory.add_messages([Message.user("old"), Message.assistant("old answer"), Message.user("q")])
         memory.add_message(Message.assistant("", [call("a")]))
@@ -194,7 +194,7 @@ class TestWindowing:
         assert texts(memory.get_history()) == ["two"]
         assert memory.system_message is not None
 
-    def test_max_tokens_holds_on_every_add(self) -> None:
+    def test_max_tokens_is_enforced_on_every_add(self) -> None:
         memory = ConversationMemory(
             max_tokens=100, token_counter=words, system_message=Message.system("word " * 20)
         )
@@ -203,14 +203,14 @@ class TestWindowing:
             assert memory.token_count() <= 100
         assert len(memory) == 8
 
-    def test_a_longer_system_message_counts_from_the_next_add(self) -> None:
+    def test_a_longer_system_message_is_counted_from_the_next_add(self) -> None:
         memory = ConversationMemory(max_tokens=100, token_counter=words)
         memory.add_messages([Message.user("word " * 10) for _ in range(10)])
         memory.set_system_message(Message.system("word " * 50))
         memory.add_message(Message.user("word " * 10))
         assert len(memory) == 5
 
-    def test_a_result_whose_call_was_dropped_does_not_come_back_as_an_orphan(self) -> None:
+    def test_a_result_whose_call_was_dropped_is_not_added(self) -> None:
         memory = ConversationMemory(max_messages=2)
         memory.add_messages([Message.user("q"), Message.assistant("", [call("old")])])
         memory.add_messages([Message.assistant("", [call("new")]), Message.user("never mind")])
@@ -220,7 +220,7 @@ class TestWindowing:
         assert_strictly_valid(memory.get_messages())
         assert "late" not in texts(memory.get_messages())
 
-    def test_a_result_goes_behind_its_call_even_when_a_message_came_between(self) -> None:
+    def test_a_result_is_placed_after_its_call_despite_messages_in_between(self) -> None:
         memory = ConversationMemory()
         memory.add_messages(
             [Message.user("q"), Message.assistant("", [call("a")]), Message.user("by the way")]
@@ -260,7 +260,7 @@ class TestWindowing:
         assert last_user in texts(memory.get_history())
 
     @pytest.mark.parametrize("seed", range(40))
-    def test_any_history_broken_off_anywhere_is_valid_after_repair(self, seed: int) -> None:
+    def test_any_truncated_history_is_valid_after_repair(self, seed: int) -> None:
         rng = random.Random(seed)
         messages = conversation(seed)
         memory = ConversationMemory(max_messages=rng.choice([None, 4, 12]))
@@ -284,7 +284,7 @@ class TestRepair:
         assert memory.repair() == 0
         assert_strictly_valid(memory.get_messages())
 
-    def test_a_call_that_shares_its_id_with_an_answered_one_is_answered_too(self) -> None:
+    def test_an_unanswered_call_with_a_duplicate_id_is_answered_by_repair(self) -> None:
         memory = ConversationMemory()
         memory.add_messages([Message.user("q"), Message.assistant("", [call("a"), call("a")])])
         memory.add_message(Message.tool_result("a", "r"))
@@ -323,7 +323,7 @@ class TestCounting:
         memory.add_messages([Message.user(str(number)) for number in range(10)])
         assert len(memory) == 2
 
-    def test_calls_and_pictures_count_too(self) -> None:
+    def test_tool_calls_and_images_are_counted(self) -> None:
         memory = ConversationMemory(token_counter=words)
         picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
         assert (
@@ -347,7 +347,7 @@ class TestConversion:
         memory.from_langchain_messages([HumanMessage("new"), AIMessage("answer")])
         assert texts(memory.get_messages()) == ["s", "new", "answer"]
 
-    def test_loading_something_unusable_changes_nothing(self) -> None:
+    def test_loading_invalid_data_changes_nothing(self) -> None:
         memory = ConversationMemory()
         memory.add_message(Message.user("old"))
         with pytest.raises(ValueError):
@@ -368,7 +368,7 @@ class TestConversion:
 
 
 class TestBackend:
-    def test_what_is_added_reaches_the_store_and_comes_back(self) -> None:
+    def test_added_messages_are_stored_and_reloaded(self) -> None:
         store = ListStore()
         memory = ConversationMemory(backend=store, max_messages=2, system_message=Message.system("s"))
         memory.add_messages([Message.user("1"), Message.assistant("2"), Message.user("3")])
@@ -385,7 +385,7 @@ class TestBackend:
         memory.clear_history()
         assert store.messages == []
 
-    def test_a_repair_is_stored_and_lands_behind_its_call_when_loaded(self) -> None:
+    def test_a_repair_is_stored_and_placed_after_its_call_when_loaded(self) -> None:
         store = ListStore()
         memory = ConversationMemory(backend=store)
         memory.add_messages([Message.user("q"), Message.assistant("", [call("a")]), Message.user("next")])
@@ -411,33 +411,33 @@ class TestSlidingWindow:
         assert texts(memory.get_messages()) == ["s", "u4", "a4"]
 
     @pytest.mark.parametrize("seed", range(20))
-    def test_exchanges_with_tools_stay_whole(self, seed: int) -> None:
+    def test_exchanges_with_tools_are_never_split(self, seed: int) -> None:
         messages = conversation(seed)
         memory = SlidingWindowMemory(window_size=3)
         memory.add_messages(messages)
         starts = [index for index, message in enumerate(messages) if message.role is MessageRole.USER]
         assert memory.get_history() == messages[starts[-3] :]
 
-    def test_a_greeting_before_the_first_question_goes_with_it(self) -> None:
+    def test_a_greeting_is_dropped_with_the_first_exchange(self) -> None:
         memory = SlidingWindowMemory(window_size=1)
         memory.add_messages([Message.assistant("welcome"), Message.user("u0"), Message.assistant("a0")])
         assert len(memory) == 3
         memory.add_message(Message.user("u1"))
         assert texts(memory.get_history()) == ["u1"]
 
-    def test_other_limits_hold_as_well(self) -> None:
+    def test_max_messages_is_enforced_with_the_sliding_window(self) -> None:
         memory = SlidingWindowMemory(window_size=3, max_messages=2)
         for number in range(5):
             memory.add_messages([Message.user(f"u{number}"), Message.assistant(f"a{number}")])
         assert texts(memory.get_history()) == ["u4", "a4"]
 
-    def test_a_window_of_nothing_is_refused(self) -> None:
+    def test_a_window_size_of_zero_is_rejected(self) -> None:
         with pytest.raises(ConfigError, match="window_size is 0"):
             SlidingWindowMemory(window_size=0)
 
 
 class TestCost:
-    def test_adding_costs_the_same_however_long_the_history_is(self) -> None:
+    def test_the_cost_of_adding_is_independent_of_history_length(self) -> None:
         """The pricey way (a recount, a list that loses its head) grows a hundredfold from 100 to 10,000."""
 
         def seconds(kept: int) -> float:

@@ -110,7 +110,7 @@ async def test_nothing_happens_without_a_summarizer() -> None:
     assert len(memory) == 10
 
 
-async def test_a_later_summary_takes_the_former_in() -> None:
+async def test_a_later_summary_includes_the_earlier_one() -> None:
     llm = Summarizer.saying("first summary", "second summary")
     memory = filled(SummaryMemory(summary_threshold=4, summarizer=llm))
     await memory.maybe_summarize()
@@ -127,7 +127,7 @@ async def test_a_plain_completion_model_can_summarize() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-async def test_what_remains_is_strictly_valid(seed: int) -> None:
+async def test_the_remaining_history_is_strictly_valid(seed: int) -> None:
     memory = SummaryMemory(summary_threshold=6, keep_recent=1 + seed % 6, summarizer=Summarizer.saying("s"))
     memory.add_messages(conversation(seed))
     last_user = [m.text for m in memory.get_history() if m.role is MessageRole.USER][-1]
@@ -136,7 +136,7 @@ async def test_what_remains_is_strictly_valid(seed: int) -> None:
     assert last_user in texts(memory.get_history())
 
 
-async def test_a_call_that_still_waits_is_not_summarized() -> None:
+async def test_an_unanswered_call_is_not_summarized() -> None:
     memory = SummaryMemory(summary_threshold=1, keep_recent=1, summarizer=Summarizer.saying("s"))
     memory.add_messages([Message.user("old"), Message.assistant("answer"), Message.user("q")])
     memory.add_message(Message.assistant("", [call("a"), call("b")]))
@@ -171,7 +171,7 @@ async def test_a_failure_is_raised_and_changes_nothing() -> None:
     assert await memory.maybe_summarize()
 
 
-async def test_messages_added_meanwhile_stay() -> None:
+async def test_messages_added_while_summarizing_are_kept() -> None:
     llm = Summarizer.saying("s")
     llm._gate = asyncio.Event()
     memory = filled(SummaryMemory(summary_threshold=5, keep_recent=2, summarizer=llm))
@@ -184,7 +184,7 @@ async def test_messages_added_meanwhile_stay() -> None:
     assert texts(memory.get_history()) == ["question 4", "answer 4", "meanwhile"]
 
 
-async def test_a_history_cleared_meanwhile_stays_cleared() -> None:
+async def test_a_history_cleared_while_summarizing_stays_cleared() -> None:
     llm = Summarizer.saying("about what was forgotten")
     llm._gate = asyncio.Event()
     memory = filled(SummaryMemory(summary_threshold=5, summarizer=llm))
@@ -227,14 +227,14 @@ async def test_the_summary_counts_against_the_budget() -> None:
     assert len(memory) == 1
 
 
-async def test_the_summarizers_tokens_are_counted_by_its_callbacks() -> None:
+async def test_tokens_of_the_summarizer_are_counted_by_its_callbacks() -> None:
     tracker = TokenTrackingCallback()
     llm = Summarizer(messages=iter([AIMessage("s")]), callbacks=[tracker])
     await filled(SummaryMemory(summary_threshold=5, summarizer=llm)).maybe_summarize()
     assert tracker.call_count == 1
 
 
-async def test_a_long_conversation_is_folded_piece_by_piece() -> None:
+async def test_a_long_conversation_is_summarized_in_pieces() -> None:
     llm = Summarizer.saying("one", "two", "three")
     messages = [Message.user(f"m{number} " + "x" * (ENTRY_CHARS - 10)) for number in range(40)]
     assert await summarize(llm, messages) == "three"
@@ -243,7 +243,7 @@ async def test_a_long_conversation_is_folded_piece_by_piece() -> None:
     assert "two" in llm.questions[2]
 
 
-async def test_a_transcript_names_calls_and_parts_and_cuts_what_is_long() -> None:
+async def test_the_summarizer_input_names_calls_and_parts_and_truncates_long_text() -> None:
     llm = Summarizer.saying("s")
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 50_000}}
     await summarize(
@@ -269,6 +269,6 @@ async def test_a_transcript_names_calls_and_parts_and_cuts_what_is_long() -> Non
         ({"summary_threshold": 4, "keep_recent": 5}, "keep_recent is 5"),
     ],
 )
-def test_unusable_limits_are_refused(options: dict[str, int], problem: str) -> None:
+def test_invalid_summary_limits_are_rejected(options: dict[str, int], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         SummaryMemory(**options)

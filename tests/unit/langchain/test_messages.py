@@ -94,7 +94,7 @@ def test_convert_list_of_messages() -> None:
     "message",
     [ChatMessage(content="x", role="critic"), FunctionMessage(content="x", name="f"), RemoveMessage(id="1")],
 )
-def test_messages_without_a_role_in_the_protocol_are_refused(message: BaseMessage) -> None:
+def test_messages_with_an_unsupported_role_are_rejected(message: BaseMessage) -> None:
     with pytest.raises(ValueError, match="Unknown message type"):
         langchain_to_forge(message)
 
@@ -168,7 +168,7 @@ def test_a_round_trip_through_langchain_keeps_every_extra(message: Message) -> N
         ("[" * 50_000, None),
     ],
 )
-def test_arguments_are_whole_or_nothing(raw: str, arguments: dict[str, Any] | None) -> None:
+def test_only_complete_json_arguments_are_parsed(raw: str, arguments: dict[str, Any] | None) -> None:
     assert parse_arguments(raw) == arguments
 
 
@@ -185,7 +185,7 @@ def test_unreadable_arguments_become_an_invalid_call_with_the_raw_text() -> None
     assert all(call["error"] for call in message.invalid_tool_calls)
 
 
-def test_a_merged_stream_is_taken_by_its_raw_arguments_not_by_cores_repair() -> None:
+def test_a_merged_stream_uses_raw_arguments_instead_of_langchain_repairs() -> None:
     half = tool_call_chunk(name="write", args='{"path": "/x", "content": "half', id="a", index=0)
     merged = AIMessageChunk(content="", tool_call_chunks=[half])
     assert merged.tool_calls, "core repairs it"
@@ -194,7 +194,7 @@ def test_a_merged_stream_is_taken_by_its_raw_arguments_not_by_cores_repair() -> 
     assert message.tool_calls[0].arguments == '{"path": "/x", "content": "half'
 
 
-def test_a_cached_answers_parts_without_text_are_left_out_of_the_content() -> None:
+def test_non_text_parts_of_a_cached_answer_are_removed_from_the_content() -> None:
     message = AIMessage(
         [
             {"type": "reasoning", "reasoning": "hm"},
@@ -262,7 +262,7 @@ def test_parts_of_langchain_become_the_apis(given: Any, sent: dict[str, Any]) ->
     assert langchain_to_forge(HumanMessage([given])).content == [sent]
 
 
-def test_a_message_of_nothing_has_empty_content() -> None:
+def test_a_message_without_content_has_empty_content() -> None:
     assert langchain_to_forge(AIMessage([])).content == ""
     assert langchain_to_forge(HumanMessage([""])).content == ""
 

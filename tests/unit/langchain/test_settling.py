@@ -53,11 +53,11 @@ class Whole(BaseChatModel):
         )
 
 
-def test_no_chunk_is_an_empty_message() -> None:
+def test_merging_no_chunks_gives_an_empty_message() -> None:
     assert settle([], set()) == AIMessage("")
 
 
-def test_a_whole_message_is_taken_as_it_is_with_an_id_of_its_own_for_each_call() -> None:
+def test_a_complete_message_is_kept_and_each_call_gets_a_unique_id() -> None:
     taken = {"used"}
     call = {"name": "f", "args": {}, "id": "used"}
     message = settle([AIMessage("x", tool_calls=[call])], taken)
@@ -66,7 +66,7 @@ def test_a_whole_message_is_taken_as_it_is_with_an_id_of_its_own_for_each_call()
     assert message.tool_calls[0]["id"] in taken
 
 
-def test_calls_that_come_without_fragments_are_kept() -> None:
+def test_calls_received_without_fragments_are_kept() -> None:
     chunk = AIMessageChunk(content="x")
     chunk.tool_calls = [{"name": "f", "args": {"a": 1}, "id": "c1", "type": "tool_call"}]
     assert [call["args"] for call in settle([chunk], set()).tool_calls] == [{"a": 1}]
@@ -79,7 +79,7 @@ async def test_a_model_that_cannot_stream_still_runs_tools_and_shows_its_text() 
     assert result.tool_calls[0].result == "hello"
 
 
-async def test_parts_are_shown_by_their_kind() -> None:
+async def test_content_parts_are_emitted_by_kind() -> None:
     call = ModelCall(Whole(), [HumanMessage("go")], AsyncCallbackManager([]), StopSignal())
     queue = EventQueue()
     await call.stream(queue)
@@ -95,7 +95,7 @@ def test_an_agent_needs_at_least_one_model_call() -> None:
         ForgeAgent(llm=ScriptedLLM(replies=[["x"]]), max_iterations=0)
 
 
-def test_an_error_of_both_trees_stays_itself() -> None:
+def test_an_already_converted_error_is_returned_unchanged() -> None:
     made = as_model_error(RateLimitError("slow down"))
     assert as_model_error(made) is made
 
@@ -117,13 +117,13 @@ def test_each_of_our_errors_is_also_one_of_langchains() -> None:
             assert type(made).__name__ == kind.__name__
 
 
-def test_a_profile_leaves_out_what_is_unknown() -> None:
+def test_a_profile_omits_unknown_fields() -> None:
     profile = to_profile(ModelInfo("a/b", "B", None))
     assert profile["name"] == "B"
     assert not {"max_input_tokens", "max_output_tokens", "structured_output"} & profile.keys()
 
 
-def test_a_strict_schema_makes_what_may_be_missing_nullable_once() -> None:
+def test_a_strict_schema_makes_optional_properties_nullable_once() -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -140,7 +140,7 @@ def test_a_strict_schema_makes_what_may_be_missing_nullable_once() -> None:
     assert made["d"] == schema["properties"]["d"]  # type: ignore[index]
 
 
-def test_a_tool_choice_of_false_is_none_at_all() -> None:
+def test_a_tool_choice_of_false_is_omitted() -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     llm = OpenRouterLLM(client=OpenRouterClient("sk-or-test"), model=MODEL)
     assert "tool_choice" not in llm.bind_tools([tool], tool_choice=False).kwargs  # type: ignore[attr-defined]
@@ -163,7 +163,7 @@ def test_a_tool_choice_of_false_is_none_at_all() -> None:
         ),
     ],
 )
-def test_media_by_address_or_by_value_go_out_in_the_apis_form(
+def test_media_given_by_url_or_data_are_sent_in_the_api_format(
     part: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert langchain_to_forge(HumanMessage(content=[part])).content == [expected]

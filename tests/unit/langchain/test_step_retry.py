@@ -60,7 +60,7 @@ def kinds(events: list[AgentEvent]) -> list[str]:
     ]
 
 
-async def test_a_broken_answer_is_asked_for_again_and_leaves_nothing_behind() -> None:
+async def test_a_broken_answer_is_requested_again_and_leaves_no_message() -> None:
     agent = agent_for(["The first ", "half", broken()], ["The whole answer."])
     events = await collect(agent)
     assert kinds(events) == ["llm_start", "llm_end", "retry", "llm_start", "llm_end", "agent_end"]
@@ -74,7 +74,7 @@ async def test_a_broken_answer_is_asked_for_again_and_leaves_nothing_behind() ->
     assert not result.is_resumable
 
 
-async def test_a_call_that_was_not_complete_is_never_run() -> None:
+async def test_an_incomplete_call_is_never_run() -> None:
     half = Call("echo", {"text": "x"}, id="c1")
     agent = agent_for(["I look.", half, broken()], ["I look.", half], ["done"])
     events = await collect(agent)
@@ -92,7 +92,7 @@ async def test_a_call_that_was_not_complete_is_never_run() -> None:
         ProviderTimeoutError("idle", error_type="idle_timeout", retry_after_s=0.0),
     ],
 )
-async def test_failures_that_may_pass_are_retried_in_mid_answer(error: ProviderError) -> None:
+async def test_transient_failures_during_an_answer_are_retried(error: ProviderError) -> None:
     agent = agent_for(["half", error], ["whole"])
     assert (await agent.run("go")).output == "whole"
 
@@ -108,14 +108,14 @@ async def test_failures_that_may_pass_are_retried_in_mid_answer(error: ProviderE
         ValueError("a bug"),
     ],
 )
-async def test_failures_that_stay_end_the_run_at_once(error: Exception) -> None:
+async def test_permanent_failures_end_the_run_immediately(error: Exception) -> None:
     agent = agent_for(["half", error], ["never"])
     events = await collect(agent)
     assert kinds(events) == ["llm_start", "llm_end", "error", "agent_end"]
     assert result_of(events).is_resumable
 
 
-async def test_the_retries_of_a_step_are_counted_and_begin_anew_with_the_next() -> None:
+async def test_retries_are_counted_per_step() -> None:
     call = Call("echo", {"text": "x"})
     agent = agent_for(
         ["a", broken()], ["b", broken()], [call], ["c", broken()], ["d", broken()], ["done"], max_retries=2
@@ -125,7 +125,7 @@ async def test_the_retries_of_a_step_are_counted_and_begin_anew_with_the_next() 
     assert [event.attempt for event in events if isinstance(event, Retry)] == [1, 2, 1, 2]
 
 
-async def test_when_all_tries_fail_the_run_is_kept_at_that_step() -> None:
+async def test_when_all_retries_fail_the_run_can_be_resumed_at_that_step() -> None:
     call = Call("echo", {"text": "x"})
     agent = agent_for([call], ["half", broken()], ["hal", broken()], ["The end."], max_retries=1)
     failed = await collect(agent)
@@ -146,7 +146,7 @@ async def test_when_all_tries_fail_the_run_is_kept_at_that_step() -> None:
         await resumed(agent)
 
 
-async def test_a_message_after_a_failure_follows_what_had_come_of_the_answer() -> None:
+async def test_a_message_after_a_failure_follows_the_partial_answer() -> None:
     agent = agent_for(["half an answer", broken()], ["fine"], max_retries=0)
     await collect(agent, "question")
     assert history(agent) == [("user", "question")]
@@ -166,7 +166,7 @@ async def test_after_a_reset_or_a_completed_run_there_is_nothing_to_resume() -> 
         await resumed(agent)
 
 
-async def test_an_interrupt_ends_the_wait_at_once_and_the_run_can_be_resumed() -> None:
+async def test_an_interrupt_ends_the_retry_wait_and_the_run_can_be_resumed() -> None:
     slow = ConnectionFailedError("broke.", retry_after_s=29.0)
     agent = agent_for(["half", slow], ["whole"])
     events = []
@@ -186,7 +186,7 @@ async def interrupt_at(gate: Gate, agent: ForgeAgent) -> None:
     agent.interrupt()
 
 
-async def test_an_interrupt_before_the_request_is_sent_sends_none() -> None:
+async def test_an_interrupt_before_the_request_sends_nothing() -> None:
     agent = agent_for(["half", broken()], ["whole"], max_retries=0)
     await collect(agent)
     events = []
@@ -199,7 +199,7 @@ async def test_an_interrupt_before_the_request_is_sent_sends_none() -> None:
     assert result_of(await resumed(agent)).output == "whole"
 
 
-async def test_an_interrupt_while_the_resumed_call_has_brought_nothing_keeps_the_step() -> None:
+async def test_an_interrupt_before_output_of_a_resumed_call_keeps_the_step_resumable() -> None:
     gate = Gate()
     agent = agent_for(["half", broken()], [gate], ["whole"], max_retries=0)
     await collect(agent)
@@ -223,12 +223,12 @@ async def test_a_hard_cancel_in_the_wait_leaves_the_history_valid() -> None:
     assert agent.is_resumable
 
 
-async def test_the_time_limit_of_a_run_holds_in_the_wait() -> None:
+async def test_the_run_timeout_applies_during_the_retry_wait() -> None:
     agent = agent_for(["half", ConnectionFailedError("broke.", retry_after_s=29.0)], timeout=0.05)
     assert (await agent.run("go")).stopped_reason == "timeout"
 
 
-async def test_what_a_broken_attempt_cost_is_counted() -> None:
+async def test_the_cost_of_a_failed_attempt_is_counted() -> None:
     tracker = TokenTrackingCallback()
     agent = agent_for(["some words of an answer", broken()], ["whole"], tracker=tracker, callbacks=[tracker])
     events = await collect(agent)
@@ -253,13 +253,13 @@ class Runs(AsyncCallbackHandler):
         self.log.append("error")
 
 
-async def test_each_attempt_is_a_model_run_of_its_own_for_callbacks() -> None:
+async def test_each_attempt_is_a_separate_model_run_for_callbacks() -> None:
     runs = Runs()
     await agent_for([Reasoning("hm"), "half", broken()], ["whole"]).run("go", callbacks=[runs])
     assert runs.log == ["start", "error", "start", "end"]
 
 
-async def test_the_last_error_is_the_one_that_is_told() -> None:
+async def test_the_last_error_is_reported() -> None:
     agent = agent_for(["a", broken("First.")], ["b", broken("Second.")], max_retries=1)
     (error,) = [event for event in await collect(agent) if isinstance(event, Error)]
     assert error.error.startswith("Second.")

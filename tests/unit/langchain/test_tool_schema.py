@@ -33,7 +33,7 @@ def model_for(**properties: Any) -> Any:
         ({"type": "number", "minimum": 0.5}, 0.5, 0.4),
     ],
 )
-def test_a_schema_takes_what_fits_and_refuses_the_rest(described: Any, good: Any, bad: Any) -> None:
+def test_a_schema_accepts_valid_values_and_rejects_others(described: Any, good: Any, bad: Any) -> None:
     model = model_for(value=described)
     assert model(value=good).value == good
     with pytest.raises(ValidationError):
@@ -53,20 +53,20 @@ def test_a_schema_takes_what_fits_and_refuses_the_rest(described: Any, good: Any
         {"type": 7},
     ],
 )
-def test_what_has_no_plain_type_lets_texts_through(described: Any) -> None:
+def test_a_property_without_a_plain_type_accepts_text(described: Any) -> None:
     schema = {"type": "object", "properties": {"value": described}, "required": ["value"]}
     assert parameters_of(schema)[0].name == "value"
     assert arguments_model("test", "", schema)(value="text").value == "text"
 
 
-def test_nesting_without_end_is_cut() -> None:
+def test_deep_schema_nesting_is_truncated() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(100):
         schema = {"type": "array", "items": schema}
     assert model_for(value=schema)(value=[]).value == []
 
 
-def test_the_json_schema_is_the_given_one_and_stays_so() -> None:
+def test_the_given_json_schema_is_returned_and_protected_from_changes() -> None:
     given = {"type": "object", "properties": {"a": {"type": "string", "x-own": [1]}}, "required": ["a"]}
     model = arguments_model("test", "A test.", given)
     told = model.model_json_schema()
@@ -76,13 +76,13 @@ def test_the_json_schema_is_the_given_one_and_stays_so() -> None:
     assert model.model_json_schema()["properties"]["a"]["x-own"] == [1]
 
 
-def test_unknown_arguments_are_let_through_to_the_executor() -> None:
+def test_unknown_arguments_are_passed_to_the_executor() -> None:
     model = model_for(a={"type": "string"})
     assert model(a="x", b=3).model_extra == {"b": 3}
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_any_name_can_be_a_parameter(seed: int) -> None:
+def test_any_string_can_be_a_parameter_name(seed: int) -> None:
     rng = random.Random(seed)
     letters = "ab_-. $é0Zclas"
     names = {"".join(rng.choice(letters) for _ in range(rng.randint(1, 8))) for _ in range(6)}

@@ -147,18 +147,18 @@ class TestForgeToolForLangChain:
         ]
 
     @pytest.mark.parametrize("forge_tool", [ReadTool(), Recorder(), Strange(), Typed(), Broken()])
-    def test_a_model_is_told_exactly_the_tools_own_schema(self, forge_tool: BaseTool) -> None:
+    def test_the_model_receives_exactly_the_schema_of_the_tool(self, forge_tool: BaseTool) -> None:
         adapter = LangChainToolAdapter(forge_tool=forge_tool)
         assert convert_to_openai_tool(adapter) == forge_tool.to_openai_schema()
         assert adapter.args == forge_tool.json_schema()["properties"]
 
-    def test_no_warning_comes_from_odd_names(self) -> None:
+    def test_unusual_parameter_names_cause_no_warning(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             adapter = LangChainToolAdapter(forge_tool=Strange())
         assert adapter.name == Strange().name
 
-    def test_odd_names_arrive_as_they_were_given(self) -> None:
+    def test_unusual_parameter_names_are_passed_unchanged(self) -> None:
         strange = Strange()
         args = {
             "schema": "a",
@@ -174,13 +174,13 @@ class TestForgeToolForLangChain:
         asyncio.run(LangChainToolAdapter(forge_tool=strange).ainvoke(args))
         assert strange.seen == [args, args]
 
-    def test_optional_arguments_that_were_not_given_are_left_out(self) -> None:
+    def test_omitted_optional_arguments_are_not_passed(self) -> None:
         recorder = Recorder()
         LangChainToolAdapter(forge_tool=recorder).invoke({"file_path": "a"})
         LangChainToolAdapter(forge_tool=recorder).invoke({"file_path": "a", "encoding": None})
         assert recorder.seen == [{"file_path": "a"}] * 2
 
-    def test_values_are_checked_coerced_and_completed(self) -> None:
+    def test_values_are_validated_coerced_and_defaulted(self) -> None:
         typed = Typed()
         adapter = LangChainToolAdapter(forge_tool=typed)
         edits = [{"old": "a", "new": "b"}]
@@ -222,12 +222,12 @@ class TestForgeToolForLangChain:
         assert (bad.status, bad.tool_call_id) == ("error", "call_8")
         assert bad.content.startswith("Error:")
 
-    def test_called_directly_the_methods_answer_text(self) -> None:
+    def test_direct_method_calls_return_text(self) -> None:
         adapter = LangChainToolAdapter(forge_tool=Broken())
         assert adapter._run() == "Error: it is broken"
         assert asyncio.run(adapter._arun()) == "Error: it is broken"
 
-    def test_a_failure_can_be_raised_instead(self) -> None:
+    def test_a_tool_failure_can_be_raised(self) -> None:
         adapter = LangChainToolAdapter(forge_tool=Broken(), handle_tool_error=False)
         with pytest.raises(ToolException, match="it is broken"):
             adapter.invoke({})
@@ -238,7 +238,7 @@ class TestForgeToolForLangChain:
         assert text == "{'file_path': 'a'}"
         assert recorder.threads != [threading.get_ident()]
 
-    async def test_ainvoke_stays_on_the_callers_loop(self) -> None:
+    async def test_ainvoke_runs_on_the_loop_of_the_caller(self) -> None:
         recorder = Recorder()
         await LangChainToolAdapter(forge_tool=recorder).ainvoke({"file_path": "a"})
         assert recorder.threads == [threading.get_ident()]
@@ -253,7 +253,7 @@ class TestForgeToolForLangChain:
         LangChainToolAdapter(forge_tool=recorder).invoke("a.txt")
         assert recorder.seen == [{"file_path": "a.txt"}]
 
-    async def test_parallel_calls_share_files_but_not_ids(self, tmp_path: Path) -> None:
+    async def test_parallel_calls_share_file_state_but_not_call_ids(self, tmp_path: Path) -> None:
         recorder = Recorder()
         context = ExecutionContext(working_dir=tmp_path, call_id="shared")
         adapter = LangChainToolAdapter(forge_tool=recorder, context=context)
@@ -278,7 +278,7 @@ class TestForgeToolForLangChain:
         assert message.content == "inner said Error: it is broken"
         assert message.status == "success"
 
-    def test_policy_and_approver_of_the_executor_hold(self, tmp_path: Path) -> None:
+    def test_policy_and_approver_of_the_executor_apply(self, tmp_path: Path) -> None:
         from forge_core.permissions.policy import PermissionPolicy
 
         asked: list[ApprovalRequest] = []
@@ -302,7 +302,7 @@ class TestForgeToolForLangChain:
         assert len(asked) == 1
         assert writer.seen == []
 
-    def test_callbacks_see_the_run_and_its_failure(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_callbacks_receive_the_tool_run_and_its_failure(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level("INFO", logger="forge.llm")
         adapter = LangChainToolAdapter(forge_tool=Broken())
         adapter.invoke(tool_call("broken", {}), config={"callbacks": [LoggingCallback()]})
@@ -378,13 +378,13 @@ class TestLangChainToolForForge:
         result = await adapter.execute({"query": "ants"}, ExecutionContext())
         assert result == ToolResult(True, output="about ants")
 
-    async def test_a_synchronous_tool_runs_in_a_thread_an_asynchronous_one_is_awaited(self) -> None:
+    async def test_synchronous_tools_run_in_a_thread_and_asynchronous_tools_are_awaited(self) -> None:
         here = str(threading.get_ident())
         context = ExecutionContext()
         assert (await ForgeToolAdapter(where).execute({}, context)).output != here
         assert (await ForgeToolAdapter(where_async).execute({}, context)).output == here
 
-    async def test_nested_models_are_described_and_arrive(self) -> None:
+    async def test_nested_models_are_described_and_passed(self) -> None:
         adapter = ForgeToolAdapter(edit)
         schema = adapter.json_schema()
         assert schema["properties"]["edits"]["items"]["properties"]["old"]["description"] == "before"
@@ -396,7 +396,9 @@ class TestLangChainToolForForge:
         assert result.output == "a ['Edit'] fast 2"
 
     @pytest.mark.parametrize("langchain_tool", [edit, where, where_async, refuses])
-    def test_a_model_is_told_what_langchain_would_tell(self, langchain_tool: LangChainTool) -> None:
+    def test_the_model_receives_the_schema_that_langchain_would_send(
+        self, langchain_tool: LangChainTool
+    ) -> None:
         told = ForgeToolAdapter(langchain_tool).to_openai_schema()["function"]
         expected = convert_to_openai_tool(langchain_tool)["function"]
         assert told["parameters"]["properties"] == expected["parameters"]["properties"]
@@ -419,7 +421,7 @@ class TestLangChainToolForForge:
         assert adapter.json_schema()["additionalProperties"] is False
         assert (await adapter.execute({"tags": ["a"]}, ExecutionContext())).output == "a"
 
-    def test_of_several_types_the_widest_is_named(self) -> None:
+    def test_the_widest_of_several_types_is_used(self) -> None:
         @tool
         def vague(
             a: int | str, b: int | float, c: list[int] | None = None, d: Any = None, e: bool | None = None
@@ -430,7 +432,7 @@ class TestLangChainToolForForge:
         kinds = {parameter.name: parameter.type for parameter in ForgeToolAdapter(vague).parameters}
         assert kinds == {"a": "string", "b": "number", "c": "array", "d": "string", "e": "boolean"}
 
-    async def test_a_tool_of_one_text_works(self) -> None:
+    async def test_a_tool_with_one_string_argument_works(self) -> None:
         shout = Tool(name="shout", description="Shouts.", func=str.upper)
         adapter = ForgeToolAdapter(shout)
         name = adapter.parameters[0].name
@@ -493,7 +495,7 @@ class TestLangChainToolForForge:
 
         assert (await ForgeToolAdapter(data).execute({}, ExecutionContext())).output == '{"a": [1, 2]}'
 
-    async def test_an_answer_that_is_no_message_is_text(self) -> None:
+    async def test_a_non_message_result_becomes_text(self) -> None:
         class Command(ToolOutputMixin):
             def __str__(self) -> str:
                 return "go to the next step"
@@ -518,7 +520,7 @@ class TestLangChainToolForForge:
         result = await adapter.execute({}, ExecutionContext(call_id="call_9"))
         assert result.output == "call_9"
 
-    def test_what_is_unknown_counts_as_running_a_program(self) -> None:
+    def test_a_tool_with_unknown_effect_counts_as_running_a_program(self) -> None:
         use = ForgeToolAdapter(refuses).describe_use({"reason": "x" * 1000}, ExecutionContext())
         assert use.effect is Effect.RUN
         assert use.target.startswith("refuses(reason='xxx")
@@ -547,7 +549,7 @@ class TestLangChainToolForForge:
 
 
 class TestMixedLists:
-    def test_each_list_keeps_what_fits_and_adapts_the_rest(self) -> None:
+    def test_list_adapters_keep_matching_tools_and_adapt_the_rest(self) -> None:
         read, recorder = ReadTool(), Recorder()
         for_langchain = adapt_tools_for_langchain([read, where])
         assert isinstance(for_langchain[0], LangChainToolAdapter)
@@ -563,7 +565,7 @@ class TestMixedLists:
         assert first.executor is second.executor
         assert first.context is second.context
 
-    async def test_a_tool_adapted_twice_still_works(self) -> None:
+    async def test_an_adapter_of_an_adapter_works(self) -> None:
         recorder = Recorder()
         twice = adapt_tools_for_forge(adapt_tools_for_langchain([recorder]))[0]
         assert twice.json_schema() == recorder.json_schema()
@@ -572,7 +574,7 @@ class TestMixedLists:
         broken = adapt_tools_for_forge(adapt_tools_for_langchain([Broken()]))[0]
         assert (await broken.execute({}, ExecutionContext())).for_model() == "Error: it is broken"
 
-    def test_what_is_no_tool_is_refused(self) -> None:
+    def test_a_non_tool_is_rejected(self) -> None:
         def function() -> None: ...
 
         for adapt in (adapt_tools_for_langchain, adapt_tools_for_forge):

@@ -29,14 +29,14 @@ def test_interleaved_calls_are_kept_apart() -> None:
     ) == [("a", "f", "{}"), ("b", "g", '{"x":1}')]
 
 
-def test_two_calls_under_one_index_are_told_apart_by_id() -> None:
+def test_two_calls_under_one_index_are_distinguished_by_id() -> None:
     assert assemble(Delta(0, "a", "f", '{"x":1}'), Delta(0, "b", "f", '{"x":2}')) == [
         ("a", "f", '{"x":1}'),
         ("b", "f", '{"x":2}'),
     ]
 
 
-def test_two_whole_calls_under_one_index_without_ids_are_two() -> None:
+def test_two_complete_calls_under_one_index_without_ids_are_two_calls() -> None:
     (first, _, _), (second, _, _) = assemble(Delta(0, None, "f", '{"x":1}'), Delta(0, None, "f", '{"x":2}'))
     assert first and second and first != second
 
@@ -51,7 +51,7 @@ def test_a_new_id_on_each_fragment_without_a_name_is_the_same_call() -> None:
     assert assemble(Delta(0, "a", "f", '{"x"'), Delta(0, "b", None, ":1}")) == [("a", "f", '{"x":1}')]
 
 
-def test_a_name_in_pieces_is_joined() -> None:
+def test_a_fragmented_name_is_joined() -> None:
     assert assemble(Delta(0, "a", "read"), Delta(0, None, "_file"), Delta(0, None, None, "{}")) == [
         ("a", "read_file", "{}")
     ]
@@ -102,7 +102,7 @@ def test_without_an_index_text_fragments_are_one_block() -> None:
     ]
 
 
-def test_the_assembled_answer_remembers_the_last_of_what_is_repeated() -> None:
+def test_the_assembled_answer_keeps_the_last_value_of_repeated_fields() -> None:
     answer = AnswerAssembler()
     for chunk in (
         StreamChunk(text="Hel", id="g", model="m", provider="P", generation_id="gen", usage=TokenUsage(1, 1)),
@@ -118,7 +118,7 @@ def test_the_assembled_answer_remembers_the_last_of_what_is_repeated() -> None:
     assert response.message.extra == {}
 
 
-def test_reasoning_refusal_and_annotations_stand_in_extra() -> None:
+def test_reasoning_refusal_and_annotations_are_stored_in_extra() -> None:
     answer = AnswerAssembler()
     answer.add(StreamChunk(reasoning="h", refusal="no", annotations=[{"type": "file"}]))
     answer.add(StreamChunk(reasoning="m", reasoning_details=[{"type": "reasoning.text", "text": "hm"}]))

@@ -12,12 +12,12 @@ def words(count: int) -> list[StreamChunk]:
     return [StreamChunk(text=f"w{number} ", id="a", model="m") for number in range(count)]
 
 
-def test_a_few_chunks_stay_as_they_came() -> None:
+def test_a_few_chunks_are_not_merged() -> None:
     chunks = words(MIN_BURST - 1)
     assert merge_burst(chunks) is chunks
 
 
-def test_the_text_of_a_burst_comes_in_fewer_chunks() -> None:
+def test_text_chunks_of_a_burst_are_merged() -> None:
     text = "".join(chunk.text for chunk in words(100))
     chunks = merge_burst(words(100))
     assert "".join(chunk.text for chunk in chunks) == text
@@ -37,7 +37,7 @@ def test_the_text_of_a_burst_comes_in_fewer_chunks() -> None:
         StreamChunk(text="x", id="another"),
     ),
 )
-def test_whatever_carries_more_than_text_stays_by_itself_and_in_its_place(other: StreamChunk) -> None:
+def test_chunks_with_more_than_text_are_not_merged_and_keep_their_position(other: StreamChunk) -> None:
     before, after = words(9), words(9)
     text = "".join(chunk.text for chunk in before)
     chunks = merge_burst([*before, other, *after])

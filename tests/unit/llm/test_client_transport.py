@@ -37,7 +37,7 @@ async def sent(**options: Any) -> httpx.Request:
     return recording.requests[0]
 
 
-async def test_openrouter_is_told_who_calls() -> None:
+async def test_openrouter_requests_have_attribution_headers() -> None:
     request = await sent(api_key=KEY)
     assert request.url == "https://openrouter.ai/api/v1/chat/completions"
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -46,13 +46,13 @@ async def test_openrouter_is_told_who_calls() -> None:
     assert json.loads(request.content)["usage"] == {"include": True}
 
 
-async def test_being_told_can_be_switched_off() -> None:
+async def test_attribution_headers_can_be_disabled() -> None:
     request = await sent(api_key=KEY, attribution=False)
     assert not {"http-referer", "x-title", "x-openrouter-title"} & set(request.headers)
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "https://llm.example.com/v1"])
-async def test_nobody_else_is_told(url: str) -> None:
+async def test_other_providers_get_no_attribution_headers(url: str) -> None:
     request = await sent(api_key=KEY, base_url=url)
     assert not {"http-referer", "x-title", "x-openrouter-title"} & set(request.headers)
 
@@ -63,7 +63,7 @@ async def test_an_ipv6_address_may_be_written_in_capitals() -> None:
     assert request.headers["authorization"] == f"Bearer {KEY}"
 
 
-async def test_further_headers_are_sent_but_never_replace_the_key() -> None:
+async def test_extra_headers_are_sent_but_never_replace_the_key() -> None:
     request = await sent(api_key=KEY, default_headers={"X-Team": "a", "Authorization": "Bearer other"})
     assert request.headers["x-team"] == "a"
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -90,7 +90,5 @@ def test_synchronous_calls_use_the_transport_too() -> None:
         ("http://llm.example.com/v1", True),
     ],
 )
-def test_no_request_to_a_localhost_name_goes_to_the_proxy_of_the_environment(
-    url: str, trusts_environment: bool
-) -> None:
+def test_requests_to_localhost_names_bypass_the_environment_proxy(url: str, trusts_environment: bool) -> None:
     assert OpenRouterClient(base_url=url)._connections._trust_env is trusts_environment

@@ -46,7 +46,7 @@ ENVIRON = {
         ("https://evil.test/openrouter.ai", "custom", False),
     ],
 )
-def test_a_provider_is_told_by_host_or_local_port(url: str, name: str, local: bool) -> None:
+def test_a_provider_is_identified_by_host_or_local_port(url: str, name: str, local: bool) -> None:
     provider = identify(url)
     assert (provider.name, provider.is_local) == (name, local)
     assert is_local(url) is local
@@ -92,7 +92,7 @@ def test_each_endpoint_gets_its_own_key_only(url: str | None, key: str | None) -
         "https://xn--penrouter-5bg.ai/api/v1",
     ],
 )
-def test_a_host_that_only_looks_like_a_providers_gets_no_key(url: str) -> None:
+def test_a_lookalike_host_gets_no_key(url: str) -> None:
     environ = {provider.key_variable: "k" for provider in PROVIDERS.values() if provider.key_variable}
     found = resolve(url, environ)
     assert (found.provider.name, found.api_key, found.key_variable) == ("custom", None, None)
@@ -107,21 +107,21 @@ def test_a_host_that_only_looks_like_a_providers_gets_no_key(url: str) -> None:
         "https://evil.test@openrouter.ai/api/v1",
     ],
 )
-def test_every_spelling_of_a_providers_host_is_that_provider(url: str) -> None:
+def test_every_spelling_of_a_provider_host_is_recognised(url: str) -> None:
     assert resolve(url, ENVIRON).key_variable == "OPENROUTER_API_KEY"
     with pytest.raises(ConfigError, match="https"):
         resolve(url.replace("https:", "http:"), ENVIRON)
 
 
 @pytest.mark.parametrize("host", ["vllm.localhost", "vllm.localhost.", "VLLM.LOCALHOST", "a.b.localhost"])
-def test_a_name_below_localhost_gets_no_local_providers_key(host: str) -> None:
+def test_a_subdomain_of_localhost_gets_no_key_of_a_local_provider(host: str) -> None:
     environ = {"VLLM_API_KEY": "v", "LLAMA_API_KEY": "l"}
     for port in (8000, 8080):
         assert resolve(f"http://{host}:{port}/v1", environ).api_key is None
         assert resolve(f"http://localhost:{port}/v1", environ).api_key is not None
 
 
-def test_a_key_that_is_named_for_a_host_below_localhost_is_shown_as_unencrypted() -> None:
+def test_a_custom_key_for_a_localhost_subdomain_is_reported_as_sent_unencrypted() -> None:
     url = "http://vllm.localhost:8000/v1"
     endpoint, _ = choose_endpoint(url, "m", {"FORGE_API_KEY": "named"}, {"base_url": Origin.FLAG})
     assert endpoint.key_notice == f"The API key in FORGE_API_KEY is sent to {url}, unencrypted."
@@ -140,23 +140,23 @@ def test_a_key_that_is_named_for_a_host_below_localhost_is_shown_as_unencrypted(
         ("192.168.1.5", False),
     ],
 )
-def test_no_localhost_name_is_looked_up_by_a_proxy(host: str, is_direct: bool) -> None:
+def test_localhost_names_are_never_resolved_by_a_proxy(host: str, is_direct: bool) -> None:
     assert bypasses_proxy(host) is is_direct
 
 
-def test_every_host_of_a_services_domain_gets_its_key() -> None:
+def test_every_subdomain_of_a_service_gets_its_key() -> None:
     environ = {"NEBIUS_API_KEY": "n", "OPENROUTER_API_KEY": "or-key"}
     for host in ("api.tokenfactory.nebius.com", "api.studio.nebius.ai"):
         assert resolve(f"https://{host}/v1", environ).api_key == "n"
 
 
 @pytest.mark.parametrize("url", ["https://llm.example.com/v1", "https://api.openai.com/v1", OPENROUTER_URL])
-def test_the_key_for_a_named_endpoint_comes_before_the_providers_own(url: str) -> None:
+def test_the_custom_endpoint_key_has_priority_over_the_provider_key(url: str) -> None:
     found = resolve(url, {**ENVIRON, "FORGE_API_KEY": " named "})
     assert (found.api_key, found.key_variable) == ("named", "FORGE_API_KEY")
 
 
-def test_the_key_for_a_named_endpoint_is_not_for_one_that_nobody_named() -> None:
+def test_the_custom_endpoint_key_is_not_used_for_the_default_endpoint() -> None:
     assert resolve(None, {"FORGE_API_KEY": "named"}).api_key is None
     assert resolve(None, {**ENVIRON, "FORGE_API_KEY": "named"}).key_variable == "OPENROUTER_API_KEY"
 
@@ -190,16 +190,16 @@ def test_a_hosted_service_is_refused_over_plain_http() -> None:
         "https://evil.test\\@openrouter.ai/api/v1",
     ],
 )
-def test_unusable_urls_are_refused_with_an_example(url: str) -> None:
+def test_invalid_urls_are_rejected_with_an_example(url: str) -> None:
     with pytest.raises(ConfigError, match=r"base URL .* is not usable"):
         clean_url(url)
 
 
-def test_urls_are_brought_to_one_form() -> None:
+def test_urls_are_normalised() -> None:
     assert clean_url(" https://h/v1/chat/completions/ ") == "https://h/v1"
     assert clean_url("https://h/v1///") == "https://h/v1"
 
 
-def test_a_shown_url_holds_no_secret() -> None:
+def test_a_displayed_url_contains_no_secret() -> None:
     assert shown_url("https://user:pw@h:8/p/q?key=s#f") == "https://h:8/p/q"
     assert shown_url("user:pw@h/p") == "h/p"

@@ -44,7 +44,7 @@ def refused(status: int, error: Any = None, headers: dict[str, str] | None = Non
         (529, errors.ServerError),
     ],
 )
-def test_each_status_has_its_class_and_keeps_the_words(status: int, kind: type[ProviderError]) -> None:
+def test_each_status_maps_to_its_class_and_keeps_the_message(status: int, kind: type[ProviderError]) -> None:
     error = refused(status)
     assert type(error) is kind
     assert error.status == status
@@ -78,18 +78,18 @@ def test_the_canonical_error_type_wins_over_the_status(error_type: str, kind: ty
         "Please reduce the length of the messages.",
     ],
 )
-def test_a_full_window_is_recognised_by_its_words(words: str) -> None:
+def test_a_context_overflow_is_recognised_by_its_message(words: str) -> None:
     assert type(refused(400, {"code": 400, "message": words})) is errors.ContextLengthError
     assert type(ERRORS.from_event({"message": words})) is errors.ContextLengthError
 
 
-def test_openais_word_codes_are_understood() -> None:
+def test_openai_string_error_codes_are_mapped() -> None:
     error = refused(400, {"message": "m", "type": "invalid_request_error", "code": "context_length_exceeded"})
     assert type(error) is errors.ContextLengthError
     assert type(refused(429, {"message": "m", "code": "insufficient_quota"})) is errors.PaymentRequiredError
 
 
-def test_the_upstreams_name_and_words_are_told() -> None:
+def test_the_upstream_provider_and_its_message_are_included() -> None:
     metadata = {"provider_name": "DeepInfra", "raw": '{"detail":"engine is out of memory"}'}
     error = refused(502, {"code": 502, "message": "Provider returned error", "metadata": metadata})
     assert error.provider == "DeepInfra"
@@ -97,7 +97,7 @@ def test_the_upstreams_name_and_words_are_told() -> None:
     assert "engine is out of memory" in error.message
 
 
-def test_a_moderations_reasons_are_told() -> None:
+def test_moderation_reasons_are_included() -> None:
     error = refused(403, {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}})
     assert "reasons: violence" in error.message
 
@@ -112,7 +112,7 @@ def test_a_moderations_reasons_are_told() -> None:
         ("http://localhost:8000/v1", False, None, "No API key was sent. Set VLLM_API_KEY."),
     ],
 )
-def test_a_refused_key_is_named_by_the_variable_that_was_used(
+def test_a_rejected_key_is_named_by_its_environment_variable(
     url: str, sends_key: bool, variable: str | None, advice: str
 ) -> None:
     errors = ErrorMapper(identify(url), url, sends_key=sends_key, key_variable=variable)
@@ -130,7 +130,7 @@ def test_a_missing_permission_names_the_key_and_a_moderation_does_not() -> None:
     assert "FORGE_API_KEY" not in flagged.message
 
 
-def test_no_key_stands_in_any_message() -> None:
+def test_no_error_message_contains_a_key() -> None:
     shapes: list[Any] = [
         {"message": f"Incorrect API key provided: {KEY}"},
         {"message": "m", "metadata": {"raw": f"bad {KEY}", "provider_name": "X"}},
@@ -148,35 +148,35 @@ def test_no_key_stands_in_any_message() -> None:
 @pytest.mark.parametrize(
     "error", [None, 5, [], {}, {"message": None}, {"message": {"deep": 1}}, {"code": "x" * 9}]
 )
-def test_odd_error_shapes_still_make_an_error(error: Any) -> None:
+def test_malformed_error_bodies_still_give_an_error(error: Any) -> None:
     assert isinstance(ERRORS.from_event(error), errors.ServerError)
 
 
-def test_an_html_page_gives_its_title_and_plain_text_itself() -> None:
+def test_an_html_error_page_gives_its_title_and_plain_text_is_quoted() -> None:
     page = b"<html><head><title>502 Bad Gateway</title></head><body>" + b"x" * 100_000
     assert "502 Bad Gateway" in ERRORS.from_response(502, {"content-type": "text/html"}, page, None).message
     assert "try later" in ERRORS.from_response(503, {}, b"try later", None).message
     assert "no reason given" in ERRORS.from_response(500, {}, b"", None).message
 
 
-def test_very_long_words_are_cut() -> None:
+def test_very_long_error_messages_are_truncated() -> None:
     assert len(refused(400, {"message": "x" * 100_000}).message) < 3_000
 
 
-def test_a_long_wait_is_told_to_the_person() -> None:
+def test_a_long_retry_wait_is_shown_to_the_user() -> None:
     error = refused(429, headers={"retry-after": "600"})
     assert error.retry_after_s == 600
     assert "Try again in 10 min." in error.message
 
 
-def test_the_code_in_a_stream_is_taken_as_the_status() -> None:
+def test_an_error_code_in_a_stream_is_used_as_the_status() -> None:
     error = ERRORS.from_event({"code": 429, "message": "slow down"}, "gen-5")
     assert type(error) is errors.RateLimitError
     assert (error.status, error.generation_id) == (429, "gen-5")
     assert ERRORS.from_event({"code": "503", "message": "m"}).status == 503
 
 
-def test_a_redirect_names_its_target_and_is_refused() -> None:
+def test_a_redirect_is_rejected_with_its_target() -> None:
     error = refused(308, headers={"location": "https://user:pw@evil.test/x?y=z"})
     assert type(error) is errors.InvalidRequestError
     assert "'https://evil.test/x'" in error.message
@@ -194,7 +194,9 @@ def test_a_redirect_names_its_target_and_is_refused() -> None:
         (OSError("no route"), errors.ConnectionFailedError, True),
     ],
 )
-def test_network_failures_have_classes_too(failure: Any, kind: type[ProviderError], retryable: bool) -> None:
+def test_network_failures_map_to_error_classes(
+    failure: Any, kind: type[ProviderError], retryable: bool
+) -> None:
     error = ERRORS.from_network(failure)
     assert type(error) is kind
     assert error.retryable is retryable

@@ -80,7 +80,7 @@ def any_json(dice: random.Random, depth: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_odd_json_never_breaks_the_reader(seed: int) -> None:
+def test_unexpected_json_never_crashes_the_reader(seed: int) -> None:
     dice = random.Random(seed)
     for _ in range(50):
         payloads = [{"choices": [{"delta": any_json(dice)}]}, {"choices": any_json(dice)}, any_json(dice)]

@@ -23,7 +23,7 @@ def body(
     return build_body(CompletionRequest(model, list(messages), **fields), provider, stream=stream)
 
 
-def test_a_plain_request_holds_only_model_messages_and_usage() -> None:
+def test_a_minimal_request_contains_only_model_messages_and_usage() -> None:
     assert body(Message.user("hi")) == {
         "model": "m",
         "messages": [{"role": "user", "content": "hi"}],
@@ -38,7 +38,7 @@ def test_zero_is_sent_and_none_is_not() -> None:
     assert "top_p" not in made
 
 
-def test_other_servers_are_asked_for_usage_in_their_way() -> None:
+def test_usage_is_requested_from_other_servers_with_stream_options() -> None:
     made = body(provider=PROVIDERS["vllm"], stream=True)
     assert made["stream_options"] == {"include_usage": True}
     assert "usage" not in made
@@ -46,18 +46,18 @@ def test_other_servers_are_asked_for_usage_in_their_way() -> None:
     assert "stream_options" not in body(stream=True)
 
 
-def test_openai_gets_its_name_for_the_token_limit() -> None:
+def test_the_token_limit_has_the_openai_field_name_for_openai() -> None:
     assert body(provider=OPENAI, max_tokens=5)["max_completion_tokens"] == 5
     assert body(max_tokens=5)["max_tokens"] == 5
 
 
-def test_extra_fields_go_into_the_body_and_win() -> None:
+def test_extra_fields_are_added_to_the_body_and_override_defaults() -> None:
     made = body(extra={"provider": {"sort": "price"}, "usage": {"include": False}})
     assert made["provider"] == {"sort": "price"}
     assert made["usage"] == {"include": False}
 
 
-def test_tools_are_sent_in_the_apis_form() -> None:
+def test_tools_are_sent_in_the_api_format() -> None:
     tool = ToolDefinition("f", "does", {"type": "object", "properties": {}}, strict=True)
     raw = {"type": "function", "function": {"name": "g"}}
     assert body(tools=[tool, raw], tool_choice="auto")["tools"] == [
@@ -80,7 +80,7 @@ def test_stop_sequences_are_sent_once_each_and_at_most_four() -> None:
         body(stop=list("abcde"))
 
 
-def test_a_tool_round_is_sent_back_as_the_api_wants_it() -> None:
+def test_a_tool_round_is_sent_back_in_the_api_format() -> None:
     details = [{"type": "reasoning.text", "text": "t", "signature": "s", "format": "anthropic-claude-v1"}]
     call = ToolCall("c1", {"name": "read", "arguments": '{"p": "half'})
     made = body(
@@ -105,7 +105,7 @@ def test_empty_arguments_are_sent_as_an_empty_object() -> None:
     assert message["content"] == "x"
 
 
-def test_reasoning_of_another_vendor_is_left_out_after_a_change_of_model() -> None:
+def test_reasoning_of_another_vendor_is_omitted_after_a_model_change() -> None:
     details = [
         {"type": "reasoning.text", "format": "anthropic-claude-v1", "text": "a"},
         {"type": "reasoning.text", "format": "unknown", "text": "b"},
@@ -119,18 +119,18 @@ def test_reasoning_of_another_vendor_is_left_out_after_a_change_of_model() -> No
     assert body(same, model="proxy/model")["messages"][0]["reasoning_details"] == details
 
 
-def test_servers_that_refuse_reasoning_get_none() -> None:
+def test_reasoning_is_not_sent_to_servers_that_reject_it() -> None:
     message = Message.assistant("x", reasoning_details=[{"type": "reasoning.text", "text": "b"}])
     assert "reasoning_details" not in body(message, provider=OPENAI)["messages"][0]
 
 
-def test_plain_reasoning_goes_back_with_its_tool_calls_where_there_are_no_blocks() -> None:
+def test_plain_reasoning_is_sent_with_its_tool_calls_when_there_are_no_blocks() -> None:
     call = ToolCall("c", {"name": "f", "arguments": "{}"})
     assert body(Message.assistant("", [call], reasoning="hm"))["messages"][0]["reasoning"] == "hm"
     assert "reasoning" not in body(Message.assistant("x", reasoning="hm"))["messages"][0]
 
 
-def test_no_message_has_null_content_but_a_call() -> None:
+def test_only_tool_call_messages_have_null_content() -> None:
     made = body(
         Message.user(None), Message.system(None), Message.assistant(None), Message.tool_result("c", None)
     )
@@ -142,12 +142,12 @@ def test_content_parts_pass_unchanged() -> None:
     assert body(Message.user(parts))["messages"][0]["content"] == parts
 
 
-def test_half_a_surrogate_pair_does_not_stop_the_request() -> None:
+def test_a_lone_surrogate_does_not_prevent_the_request() -> None:
     sent = json.loads(encode_body(body(Message.user("a\ud83d 🦊"))))
     assert sent["messages"][0]["content"] == "a? 🦊"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}])
-def test_what_json_cannot_hold_is_refused_in_words(value: Any) -> None:
+def test_values_that_json_cannot_represent_are_rejected_with_a_message(value: Any) -> None:
     with pytest.raises(InvalidRequestError, match="cannot be written as JSON"):
         encode_body({"temperature": value})

@@ -20,19 +20,19 @@ PRICES = ModelPrices(
 )
 
 
-def test_the_providers_own_figure_comes_first() -> None:
+def test_the_cost_reported_by_the_provider_has_priority() -> None:
     assert price(TokenUsage(1000, 1000, cost_usd=Decimal("0.5")), PRICES) == Decimal("0.5")
     assert price(TokenUsage(1000, 1000, cost_usd=Decimal(0)), PRICES) == 0
 
 
-def test_cached_written_and_plain_tokens_have_their_prices() -> None:
+def test_cached_written_and_plain_tokens_are_priced_separately() -> None:
     usage = TokenUsage(1000, 100, cached_tokens=600, cache_write_tokens=300)
     assert price(usage, PRICES) == Decimal("0.0003") + Decimal("0.00018") + Decimal("0.001125") + Decimal(
         "0.0015"
     )
 
 
-def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
+def test_an_unknown_price_is_not_zero() -> None:
     assert price(TokenUsage(10, 10), None) is None
     assert price(TokenUsage(10, 10), ModelPrices(prompt=Decimal(1))) is None
     assert price(TokenUsage(10, 0), ModelPrices(prompt=Decimal(1))) == 10
@@ -54,7 +54,7 @@ def test_contradicting_counts_never_give_a_negative_price() -> None:
     )
 
 
-def test_the_bundled_catalogue_is_dated_and_holds_the_default_model() -> None:
+def test_the_bundled_catalogue_has_a_date_and_contains_the_default_model() -> None:
     datetime.date.fromisoformat(bundled_date())
     found = lookup(DEFAULT_MODEL)
     assert found is not None
@@ -81,18 +81,18 @@ def test_a_variant_finds_its_base_model_but_not_its_prices() -> None:
 
 
 @pytest.mark.parametrize("entry", [None, 5, [], {}, {"id": None}, {"id": 3}])
-def test_an_entry_without_an_id_is_left_out(entry: object) -> None:
+def test_a_catalogue_entry_without_an_id_is_skipped(entry: object) -> None:
     assert read_model(entry) is None
 
 
-def test_odd_fields_of_an_entry_are_unknown() -> None:
+def test_invalid_fields_of_a_catalogue_entry_are_unknown() -> None:
     found = read_model({"id": "a/b", "context_length": "x", "pricing": {"prompt": "-1"}, "architecture": 5})
     assert found is not None
     assert (found.name, found.context_length, found.prices.prompt) == ("a/b", None, None)
     assert found.input_modalities == ("text",)
 
 
-def test_windows_of_other_servers_are_found() -> None:
+def test_context_windows_of_other_servers_are_read() -> None:
     vllm = read_model({"id": "x", "max_model_len": 32768})
     assert vllm is not None
     assert vllm.context_length == 32768

@@ -52,7 +52,7 @@ def abilities_of_session(tmp_path: Path) -> SessionProvider:
     return session_provider(config, EventChannel(), "s-1", learns_windows=True)
 
 
-def test_a_plain_provider_has_none_of_the_abilities(registry: Any, tmp_path: Path) -> None:
+def test_a_custom_provider_has_no_optional_abilities(registry: Any, tmp_path: Path) -> None:
     registry()
     found = abilities_of_session(tmp_path)
     assert found.label == "custom"
@@ -70,7 +70,7 @@ def test_the_key_is_read_from_the_variable(registry: Any) -> None:
     assert resolve(URL, {"OTHER_KEY": "k", "ACME_API_KEY": "no"}).api_key == "k"
 
 
-async def test_a_hosted_provider_without_a_key_is_sent_nothing(registry: Any) -> None:
+async def test_no_request_is_sent_to_a_hosted_provider_without_a_key(registry: Any) -> None:
     registry()
     with pytest.raises(AuthenticationError, match="ACME_API_KEY"):
         await OpenRouterClient(None, URL).complete(CompletionRequest("m", []))
@@ -145,7 +145,7 @@ def test_fields_of_the_request(registry: Any) -> None:
     assert "reasoning" not in body(takes_reasoning_text=True, takes_reasoning=False)["messages"][0]
 
 
-def test_the_names_of_providers_are_read_from_their_records_only() -> None:
+def test_provider_names_are_not_hard_coded_outside_their_records() -> None:
     core = Path(endpoints.__file__).parents[1]
     naming = {
         str(path.relative_to(core))

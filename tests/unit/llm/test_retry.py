@@ -33,13 +33,13 @@ def half() -> float:
 
 
 @pytest.mark.parametrize("status", sorted(RETRY_STATUSES))
-def test_passing_failures_are_retried(status: int) -> None:
+def test_transient_failures_are_retried(status: int) -> None:
     kind = RateLimitError if status == 429 else ServerError
     assert wait_before_retry(kind("x", status=status), 0, 2) is not None
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 409, 413, 422])
-def test_refusals_are_not_retried(status: int) -> None:
+def test_client_errors_are_not_retried(status: int) -> None:
     assert wait_before_retry(InvalidRequestError("x", status=status), 0, 2) is None
 
 
@@ -65,7 +65,7 @@ def test_failed_connections_and_connect_timeouts_are_retried() -> None:
 
 
 @pytest.mark.parametrize("deadline", ["first_token_timeout", "idle_timeout"])
-def test_a_deadline_for_tokens_that_ran_out_is_retried_once(deadline: str) -> None:
+def test_a_token_deadline_timeout_is_retried_once(deadline: str) -> None:
     count = RetryCount()
     stall = ProviderTimeoutError("x", error_type=deadline)
     assert count.next_wait(stall, 5) is not None
@@ -75,16 +75,16 @@ def test_a_deadline_for_tokens_that_ran_out_is_retried_once(deadline: str) -> No
 
 
 @pytest.mark.parametrize("error_type", [None, "overloaded_error", "provider_overloaded", "server_error"])
-def test_an_error_without_a_code_is_retried_when_its_type_may_pass(error_type: str | None) -> None:
+def test_an_error_without_a_code_is_retried_when_its_type_is_transient(error_type: str | None) -> None:
     assert wait_before_retry(ServerError("x", error_type=error_type), 0, 1) is not None
 
 
 @pytest.mark.parametrize("error_type", ["content_filter", "invalid_request_error", "billing_error"])
-def test_an_error_without_a_code_is_a_refusal_when_its_type_says_so(error_type: str) -> None:
+def test_an_error_without_a_code_is_not_retried_when_its_type_is_permanent(error_type: str) -> None:
     assert wait_before_retry(ServerError("x", error_type=error_type), 0, 1) is None
 
 
-def test_a_shared_count_limits_all_who_count_with_it() -> None:
+def test_a_shared_retry_count_limits_all_its_users() -> None:
     shared = RetryCount()
     with counting_with(shared):
         assert current_count() is shared
@@ -101,14 +101,14 @@ def test_the_backoff_doubles_from_half_a_second_up_to_thirty() -> None:
     assert wait_before_retry(error, 0, 9, half) == pytest.approx(0.4375)
 
 
-def test_the_wait_that_the_provider_asks_for_comes_first_and_never_shorter() -> None:
+def test_the_wait_is_never_shorter_than_the_provider_requests() -> None:
     assert wait_before_retry(RateLimitError("x", status=429, retry_after_s=7), 0, 2, lambda: 0.0) == 7
     assert wait_before_retry(RateLimitError("x", status=429, retry_after_s=7), 0, 2, half) == pytest.approx(
         7.05
     )
 
 
-def test_a_wait_beyond_thirty_seconds_is_not_waited() -> None:
+def test_a_wait_longer_than_thirty_seconds_is_not_retried() -> None:
     assert wait_before_retry(RateLimitError("x", status=429, retry_after_s=31), 0, 2) is None
 
 
@@ -133,10 +133,10 @@ def test_a_wait_beyond_thirty_seconds_is_not_waited() -> None:
         ({}, None),
     ],
 )
-def test_the_asked_wait_is_read_from_the_headers(headers: Mapping[str, str], wait: float | None) -> None:
+def test_the_requested_wait_is_read_from_the_headers(headers: Mapping[str, str], wait: float | None) -> None:
     assert requested_wait_s(headers, NOW) == wait
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.2, "1 s"), (42, "42 s"), (180, "3 min"), (7200, "2 h")])
-def test_a_wait_is_shown_in_words_of_fitting_size(seconds: float, shown: str) -> None:
+def test_a_wait_is_shown_in_a_suitable_unit(seconds: float, shown: str) -> None:
     assert format_wait(seconds) == shown

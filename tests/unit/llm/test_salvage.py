@@ -120,12 +120,12 @@ def test_the_text_before_a_call_is_kept_and_the_call_is_marked() -> None:
     assert found.calls[0].id.startswith(RECOVERED)
 
 
-def test_values_in_xml_are_read_as_the_schemas_types() -> None:
+def test_xml_values_are_converted_to_the_schema_types() -> None:
     text = "<function=read><parameter=path>12</parameter><parameter=limit>12</parameter><parameter=raw>True</parameter></function>"
     assert calls_of(text) == [("read", {"path": "12", "limit": 12, "raw": True})]
 
 
-def test_text_in_xml_is_taken_as_it_stands() -> None:
+def test_text_in_xml_is_kept_verbatim() -> None:
     text = "<function=read>\n<parameter=path>\n  a &amp; <b>\n\nc\n</parameter>\n</function>"
     assert calls_of(text) == [("read", {"path": "  a &amp; <b>\n\nc"})]
 
@@ -183,15 +183,15 @@ def test_text_in_xml_is_taken_as_it_stands() -> None:
         "read(" * 5_000,
     ],
 )
-def test_an_ordinary_answer_stays_one(text: str) -> None:
+def test_an_ordinary_answer_is_not_treated_as_a_call(text: str) -> None:
     assert recover_calls(text, TOOLS) is None
 
 
-def test_without_tools_nothing_is_a_call() -> None:
+def test_without_tools_nothing_is_treated_as_a_call() -> None:
     assert recover_calls(NAMED, []) is None
 
 
-def test_one_bad_call_spoils_them_all() -> None:
+def test_one_invalid_call_prevents_recovery_of_all() -> None:
     assert recover_calls(f'{NAMED}\n{{"name": "read", "arguments": {{}}}}', TOOLS) is None
 
 
@@ -228,7 +228,7 @@ def test_references_in_a_schema_are_followed() -> None:
         "<think>\n",
     ],
 )
-def test_hostile_repetition_costs_no_time(filler: str) -> None:
+def test_hostile_repetition_is_parsed_quickly(filler: str) -> None:
     started = time.process_time()
     recover_calls(filler * 3000, TOOLS)
     assert time.process_time() - started < 2

@@ -57,7 +57,7 @@ def test_a_call_is_recovered_with_values_of_its_types(text: str, arguments: dict
     assert calls_of(text) == [("find", arguments)]
 
 
-def test_no_arguments_at_all_are_none() -> None:
+def test_null_arguments_are_an_empty_object() -> None:
     assert calls_of('{"name": "ls", "arguments": null}') == [("ls", {})]
 
 
@@ -77,5 +77,5 @@ def test_no_arguments_at_all_are_none() -> None:
         "<tool_call>find\nthe file</tool_call>",
     ],
 )
-def test_what_only_looks_like_a_call_stays_text(text: str) -> None:
+def test_text_that_only_resembles_a_call_stays_text(text: str) -> None:
     assert calls_of(text) is None

@@ -14,13 +14,13 @@ def call(tokens: int, usd: str | None = None, *, estimated: bool = False) -> Tok
     return TokenUsage(tokens, 1, cost_usd=cost, estimated=estimated)
 
 
-def test_a_part_of_unknown_price_leaves_the_known_part_known() -> None:
+def test_an_unknown_price_does_not_hide_the_known_cost() -> None:
     whole = Spending.of(call(5, "0.1")) + Spending.of(call(6)) + Spending.of(call(7, "0.2"))
     assert (whole.usage.cost_usd, whole.known_usd) == (None, Decimal("0.3"))
     assert Spending.of(call(5)).known_usd is None
 
 
-def test_a_late_count_lands_in_the_turn_that_was_cut() -> None:
+def test_a_late_count_is_added_to_the_interrupted_turn() -> None:
     book, cut = SpendingBook(), call(100, estimated=True)
     book.turn = 1
     book.add_estimate(cut, "m")
@@ -36,7 +36,7 @@ def test_a_late_count_lands_in_the_turn_that_was_cut() -> None:
     assert book.total().usage.cost_usd == Decimal("0.75")
 
 
-def test_turns_that_are_forgotten_stay_spent_and_so_do_their_late_counts() -> None:
+def test_forgotten_turns_and_their_late_counts_stay_in_the_total() -> None:
     book, cut = SpendingBook(), call(100, estimated=True)
     book.turn = 3
     book.add(call(1, "1"), "a")
@@ -49,7 +49,7 @@ def test_turns_that_are_forgotten_stay_spent_and_so_do_their_late_counts() -> No
     assert book.total().known_usd == Decimal(7)
 
 
-def test_parts_by_model_and_by_turn_always_add_up_to_the_whole() -> None:
+def test_spending_by_model_and_by_turn_adds_up_to_the_total() -> None:
     chance = random.Random(7)
     for _ in range(50):
         book, cuts = SpendingBook(), []

@@ -19,13 +19,13 @@ def data(*pieces: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_every_line_end_of_the_grammar_separates_events(end: bytes) -> None:
+def test_every_line_ending_of_the_grammar_separates_events(end: bytes) -> None:
     assert data(b"data: a" + end + end + b"data: b" + end + end) == ["a", "b"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_cutting_the_bytes_anywhere_changes_nothing(size: int, end: bytes) -> None:
+def test_splitting_the_bytes_anywhere_gives_the_same_events(size: int, end: bytes) -> None:
     lines = (
         ": hi",
         "data: grün 🦊",
@@ -44,26 +44,26 @@ def test_cutting_the_bytes_anywhere_changes_nothing(size: int, end: bytes) -> No
     assert data(*pieces) == ["grün 🦊", "two\nlines", "last"]
 
 
-def test_a_byte_order_mark_is_dropped_even_when_it_comes_in_pieces() -> None:
+def test_a_byte_order_mark_is_dropped_even_when_split() -> None:
     assert data(b"\xef", b"\xbb", b"\xbfdata: a\n\n") == ["a"]
     assert data(b"data: \xef\xbb\xbfkept\n\n") == ["\ufeffkept"]
 
 
-def test_comments_are_given_with_their_text_and_carry_no_data() -> None:
+def test_comments_are_returned_with_their_text_and_without_data() -> None:
     assert read(b": OPENROUTER PROCESSING\n\n") == [SseEvent("", "OPENROUTER PROCESSING")]
 
 
-def test_an_event_that_the_end_cuts_off_is_given_all_the_same() -> None:
+def test_an_unterminated_last_event_is_returned() -> None:
     assert data(b"data: a\n\ndata: b") == ["a", "b"]
     assert data(b"data: b\n") == ["b"]
 
 
-def test_only_one_blank_after_the_colon_is_dropped() -> None:
+def test_only_one_space_after_the_colon_is_dropped() -> None:
     assert data(b"data:  a \n\n") == [" a "]
     assert data(b"data\n\n") == [""]
 
 
-def test_fields_that_are_not_data_are_ignored_and_blank_lines_alone_give_nothing() -> None:
+def test_other_fields_and_lone_blank_lines_give_no_events() -> None:
     assert data(b"\n\nevent: ping\nretry: 10\ndatax: no\n\n\n") == []
 
 
@@ -71,7 +71,7 @@ def test_invalid_utf8_becomes_the_replacement_character() -> None:
     assert data(b"data: a\xffb\n\n") == ["a\ufffdb"]
 
 
-def test_separators_of_unicode_do_not_end_a_line() -> None:
+def test_unicode_line_separators_do_not_end_a_line() -> None:
     text = "a\u2028b\x0bc\x85d"
     assert data(f"data: {text}\n\n".encode()) == [text]
 
@@ -80,10 +80,10 @@ def test_separators_of_unicode_do_not_end_a_line() -> None:
     "pieces",
     [[b"data: " + b"x" * 2000], [b"x" * 600, b"x" * 600], [b"data: " + b"x" * 300 + b"\n"] * 5],
 )
-def test_a_line_or_an_event_beyond_the_limit_is_refused(pieces: list[bytes]) -> None:
+def test_a_line_or_event_over_the_size_limit_is_rejected(pieces: list[bytes]) -> None:
     with pytest.raises(MalformedResponseError, match="1,000 bytes"):
         read(*pieces)
 
 
-def test_many_small_events_do_not_add_up_to_the_limit() -> None:
+def test_the_size_limit_applies_to_each_event_separately() -> None:
     assert len(data(*[b"data: " + b"x" * 300 + b"\n\n"] * 20)) == 20

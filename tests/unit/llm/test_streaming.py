@@ -44,23 +44,23 @@ def test_an_answer_in_single_bytes_is_the_same_answer() -> None:
     assert made.failure is None
 
 
-def test_the_generation_id_stands_on_the_first_chunk_only() -> None:
+def test_only_the_first_chunk_has_the_generation_id() -> None:
     _, chunks = read(event(chunk("a")), event(chunk("b")), DONE)
     assert [found.generation_id for found in chunks] == ["gen-h", None]
 
 
-def test_nothing_after_done_counts() -> None:
+def test_data_after_done_is_ignored() -> None:
     _, chunks = read(event(chunk("a")) + DONE + event(chunk("b")), event(chunk("c")))
     assert text_of(chunks) == "a"
 
 
-def test_an_answer_without_done_is_whole_when_it_has_a_finish_reason() -> None:
+def test_an_answer_without_done_is_complete_when_it_has_a_finish_reason() -> None:
     made, chunks = read(event(chunk("a", finish_reason="stop")))
     assert text_of(chunks) == "a"
     assert made.failure is None
 
 
-def test_an_answer_that_just_ends_is_a_broken_connection_with_its_text() -> None:
+def test_an_answer_that_ends_early_is_a_broken_connection_with_its_text() -> None:
     made, chunks = read(event(chunk("half ")), event(chunk("an answer")))
     assert text_of(chunks) == "half an answer"
     assert isinstance(made.failure, ConnectionFailedError)
@@ -74,7 +74,7 @@ def test_an_empty_body_is_a_broken_connection() -> None:
     assert not made.has_token
 
 
-def test_an_error_in_mid_stream_comes_after_the_chunks_before_it() -> None:
+def test_a_mid_stream_error_follows_the_chunks_before_it() -> None:
     error = {"code": 502, "message": "upstream died", "metadata": {"provider_name": "X"}}
     payload = {**chunk("", finish_reason="error"), "error": error}
     made, chunks = read(event(chunk("so far")) + event(payload) + event(chunk("never")))
@@ -94,57 +94,57 @@ def test_an_error_before_any_token_keeps_its_class() -> None:
 @pytest.mark.parametrize(
     "bad", [b'data: {"choices": [\n\n', b"data: hello\n\n", b"data: " + b"[" * 50_000 + b"\n\n"]
 )
-def test_an_event_that_is_no_json_is_an_error_with_the_text_so_far(bad: bytes) -> None:
+def test_a_non_json_event_is_an_error_with_the_partial_text(bad: bytes) -> None:
     made, chunks = read(event(chunk("a")), bad)
     assert text_of(chunks) == "a"
     assert isinstance(made.failure, MalformedResponseError)
     assert made.failure.partial_text == "a"
 
 
-def test_pings_and_other_values_that_are_no_object_are_skipped() -> None:
+def test_pings_and_other_non_object_values_are_skipped() -> None:
     made, chunks = read(b"data: null\n\ndata: 5\n\ndata: []\n\ndata:\n\n", event(chunk("a")), DONE)
     assert text_of(chunks) == "a"
     assert made.failure is None
 
 
-def test_events_without_blank_lines_between_them_are_read() -> None:
+def test_events_not_separated_by_blank_lines_are_read() -> None:
     lines = event(chunk("a")).strip() + b"\n" + event(chunk("b")).strip() + b"\ndata: [DONE]\n\n"
     made, chunks = read(lines)
     assert text_of(chunks) == "ab"
     assert made.is_done
 
 
-def test_json_over_several_data_lines_is_one_event() -> None:
+def test_json_spread_over_several_data_lines_is_one_event() -> None:
     pretty = json.dumps(chunk("a"), indent=1)
     data = b"".join(b"data: " + line.encode() + b"\n" for line in pretty.split("\n")) + b"\n"
     assert text_of(read(data, DONE)[1]) == "a"
 
 
-def test_a_server_that_does_not_stream_is_understood() -> None:
+def test_a_non_streamed_response_is_accepted() -> None:
     body: dict[str, Any] = {"choices": [{"message": {"content": "whole"}, "finish_reason": "stop"}]}
     made, chunks = read(*fragments(b" \n" + json.dumps(body, indent=2).encode(), 9))
     assert text_of(chunks) == "whole"
     assert made.failure is None
 
 
-def test_an_error_as_plain_json_is_understood() -> None:
+def test_an_error_as_plain_json_is_raised() -> None:
     made, _ = read(json.dumps({"error": {"code": 429, "message": "slow"}}).encode())
     assert isinstance(made.failure, RateLimitError)
 
 
-def test_the_halves_of_an_escaped_letter_in_two_chunks_are_joined() -> None:
+def test_a_surrogate_pair_split_across_chunks_is_joined() -> None:
     first, second = (json.dumps(chunk("X")).replace("X", half) for half in (r"a\ud83e", r"\udd8ab"))
     _, chunks = read(b"data: " + first.encode() + b"\n\ndata: " + second.encode() + b"\n\n" + DONE)
     assert [found.text for found in chunks] == ["a", "🦊b"]
 
 
-def test_a_half_that_stays_alone_is_replaced_in_its_place() -> None:
+def test_a_lone_surrogate_is_replaced_in_place() -> None:
     first = json.dumps(chunk("X")).replace("X", r"a\ud83e")
     _, chunks = read(b"data: " + first.encode() + b"\n\n" + event(chunk("b")) + DONE)
     assert text_of(chunks) == "a\ufffdb"
 
 
-def test_halves_in_tool_arguments_are_joined_per_call() -> None:
+def test_surrogates_in_tool_arguments_are_joined_per_call() -> None:
     def fragment(arguments: str) -> bytes:
         call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": "X"}}
         return (
@@ -165,7 +165,7 @@ def test_an_endless_event_is_refused() -> None:
 
 
 @pytest.mark.parametrize("rest", [b"data: {", b"data: [DON", b"da", b": OPENROU", b'data: {"choices": []'])
-def test_an_event_that_the_end_cuts_off_is_a_broken_connection_and_no_malformed_answer(rest: bytes) -> None:
+def test_an_event_truncated_at_the_end_is_a_broken_connection(rest: bytes) -> None:
     made, _ = read(event(chunk("half")), rest)
     assert isinstance(made.failure, ConnectionFailedError)
     finished, chunks = read(event(chunk("whole", finish_reason="stop")), rest)
@@ -173,6 +173,6 @@ def test_an_event_that_the_end_cuts_off_is_a_broken_connection_and_no_malformed_
     assert text_of(chunks) == "whole"
 
 
-def test_a_plain_body_that_is_no_json_is_malformed() -> None:
+def test_a_non_json_body_is_malformed() -> None:
     made, _ = read(b'{"choices": [')
     assert isinstance(made.failure, MalformedResponseError)

@@ -61,18 +61,18 @@ def test_ordinary_text_is_shown_whole(text: str, size: int) -> None:
         ("Hm.\n<｜tool▁calls▁begin｜>", "Hm.\n"),
     ],
 )
-def test_what_may_be_a_call_waits(text: str, before: str, size: int) -> None:
+def test_text_that_may_be_a_call_is_held_back(text: str, before: str, size: int) -> None:
     assert shown(text, size) == (before, text[len(before) :])
 
 
-def test_opening_the_gate_gives_what_waited_and_ends_the_waiting() -> None:
+def test_opening_the_gate_releases_held_text_and_stops_holding() -> None:
     gate = TextGate(NAMES)
     assert gate.feed('{"name": "re') == ""
     assert gate.open() == '{"name": "re'
     assert gate.feed("ad") == "ad"
 
 
-def test_a_line_that_turns_out_to_be_none_is_shown() -> None:
+def test_a_held_line_that_is_not_a_call_is_shown() -> None:
     gate = TextGate(NAMES)
     assert [gate.feed(part) for part in ("a\n", "<to", "ols> are", " fine")] == [
         "a\n",

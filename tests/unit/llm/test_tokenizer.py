@@ -19,24 +19,24 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("text", "ids"), KNOWN)
-def test_the_ids_are_those_of_o200k_base(text: str, ids: list[int]) -> None:
+def test_token_ids_match_o200k_base(text: str, ids: list[int]) -> None:
     assert token_ids(text) == ids
     assert count_tokens(text) == len(ids)
 
 
-def test_the_bundled_ranks_are_whole() -> None:
+def test_the_bundled_ranks_are_complete() -> None:
     ranks = unpack(files("forge_core.llm").joinpath("data/o200k_base.ranks.gz").read_bytes())
     assert len(ranks) == TOKENS
     assert ranks[b" the"] < 1000
     assert all(bytes((value,)) in ranks for value in range(256))
 
 
-def test_special_tokens_and_half_surrogates_in_a_text_are_plain_text() -> None:
+def test_special_tokens_and_lone_surrogates_are_plain_text() -> None:
     assert count_tokens("<|endoftext|>") > 1
     assert count_tokens("a\ud83d") >= 1
 
 
-async def test_a_child_counts_without_loading_anything_here(
+async def test_a_child_process_counts_without_importing_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tiktoken.py").write_text("raise SystemExit('imported from the working directory')")
@@ -44,10 +44,10 @@ async def test_a_child_counts_without_loading_anything_here(
     assert await count_in_child([text for text, _ in KNOWN]) == [len(ids) for _, ids in KNOWN]
 
 
-async def test_a_child_that_takes_too_long_gives_nothing() -> None:
+async def test_a_slow_child_process_gives_no_count() -> None:
     assert await count_in_child(["x"], timeout_s=0.001) is None
 
 
-def test_a_foreign_file_of_ranks_is_refused() -> None:
+def test_a_ranks_file_with_another_checksum_is_rejected() -> None:
     with pytest.raises(ValueError, match="sha256"):
         pack(b"IQ== 0\n")

@@ -31,19 +31,19 @@ def program(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str
     )
 
 
-def test_it_counts_the_texts_that_it_is_given() -> None:
+def test_the_program_counts_the_given_texts() -> None:
     pytest.importorskip("tiktoken")
     done = program("count", stdin=json.dumps(["Hello, world!", ""]))
     assert (done.returncode, json.loads(done.stdout)) == (0, [4, 0])
 
 
-def test_another_call_is_answered_with_the_usage() -> None:
+def test_an_invalid_command_line_prints_the_usage() -> None:
     done = program("weigh")
     assert done.returncode == 1
     assert done.stderr.startswith("usage: ")
 
 
-def test_a_vocabulary_that_is_not_the_known_one_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_vocabulary_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="sha256"):
         pack(b"IQ== 0\n")
     source = tmp_path / "other.tiktoken"
@@ -53,6 +53,6 @@ def test_a_vocabulary_that_is_not_the_known_one_is_refused(tmp_path: Path) -> No
     assert not (tmp_path / "packed.gz").exists()
 
 
-def test_without_tiktoken_there_are_estimates() -> None:
+def test_without_tiktoken_tokens_are_estimated() -> None:
     done = subprocess.run([sys.executable, "-c", _BLOCKED], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr

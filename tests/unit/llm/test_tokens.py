@@ -21,7 +21,7 @@ def test_the_estimate_is_within_a_third_of_the_true_count(text: str, tokens: int
     assert tokens * 0.67 <= estimate_tokens(text) <= tokens * 1.34 + 1
 
 
-def test_nothing_is_no_token_and_anything_at_least_one() -> None:
+def test_empty_text_has_no_tokens_and_other_text_at_least_one() -> None:
     assert estimate_tokens("") == 0
     assert estimate_tokens(" ") == 1
 
@@ -32,5 +32,5 @@ def test_a_long_text_is_estimated_from_samples() -> None:
     assert estimate_tokens(piece * 400_000) == pytest.approx(exact * 1000, rel=0.02)
 
 
-def test_odd_characters_do_no_harm() -> None:
+def test_unusual_characters_can_be_estimated() -> None:
     assert estimate_tokens("\ud800\x00\x7f🦊\u2028") > 0

@@ -30,7 +30,7 @@ async def test_a_silent_source_ends_in_a_timeout() -> None:
     assert task.cancelling() == 0
 
 
-async def test_pieces_come_through_and_the_end_is_none() -> None:
+async def test_read_returns_the_pieces_and_then_none() -> None:
     source = pieces(b"a", b"b")
     with ReadWatchdog(5) as watch:
         assert [await watch.read(source), await watch.read(source), await watch.read(source)] == [
@@ -56,7 +56,7 @@ async def test_the_limit_can_be_shortened_while_it_runs() -> None:
             await asyncio.wait_for(watch.read(endless()), 30)
 
 
-async def test_a_cancel_from_outside_stays_a_cancel() -> None:
+async def test_an_external_cancellation_is_propagated() -> None:
     async def run() -> None:
         with ReadWatchdog(60) as watch:
             await watch.read(endless())
@@ -97,13 +97,13 @@ def seconds_until_given_up(
     return run_skipping(clock, read())
 
 
-def test_a_connection_that_brings_nothing_after_a_sleep_is_given_up_soon(
+def test_a_connection_silent_after_system_sleep_is_dropped_early(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     took_s = seconds_until_given_up(monkeypatch, sleeps_after_s=7.0, brings_after_s=1.0)
     assert 7.0 + LOOK_S <= took_s <= 7.0 + 2 * LOOK_S + 0.1
 
 
-def test_a_connection_that_goes_on_after_a_sleep_keeps_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_active_after_system_sleep_keeps_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     took_s = seconds_until_given_up(monkeypatch, sleeps_after_s=7.0, brings_after_s=12.0)
     assert took_s == pytest.approx(72.0, abs=0.1)

@@ -15,7 +15,7 @@ def delta(**fields: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": fields}]}
 
 
-def test_a_chunk_of_openrouter_is_read_whole() -> None:
+def test_an_openrouter_chunk_is_read_completely() -> None:
     payload = {
         "id": "gen-9",
         "provider": "Anthropic",
@@ -74,7 +74,7 @@ def test_missing_or_wrongly_typed_fields_give_an_empty_chunk(payload: dict[str, 
     assert (chunk.text, chunk.reasoning, chunk.tool_calls, chunk.usage, chunk.id) == ("", "", [], None, None)
 
 
-def test_other_servers_names_for_reasoning_are_understood() -> None:
+def test_other_field_names_for_reasoning_are_read() -> None:
     assert read_chunk(delta(reasoning_content="deep")).reasoning == "deep"
     details = [
         {"type": "reasoning.summary", "summary": "short"},
@@ -94,7 +94,7 @@ def test_arguments_as_an_object_become_json_text() -> None:
     assert read_chunk(delta(tool_calls=[call])).tool_calls == [ToolCallDelta(0, None, "f", '{"a": "ü"}')]
 
 
-def test_calls_without_an_index_count_by_their_place() -> None:
+def test_calls_without_an_index_are_numbered_by_position() -> None:
     calls = [{"function": {"name": "f"}}, {"function": {"name": "g"}, "index": "1"}]
     assert [call.index for call in read_chunk(delta(tool_calls=calls)).tool_calls] == [0, 1]
 
@@ -104,7 +104,7 @@ def test_the_legacy_function_call_counts_as_one_tool_call() -> None:
     assert chunk.tool_calls == [ToolCallDelta(0, None, "f", "{}")]
 
 
-def test_a_message_in_the_place_of_a_delta_is_read() -> None:
+def test_a_message_instead_of_a_delta_is_read() -> None:
     assert read_chunk({"choices": [{"message": {"content": "whole"}}]}).text == "whole"
     assert read_chunk({"choices": [{"text": "completion"}]}).text == "completion"
 
@@ -144,7 +144,7 @@ def test_usage_details_are_read_as_subsets() -> None:
 
 
 @pytest.mark.parametrize("value", [None, True, "abc", "NaN", "-1", float("inf"), {}, []])
-def test_what_is_no_price_is_unknown_and_not_zero(value: Any) -> None:
+def test_an_invalid_price_is_unknown_and_not_zero(value: Any) -> None:
     assert read_decimal(value) is None
 
 
@@ -153,7 +153,7 @@ def test_a_tiny_float_price_keeps_its_digits() -> None:
     assert read_decimal(0) == 0
 
 
-def test_a_whole_answer_becomes_a_message_with_what_must_go_back() -> None:
+def test_a_complete_answer_becomes_a_message_with_reasoning_to_send_back() -> None:
     details = [{"type": "reasoning.text", "text": "hm", "signature": "s"}]
     message = {
         "content": None,
@@ -186,7 +186,7 @@ def test_calls_without_ids_get_different_ones() -> None:
     assert len({call.id for call in response.message.tool_calls}) == 2
 
 
-def test_lone_surrogates_of_a_whole_answer_are_replaced() -> None:
+def test_lone_surrogates_in_a_complete_answer_are_replaced() -> None:
     payload = parse_json(r'{"choices":[{"message":{"content":"a\ud83d b \ud83e\udd8a"}}]}')
     response = read_response(payload)
     assert response is not None

@@ -22,7 +22,7 @@ async def test_finds_a_function_then_reads_it(talk: Talk) -> None:
     assert "def warm" not in answer
 
 
-async def test_both_steps_in_one_message_are_served_in_order(talk: Talk) -> None:
+async def test_two_steps_in_one_message_are_handled_in_order(talk: Talk) -> None:
     answer = await talk("find the function warm and then read it")
     assert talk.names() == ["grep", "read"]
     assert "return cups * 2" in answer
@@ -31,7 +31,7 @@ async def test_both_steps_in_one_message_are_served_in_order(talk: Talk) -> None
     assert "is defined in one place" not in answer
 
 
-async def test_a_class_is_shown_at_once_when_one_asks_to_see_it(talk: Talk) -> None:
+async def test_a_request_to_show_a_class_prints_it(talk: Talk) -> None:
     assert "class Pot:" in await talk("show me the class Pot")
 
 
@@ -41,7 +41,7 @@ async def test_without_a_definition_the_most_similar_name_is_shown(talk: Talk) -
     assert "`pour_tea`" in answer
 
 
-async def test_a_part_of_a_name_is_not_called_a_mention(talk: Talk) -> None:
+async def test_a_partial_name_is_not_reported_as_a_match(talk: Talk) -> None:
     answer = await talk("where is pour_te defined?")
     assert "no `pour_te` as a word of its own" in answer
     assert "def pour_tea" in answer
@@ -51,7 +51,7 @@ async def test_an_assignment_counts_as_a_definition(talk: Talk) -> None:
     assert "`teapot/brew.py:5` `LIMIT = 3`" in await talk("where is LIMIT defined")
 
 
-async def test_usages_leave_the_definition_out(talk: Talk) -> None:
+async def test_usages_exclude_the_definition(talk: Talk) -> None:
     answer = await talk("who calls warm?")
     assert "teapot/brew.py:20" in answer.replace("21", "20")
     assert "def warm" not in answer
@@ -93,21 +93,21 @@ async def test_the_tail_is_read(talk: Talk) -> None:
     assert "return cups * 2" in await talk("last 2 lines of teapot/brew.py")
 
 
-async def test_a_file_in_a_wrong_place_leads_to_the_right_one(talk: Talk) -> None:
+async def test_a_wrong_path_is_resolved_to_the_existing_file(talk: Talk) -> None:
     answer = await talk("read brew.py")
     assert any("There is no `brew.py`" in str(message["content"]) for message in talk.messages)
     assert "`teapot/brew.py`" in answer
     assert "class Pot" in answer
 
 
-async def test_of_several_files_that_can_be_meant_one_is_asked_for(talk: Talk, repository: Path) -> None:
+async def test_an_ambiguous_file_name_asks_which_file_is_meant(talk: Talk, repository: Path) -> None:
     (repository / "web/brew.py").write_text("OTHER = 1\n")
     answer = await talk("read brew.py")
     assert "1. `teapot/brew.py`" in answer
     assert "OTHER" in await talk("2")
 
 
-async def test_a_folder_is_listed_where_a_file_was_meant(talk: Talk) -> None:
+async def test_a_folder_given_as_a_file_is_listed(talk: Talk) -> None:
     answer = await talk("open the file teapot")
     assert "is a folder" in answer
     assert "brew.py" in answer
@@ -131,7 +131,7 @@ async def test_a_python_file_is_outlined_from_its_syntax(talk: Talk) -> None:
     assert "imports `time`" in answer
 
 
-async def test_a_function_is_explained_from_its_own_words(talk: Talk) -> None:
+async def test_a_function_is_explained_from_its_docstring(talk: Talk) -> None:
     answer = await talk("what does pour_tea do?")
     assert "> Pour some cups." in answer
     assert "raises `ValueError(…)`" in answer
@@ -165,7 +165,7 @@ async def test_a_file_is_created_with_the_given_content(talk: Talk, repository: 
     assert "Created `notes.md` (1 line)" in answer
 
 
-async def test_a_block_becomes_the_content(talk: Talk, repository: Path) -> None:
+async def test_a_code_block_becomes_the_file_content(talk: Talk, repository: Path) -> None:
     await talk("create a file a.py with this content:\n```python\nx = 1\n\ny = 'then'\n```")
     assert (repository / "a.py").read_text() == "x = 1\n\ny = 'then'\n"
 
@@ -176,13 +176,13 @@ async def test_small_obvious_programs_are_written_and_run(talk: Talk) -> None:
     assert talk.names() == ["glob", "write", "bash"]
 
 
-async def test_unclear_content_is_asked_for_and_taken_from_the_answer(talk: Talk, repository: Path) -> None:
+async def test_the_user_is_asked_for_unclear_content(talk: Talk, repository: Path) -> None:
     assert "What should be in `poem.txt`?" in await talk("create a file poem.txt")
     await talk("```\nroses are red\n```")
     assert (repository / "poem.txt").read_text() == "roses are red\n"
 
 
-async def test_code_that_takes_thought_is_not_made_up(talk: Talk, repository: Path) -> None:
+async def test_complex_code_is_not_invented(talk: Talk, repository: Path) -> None:
     answer = await talk("create sort.py that sorts numbers with quicksort")
     assert "takes a real model" in answer
     assert not (repository / "sort.py").exists()
@@ -211,7 +211,7 @@ async def test_several_occurrences_are_listed_and_one_is_picked(talk: Talk, repo
     assert text.endswith("return mugs * 2\n")
 
 
-async def test_all_of_several_are_replaced_when_asked_afterwards(talk: Talk, repository: Path) -> None:
+async def test_all_occurrences_are_replaced_on_a_follow_up_request(talk: Talk, repository: Path) -> None:
     await talk("replace cups with mugs in teapot/brew.py")
     await talk("all of them")
     assert "cups" not in (repository / "teapot/brew.py").read_text()
@@ -228,11 +228,13 @@ async def test_a_text_in_another_case_is_listed_and_nothing_changes(talk: Talk, 
     assert "edit" not in talk.names()
 
 
-async def test_a_word_that_is_not_there_gets_near_ones(talk: Talk) -> None:
+async def test_a_missing_word_gets_similar_suggestions(talk: Talk) -> None:
     assert "Near it: `whistles` (line 3)" in await talk("replace 'wistles' with 'x' in README.md")
 
 
-async def test_without_a_file_the_only_one_that_holds_the_text_is_taken(talk: Talk, repository: Path) -> None:
+async def test_without_a_file_name_the_only_file_with_the_text_is_edited(
+    talk: Talk, repository: Path
+) -> None:
     await talk("replace 'whistles' with 'hums'")
     assert "hums" in (repository / "README.md").read_text()
 
@@ -272,7 +274,7 @@ async def test_changes_are_shown_and_undone_with_git(talk: Talk, repository: Pat
     assert talk.calls == []
 
 
-async def test_what_is_to_be_undone_is_left_to_the_command_for_it(talk: Talk, repository: Path) -> None:
+async def test_undo_requests_refer_to_the_undo_command(talk: Talk, repository: Path) -> None:
     await talk("create new.txt with 'x'")
     for text in (
         "undo it",
@@ -293,7 +295,7 @@ async def test_the_log_and_the_branch_are_shown(talk: Talk) -> None:
     assert "You are on `main`" in await talk("which branch am I on?")
 
 
-async def test_a_folder_without_git_is_named_so(tmp_path: Path) -> None:
+async def test_a_folder_without_git_is_reported(tmp_path: Path) -> None:
     assert "no git repository" in await Talk(tmp_path)("what changed?")
 
 
@@ -338,13 +340,13 @@ async def test_a_file_is_moved_copied_and_deleted(talk: Talk, repository: Path) 
     assert (repository / "again.md").exists()
 
 
-async def test_odd_file_names_reach_the_shell_quoted(talk: Talk, repository: Path) -> None:
+async def test_unusual_file_names_are_quoted_for_the_shell(talk: Talk, repository: Path) -> None:
     (repository / "a b;c.txt").write_text("x")
     await talk('delete the file "a b;c.txt"')
     assert not (repository / "a b;c.txt").exists()
 
 
-async def test_commit_takes_the_message_as_one_word(talk: Talk, repository: Path) -> None:
+async def test_the_commit_message_is_quoted_as_one_argument(talk: Talk, repository: Path) -> None:
     for key, value in (("user.name", "T"), ("user.email", "t@example.org")):
         subprocess.run(("git", "config", key, value), cwd=repository, check=True)
     await talk("replace 'whistles' with 'hums' in README.md")
@@ -359,7 +361,7 @@ async def test_again_repeats_the_last_request(talk: Talk) -> None:
     assert talk.calls == [("bash", {"command": "echo hi", "description": "Run echo hi"})]
 
 
-async def test_what_is_not_understood_costs_two_lines_and_no_listing(talk: Talk) -> None:
+async def test_a_request_not_understood_gets_a_two_line_answer(talk: Talk) -> None:
     for _ in range(2):
         answer = await talk("qwer tzui opas")
         assert "I don't understand `qwer tzui opas`" in answer
@@ -368,14 +370,14 @@ async def test_what_is_not_understood_costs_two_lines_and_no_listing(talk: Talk)
         assert set(talk.names()) <= {"grep"}
 
 
-async def test_work_for_a_real_model_is_named_as_such_in_two_lines(talk: Talk) -> None:
+async def test_work_that_needs_a_real_model_gets_a_two_line_answer(talk: Talk) -> None:
     answer = await talk("refactor the brewing code to be faster")
     assert "real model" in answer
     assert len(answer.splitlines()) == 2
     assert talk.calls == []
 
 
-async def test_it_introduces_itself_once(talk: Talk) -> None:
+async def test_the_offline_model_introduces_itself_once(talk: Talk) -> None:
     first, second = await talk("list the files"), await talk("which branch am I on?")
     assert "OPENROUTER_API_KEY" in first
     assert "--base-url" in first
@@ -399,21 +401,19 @@ async def test_a_word_is_replaced_only_as_a_whole_word(talk: Talk, repository: P
     assert (repository / "a.txt").read_text() == "was this\nit was\nisland\n"
 
 
-async def test_a_very_long_line_is_edited_although_the_search_shows_it_cut(
-    talk: Talk, repository: Path
-) -> None:
+async def test_a_very_long_line_is_edited_although_search_truncates_it(talk: Talk, repository: Path) -> None:
     (repository / "long.txt").write_text("x" * 3_000 + " needle end\n")
     await talk("replace 'needle' with 'pin' in long.txt")
     assert (repository / "long.txt").read_text() == "x" * 3_000 + " pin end\n"
 
 
-async def test_many_hits_are_counted_with_care(talk: Talk, repository: Path) -> None:
+async def test_many_matches_are_counted_as_a_lower_bound(talk: Talk, repository: Path) -> None:
     (repository / "many.txt").write_text("spam\n" * 400)
     assert "at least 250 lines" in await talk("search for 'spam'")
     assert "at least 250 times" in await talk("replace 'spam' with 'ham' in many.txt")
 
 
-async def test_a_question_is_answered_with_the_places_to_look_at(talk: Talk) -> None:
+async def test_a_question_is_answered_with_relevant_locations(talk: Talk) -> None:
     answer = await talk("how is the tea poured?")
     assert "can't explain it in words of my own" in answer
     assert "`teapot/brew.py:14`" in answer
@@ -421,7 +421,7 @@ async def test_a_question_is_answered_with_the_places_to_look_at(talk: Talk) -> 
     assert "Run pip." in await talk("how do I install this?")
 
 
-async def test_a_well_known_file_is_found_without_its_ending(talk: Talk) -> None:
+async def test_a_well_known_file_is_found_without_its_extension(talk: Talk) -> None:
     answer = await talk("show me the README")
     assert "`README.md`, lines 1–7" in answer
 
@@ -433,19 +433,19 @@ async def test_a_folder_of_folders_is_explained(talk: Talk, repository: Path) ->
     assert "`src` contains" in await talk("explain src")
 
 
-async def test_a_file_just_made_can_be_deleted_as_it(talk: Talk, repository: Path) -> None:
+async def test_a_file_just_created_can_be_referred_to_as_it(talk: Talk, repository: Path) -> None:
     await talk("create a.txt with 'x'")
     await talk("delete it")
     assert not (repository / "a.txt").exists()
 
 
-async def test_help_lists_what_is_understood_by_group(talk: Talk) -> None:
+async def test_help_lists_supported_requests_by_group(talk: Talk) -> None:
     answer = await talk("help")
     groups = [line.split("**")[1] for line in answer.split("\n") if line.startswith("- **")]
     assert groups == ["Look", "Find", "Read", "Change", "Run", "Git", "More"]
 
 
-async def test_names_and_places_are_taken_from_the_last_request(talk: Talk) -> None:
+async def test_names_and_paths_are_taken_from_the_last_request(talk: Talk) -> None:
     await talk("where is warm defined?")
     assert "teapot/brew.py:20" in (await talk("who calls it?")).replace("21", "20")
     assert "cups * 2" in await talk("what does it do")
@@ -476,7 +476,7 @@ async def test_the_log_shows_at_most_twenty_commits(talk: Talk, repository: Path
         assert "Empty 4" not in answer
 
 
-async def test_a_file_is_found_whatever_its_case_and_its_ending(talk: Talk) -> None:
+async def test_a_file_is_found_regardless_of_case_and_extension(talk: Talk) -> None:
     for text in ("open readme", "whats in Readme.MD", "cat README", "show me the readme pls"):
         assert "Teapot keeps water hot" in await talk(text), text
     assert "1. `README.md`" in await talk("is there a readme?")
@@ -490,7 +490,7 @@ async def test_a_large_file_is_outlined_to_its_end(talk: Talk, repository: Path)
     assert "f299" not in answer
 
 
-async def test_short_forms_inside_a_text_to_be_written_are_kept(talk: Talk, repository: Path) -> None:
+async def test_abbreviations_in_text_to_be_written_are_kept(talk: Talk, repository: Path) -> None:
     await talk("create notes.md with whats up, thx u")
     assert (repository / "notes.md").read_text() == "whats up, thx u\n"
     assert "whats u" in await talk("run echo whats u")

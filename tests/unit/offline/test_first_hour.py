@@ -70,22 +70,20 @@ def _filled(pattern: str, known: Mapping[str, str]) -> str:
 
 
 @pytest.mark.parametrize("sentence", DEVELOPMENT, ids=lambda sentence: sentence.text)
-async def test_a_sentence_of_the_development_list_is_served(sentence: Sentence, project: Path) -> None:
+async def test_a_sentence_of_the_development_list_is_handled(sentence: Sentence, project: Path) -> None:
     assert await judge(sentence, project) == []
 
 
 @pytest.mark.parametrize("sentence", HELD_OUT, ids=lambda sentence: sentence.text)
-async def test_a_sentence_that_no_rule_was_written_for_is_served(sentence: Sentence, project: Path) -> None:
+async def test_a_sentence_without_a_dedicated_rule_is_handled(sentence: Sentence, project: Path) -> None:
     assert await judge(sentence, project) == []
 
 
 @pytest.mark.parametrize("sentence", FRESH, ids=lambda sentence: sentence.text)
-async def test_a_sentence_that_was_written_after_the_rules_is_served(
-    sentence: Sentence, project: Path
-) -> None:
+async def test_a_sentence_written_after_the_rules_is_handled(sentence: Sentence, project: Path) -> None:
     assert await judge(sentence, project) == []
 
 
 @pytest.mark.parametrize("sentence", (*FIRST_LIST, *SECOND_LIST), ids=lambda sentence: sentence.text)
-async def test_a_sentence_of_another_writer_is_served(sentence: Sentence, project: Path) -> None:
+async def test_a_sentence_by_another_author_is_handled(sentence: Sentence, project: Path) -> None:
     assert await judge(sentence, project) == []

@@ -61,17 +61,17 @@ def test_quotes_inside_a_command_survive() -> None:
     assert parse("$ echo 'a' && echo \"b\"")[0].get("command") == "echo 'a' && echo \"b\""
 
 
-def test_a_pronoun_is_marked_for_the_conversation_to_resolve() -> None:
+def test_a_pronoun_is_marked_for_later_resolution() -> None:
     assert parse("replace 'a' by 'b' in it")[0].get("file") == IT
     assert parse("run the tests in that file")[0].get("path") == IT
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n", "?", "...", "'", "```", "\ue000\ue001", "\ue0005\ue001"])
-def test_there_is_always_a_request(text: str) -> None:
+def test_parsing_always_gives_a_request(text: str) -> None:
     assert len(parse(text)) >= 1
 
 
-def test_a_very_long_paste_is_read_in_time() -> None:
+def test_a_very_long_paste_is_parsed_quickly() -> None:
     assert parse("word " * 40_000)[0].intent is Intent.UNKNOWN
     assert parse("and then " * 2_000)
     assert parse("find " + "a" * 15_000)

@@ -49,7 +49,7 @@ def documents(parts: list[bytes]) -> list[dict[str, Any]]:
     return [json.loads(event.removeprefix("data: ")) for event in events if not event.startswith(":")]
 
 
-async def test_words_are_streamed_in_the_providers_shape() -> None:
+async def test_text_is_streamed_in_the_provider_format() -> None:
     response, parts = await stream(body("who are you?"))
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/event-stream"
@@ -96,7 +96,7 @@ async def test_a_tool_call_is_streamed_in_fragments() -> None:
     assert documents(parts)[-2]["choices"][0]["finish_reason"] == "tool_calls"
 
 
-async def test_calls_that_do_not_need_each_other_come_together_unless_that_is_refused() -> None:
+async def test_independent_calls_are_sent_together_unless_parallel_calls_are_disabled() -> None:
     listing = "./\n  README.md\n  pyproject.toml"
     history = [
         {"role": "user", "content": "explain this project"},
@@ -118,7 +118,7 @@ async def test_calls_that_do_not_need_each_other_come_together_unless_that_is_re
     assert len(one["choices"][0]["message"]["tool_calls"]) == 1
 
 
-def test_the_synchronous_side_gives_one_document() -> None:
+def test_the_synchronous_transport_returns_one_document() -> None:
     with httpx.Client(transport=OfflineTransport()) as client:
         answer = client.post(f"{URL}/chat/completions", json=body("help")).json()
     assert answer["object"] == "chat.completion"
@@ -128,7 +128,7 @@ def test_the_synchronous_side_gives_one_document() -> None:
     assert answer["usage"]["cost"] == 0
 
 
-def test_the_synchronous_side_streams_too() -> None:
+def test_the_synchronous_transport_can_stream() -> None:
     with (
         httpx.Client(transport=OfflineTransport()) as client,
         client.stream("POST", f"{URL}/chat/completions", json=body("bye", stream=True)) as response,
@@ -136,7 +136,7 @@ def test_the_synchronous_side_streams_too() -> None:
         assert b"[DONE]" in b"".join(response.iter_raw())
 
 
-def test_the_same_request_gets_the_same_words_but_new_ids() -> None:
+def test_the_same_request_gets_the_same_text_but_new_ids() -> None:
     with httpx.Client(transport=OfflineTransport()) as client:
         first, second = (
             client.post(f"{URL}/chat/completions", json=body("list the files", tools=TOOLS)).json()
@@ -180,13 +180,13 @@ def test_a_bad_request_gets_an_error_body(method: str, path: str, content: bytes
 @pytest.mark.parametrize(
     "text", ["", "one", " lead", "a  b\n\n```\ncode\n```\n", "x" * 5_000, "word " * 20_000]
 )
-def test_pieces_join_to_the_text_and_are_few(text: str) -> None:
+def test_text_is_split_into_few_chunks_that_join_to_it(text: str) -> None:
     found = list(pieces(text))
     assert "".join(found) == text
     assert len(found) <= MAX_CHUNKS + 1
 
 
-def test_half_a_surrogate_pair_in_a_file_breaks_nothing(tmp_path: Path) -> None:
+def test_a_lone_surrogate_in_a_file_is_harmless(tmp_path: Path) -> None:
     messages = [
         {"role": "user", "content": "read a.txt"},
         {
@@ -206,13 +206,13 @@ def test_half_a_surrogate_pair_in_a_file_breaks_nothing(tmp_path: Path) -> None:
     assert "bad � pair" in answer["choices"][0]["message"]["content"]
 
 
-def test_the_models_name_costs_no_import() -> None:
+def test_the_offline_model_name_needs_no_heavy_import() -> None:
     code = "import sys, forge_core.config.models as m; m.OFFLINE_MODEL; print('httpx' in sys.modules, m.OFFLINE_MODEL)"
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "forge/offline"]
 
 
-async def test_a_stream_may_be_left_in_the_middle() -> None:
+async def test_a_stream_can_be_closed_early() -> None:
     async with (
         httpx.AsyncClient(transport=OfflineTransport()) as client,
         client.stream("POST", f"{URL}/chat/completions", json=body("help", stream=True)) as response,

@@ -24,7 +24,7 @@ def test_a_numbered_line_is_read_in_several_layouts(row: str) -> None:
     assert numbered_lines(row) == [Numbered(7, "x = 1")]
 
 
-def test_a_line_that_starts_with_a_number_is_not_taken_for_a_numbered_one() -> None:
+def test_a_line_starting_with_a_number_is_not_treated_as_numbered() -> None:
     assert numbered_lines("     1\t5: five\n     2\t9\tnine") == [
         Numbered(1, "5: five"),
         Numbered(2, "9\tnine"),
@@ -53,11 +53,11 @@ def test_without_numbers_lines_are_counted() -> None:
         ("", None),
     ],
 )
-def test_the_total_is_taken_from_the_note_only(output: str, total: int | None) -> None:
+def test_the_total_is_read_only_from_the_note(output: str, total: int | None) -> None:
     assert stated_total(output) == total
 
 
-def test_hits_are_read_flat_and_under_headings() -> None:
+def test_matches_are_read_flat_and_under_headings() -> None:
     assert grep_hits("./a.py:3:x: 1\nb/c d.py:10:  y") == [Hit("a.py", 3, "x: 1"), Hit("b/c d.py", 10, "  y")]
     assert grep_hits("a.py\n3:x\n  9: y") == [Hit("a.py", 3, "x"), Hit("a.py", 9, "y")]
     assert grep_hits("a.py-2-context\na.py:3:hit\n--\n[more]") == [Hit("a.py", 3, "hit")]
@@ -94,7 +94,7 @@ def test_the_exit_code_is_read(output: str, code: int | None) -> None:
 
 
 @pytest.mark.parametrize("output", ["", "No match for 'x'.", "No files found", "(no results)", "0 matches"])
-def test_nothing_found_is_seen(output: str) -> None:
+def test_no_matches_are_recognised(output: str) -> None:
     assert has_nothing(output)
     assert not has_nothing("notes.md")
 
@@ -133,7 +133,7 @@ def test_a_refusal_is_distinguished_from_a_failure(text: str, status: CallStatus
         "type foo struct {",
     ],
 )
-def test_a_definition_is_seen_in_many_languages(line: str) -> None:
+def test_definitions_are_recognised_in_many_languages(line: str) -> None:
     assert defines(line, "foo")
 
 
@@ -150,11 +150,11 @@ def test_a_definition_is_seen_in_many_languages(line: str) -> None:
         "await foo(x) {",
     ],
 )
-def test_a_use_is_not_taken_for_a_definition(line: str) -> None:
+def test_a_use_is_not_treated_as_a_definition(line: str) -> None:
     assert not defines(line, "foo")
 
 
-def test_the_pattern_has_nothing_that_ripgrep_lacks() -> None:
+def test_the_definition_pattern_is_supported_by_ripgrep() -> None:
     pattern = definition_pattern("Class.method")
     assert pattern.endswith(r"method\b")
     assert "(?" not in pattern
@@ -173,7 +173,7 @@ def test_a_block_ends_where_its_code_ends(path: str, source: str, size: int) -> 
     assert block_end(source.split("\n"), path) == size
 
 
-def test_markdown_headings_inside_code_are_no_headings() -> None:
+def test_markdown_headings_inside_code_are_ignored() -> None:
     found = outline("a.md", "# One\n\nSome words stand here, five.\n\n```sh\n# no\n```\n\n## Two ##\n")
     assert found.entries == (OutlineEntry(1, "One", 0), OutlineEntry(9, "Two", 1))
     assert found.summary == "Some words stand here, five."
@@ -204,5 +204,5 @@ def test_other_languages_are_outlined(path: str, source: str, labels: list[str])
     assert [entry.label for entry in outline(path, source).entries] == labels
 
 
-def test_a_deeply_nested_source_is_outlined_without_harm() -> None:
+def test_a_deeply_nested_source_can_be_outlined() -> None:
     assert outline("a.py", "(" * 50_000).entries == ()

@@ -69,25 +69,25 @@ MOCHA = """  5 passing (12ms)
     ],
     ids=("pytest", "green", "coloured", "none", "unittest", "ok", "cargo", "go", "jest", "node", "mocha"),
 )
-def test_a_runners_counts_are_read(output: str, expected: RunnerReport) -> None:
+def test_test_runner_counts_are_read(output: str, expected: RunnerReport) -> None:
     assert read_report(output) == expected
 
 
 @pytest.mark.parametrize(
     "output", ["", "hello", "I passed 3 in 2s maybe", "FAILED", "Traceback: 5 errors", "5 passed"]
 )
-def test_what_is_no_report_is_not_read_as_one(output: str) -> None:
+def test_other_output_is_not_read_as_a_test_report(output: str) -> None:
     assert read_report(output) is None
 
 
-def test_green_counts_with_a_bad_exit_code_are_not_called_a_pass() -> None:
+def test_passing_counts_with_a_nonzero_exit_code_are_not_reported_as_a_pass() -> None:
     outcome = CallOutcome("Error: exit code 2\n3 passed in 0.1s", CallStatus.FAILED)
     told = report_of_tests("pytest", outcome, ())
     assert "ended with exit code 2" in told
     assert "tests pass" not in told
 
 
-def test_a_command_that_is_no_test_is_not_reported_as_one() -> None:
+def test_a_non_test_command_is_not_reported_as_a_test() -> None:
     told = report_of_command("cat notes.txt", CallOutcome("3 passed in 0.1s\n[exit code 0, 0.1 s]"))
     assert "`cat notes.txt` succeeded" in told
     assert "exit code" not in told
@@ -119,11 +119,11 @@ def test_a_command_that_ran_too_long_is_reported_as_stopped() -> None:
         (["notes.md"], "test_a.py", "python3 -m pytest -q test_a.py"),
     ],
 )
-def test_the_test_command_follows_the_projects_files(names: list[str], path: str, expected: str) -> None:
+def test_the_test_command_is_derived_from_project_files(names: list[str], path: str, expected: str) -> None:
     assert command_for_tests(names, path) == expected
 
 
-def test_what_tests_need_is_installed_from_the_projects_own_lists() -> None:
+def test_test_requirements_are_installed_from_project_files() -> None:
     assert install_command(["pyproject.toml"]).endswith(".venv/bin/python -m pip install pytest -e .")
     assert "-r requirements-dev.txt" in install_command(["requirements.txt", "requirements-dev.txt"])
     assert install_command([".venv/"]) == ".venv/bin/python -m pip install pytest"

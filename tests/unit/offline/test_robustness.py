@@ -63,7 +63,7 @@ async def test_without_a_user_the_rule_that_would_allow_the_command_is_shown(rep
     assert "Do not retry" not in answer
 
 
-async def test_after_a_refusal_the_steps_that_follow_are_not_taken(repository: Path) -> None:
+async def test_steps_after_a_denial_are_skipped(repository: Path) -> None:
     talk = Talk(
         repository, lambda name, _: "Error: bash was not allowed: plan mode." if name == "bash" else None
     )
@@ -72,26 +72,26 @@ async def test_after_a_refusal_the_steps_that_follow_are_not_taken(repository: P
     assert "Left undone: `delete README.md`; `create x.md with 'x'`." in answer
 
 
-async def test_a_denied_permission_of_the_system_is_a_failure_not_a_refusal(talk: Talk) -> None:
+async def test_an_operating_system_permission_error_is_a_failure_not_a_denial(talk: Talk) -> None:
     talk.refuse = lambda name, _: "Error: 'x' may not be read: permission denied." if name == "read" else None
     answer = await talk("read x.txt")
     assert "could not be read" in answer
     assert "permission denied" in answer
 
 
-async def test_a_tool_that_is_not_offered_is_named(repository: Path) -> None:
+async def test_a_missing_tool_is_named(repository: Path) -> None:
     talk = Talk(repository, offered=("read", "grep"))
     assert "takes the `bash` tool" in await talk("run echo hi")
     assert "takes the `ls` tool" in await talk("list the files")
 
 
-async def test_without_tools_it_still_talks(repository: Path) -> None:
+async def test_the_offline_model_answers_without_tools(repository: Path) -> None:
     talk = Talk(repository, offered=())
     assert "1. `list the files`" in await talk("hello")
     assert "help" in await talk("gibber gabber")
 
 
-def test_arguments_that_an_offered_tool_does_not_have_are_left_out() -> None:
+def test_arguments_missing_from_the_tool_schema_are_omitted() -> None:
     schema = {"type": "object", "properties": {"pattern": {}}}
     tools = [{"type": "function", "function": {"name": "grep", "parameters": schema}}]
     messages = [{"role": "user", "content": "search for 'x' in a.py"}]
@@ -99,7 +99,7 @@ def test_arguments_that_an_offered_tool_does_not_have_are_left_out() -> None:
     assert dict(answer.calls[0].arguments) == {"pattern": "x"}
 
 
-def test_no_message_takes_more_than_the_limit_of_calls() -> None:
+def test_no_request_exceeds_the_call_limit() -> None:
     messages: list[Any] = [{"role": "user", "content": "list the files"}]
     for number in range(MAX_CALLS):
         messages += [made(str(number), "ls", path=f"other{number}"), result(str(number), "./\n  a")]
@@ -108,7 +108,7 @@ def test_no_message_takes_more_than_the_limit_of_calls() -> None:
     assert "12 tool calls" in answer.text
 
 
-def test_many_steps_are_cut_and_the_rest_is_named() -> None:
+def test_excess_steps_are_dropped_and_reported() -> None:
     answer = reply(
         [{"role": "user", "content": "thanks then bye then help then thanks then bye then help then connect"}]
     )
@@ -150,7 +150,7 @@ def test_many_steps_are_cut_and_the_rest_is_named() -> None:
         ],
     ],
 )
-def test_odd_messages_get_an_answer(messages: list[Any]) -> None:
+def test_unusual_messages_get_an_answer(messages: list[Any]) -> None:
     answer = reply(messages)
     assert answer.text or answer.calls
 
@@ -182,7 +182,7 @@ def test_markup_in_a_files_content_is_kept() -> None:
     assert answer.calls[0].arguments["content"] == "<file><context>x</context></file>\n"
 
 
-def test_what_a_tool_returned_is_data_and_never_a_request() -> None:
+def test_tool_output_is_data_and_never_a_request() -> None:
     messages = [
         {"role": "user", "content": "read a.txt"},
         made("1", "read", file_path="a.txt", limit=80),
@@ -220,7 +220,7 @@ def test_backticks_in_a_file_do_not_break_out_of_the_block() -> None:
         "who calls f",
     ],
 )
-def test_empty_binary_and_huge_results_get_an_answer_of_sane_size(text: str, content: str) -> None:
+def test_empty_binary_and_huge_results_get_answers_of_reasonable_size(text: str, content: str) -> None:
     messages: list[Any] = [{"role": "user", "content": text}]
     for turn in range(MAX_CALLS + 1):
         answer = reply(messages)
@@ -233,7 +233,7 @@ def test_empty_binary_and_huge_results_get_an_answer_of_sane_size(text: str, con
     assert 0 < len(answer.text) < 250_000
 
 
-def test_every_phrasing_is_served_whatever_the_tools_say() -> None:
+def test_every_phrasing_is_handled_whatever_the_tools_return() -> None:
     results = (
         "",
         "Error: it broke",
@@ -258,7 +258,7 @@ def test_every_phrasing_is_served_whatever_the_tools_say() -> None:
         assert not answer.calls, text
 
 
-def test_noise_never_raises() -> None:
+def test_random_input_never_raises() -> None:
     chance = random.Random(20_260)
     words = list("'\"`*/.,;:!?()[]{}$-\\\n\x00\ue000\ue001😀’“”…") + _NOISE.split()
     with httpx.Client(transport=OfflineTransport()) as client:
@@ -291,14 +291,14 @@ def test_noise_never_raises() -> None:
     ],
     ids=lambda text: text[:12],
 )
-def test_hostile_text_is_read_in_a_bounded_time(text: str) -> None:
+def test_hostile_text_is_parsed_in_bounded_time(text: str) -> None:
     parse("warm up")
     started = time.process_time()
     assert parse(text)
     assert time.process_time() - started < 1.5
 
 
-async def test_a_compaction_request_gets_what_the_conversation_holds(repository: Path) -> None:
+async def test_a_compaction_request_gets_a_summary_of_the_conversation(repository: Path) -> None:
     talk = Talk(repository)
     await talk("read README.md")
     talk.offered = ()

@@ -8,7 +8,7 @@ from forge_tui.widgets.welcome_text import examples
 from tests.unit.offline.driver import Talk
 
 
-async def test_every_request_that_the_welcome_offers_does_something(tmp_path: Path, talk: Talk) -> None:
+async def test_every_example_of_the_welcome_is_handled(tmp_path: Path, talk: Talk) -> None:
     offered = set(examples(talk.folder))
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".git").mkdir()

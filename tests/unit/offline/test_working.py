@@ -11,7 +11,7 @@ from tests.unit.offline.driver import Talk
 SERVER = f"{sys.executable} -uc \"import time; print('listening'); time.sleep(60)\""
 
 
-async def test_a_command_runs_in_the_background_is_looked_at_and_stopped(talk: Talk) -> None:
+async def test_a_background_command_can_be_started_inspected_and_stopped(talk: Talk) -> None:
     try:
         started = await talk(f"run `{SERVER}` in the background")
         assert talk.calls[0][1]["run_in_background"] is True
@@ -71,7 +71,7 @@ async def test_without_a_user_a_question_stays_open(talk: Talk) -> None:
     assert "No one answered" in await talk("ask me whether to go on")
 
 
-async def test_a_rename_over_all_files_is_one_step(talk: Talk) -> None:
+async def test_a_rename_in_all_files_is_one_step(talk: Talk) -> None:
     answer = await talk("rename pour_tea to pour in all files")
     assert talk.names() == ["grep", "multi_edit"]
     assert "in 2 files" in answer and "/undo" in answer
@@ -80,7 +80,7 @@ async def test_a_rename_over_all_files_is_one_step(talk: Talk) -> None:
     assert sum(text.count("pour(") for text in texts) == 2
 
 
-async def test_a_name_inside_longer_words_is_left_alone_and_shown(talk: Talk) -> None:
+async def test_a_name_inside_longer_words_is_not_replaced_but_reported(talk: Talk) -> None:
     before = {path: path.read_bytes() for path in talk.folder.rglob("*.py")}
     answer = await talk("rename pour to brew in all files")
     assert talk.names() == ["grep"]
@@ -88,6 +88,6 @@ async def test_a_name_inside_longer_words_is_left_alone_and_shown(talk: Talk) ->
     assert {path: path.read_bytes() for path in talk.folder.rglob("*.py")} == before
 
 
-async def test_a_text_that_is_nowhere_is_replaced_nowhere(talk: Talk) -> None:
+async def test_replacing_a_text_not_found_changes_nothing(talk: Talk) -> None:
     assert "No file here contains" in await talk("replace 'zzz' by 'y' in all files")
     assert talk.names() == ["grep"]

@@ -224,7 +224,7 @@ git log --grep clean
 
 
 @pytest.mark.parametrize("command", DENIED.strip().splitlines())
-def test_what_cannot_be_made_good_is_recognised_in_any_spelling(command: str) -> None:
+def test_catastrophic_commands_are_recognised_in_any_spelling(command: str) -> None:
     assert catastrophic_reason(command, ROOT, HOME)
 
 
@@ -281,7 +281,7 @@ git clean -fd -e x
 
 
 @pytest.mark.parametrize("command", GRAVE.strip().splitlines())
-def test_a_deletion_that_cannot_be_read_asks_whatever_is_allowed_and_never_runs_unasked(command: str) -> None:
+def test_a_deletion_with_unknown_target_always_asks(command: str) -> None:
     assert catastrophic_reason(command, ROOT, HOME) is None
     found = required_confirmation(command, ROOT, HOME)
     assert found is not None
@@ -289,7 +289,7 @@ def test_a_deletion_that_cannot_be_read_asks_whatever_is_allowed_and_never_runs_
 
 
 @pytest.mark.parametrize("command", PLAIN.strip().splitlines())
-def test_what_can_be_read_is_in_no_doubt(command: str) -> None:
+def test_a_deletion_with_known_target_needs_no_extra_confirmation(command: str) -> None:
     assert required_confirmation(command, ROOT, HOME) is None
 
 
@@ -322,7 +322,7 @@ def test_ordinary_commands_pass(command: str) -> None:
         "rm -rf sub/../.git",
     ],
 )
-def test_a_link_is_judged_by_where_it_leads(tmp_path: Path, command: str) -> None:
+def test_a_link_is_judged_by_its_target(tmp_path: Path, command: str) -> None:
     home, root = tmp_path / "home", tmp_path / "home" / "work"
     (root / "sub").mkdir(parents=True)
     (root / "up").symlink_to("/")
@@ -331,18 +331,18 @@ def test_a_link_is_judged_by_where_it_leads(tmp_path: Path, command: str) -> Non
     assert catastrophic_reason(command, root, home)
 
 
-def test_a_link_itself_may_go(tmp_path: Path) -> None:
+def test_a_link_itself_can_be_deleted(tmp_path: Path) -> None:
     (tmp_path / "up").symlink_to("/")
     assert catastrophic_reason("rm -rf up", tmp_path, HOME) is None
     assert catastrophic_reason("mv up down", tmp_path, HOME) is None
 
 
-def test_a_here_document_counts_only_when_a_shell_reads_it() -> None:
+def test_a_here_document_is_checked_only_when_a_shell_reads_it() -> None:
     assert catastrophic_reason("bash <<EOF\nrm -rf /\nEOF", ROOT, HOME)
     assert catastrophic_reason("cat > notes.md <<'EOF'\nnever run rm -rf /\nEOF", ROOT, HOME) is None
 
 
-def test_lines_count_each() -> None:
+def test_each_line_of_a_command_is_checked() -> None:
     assert catastrophic_reason("echo hello\nrm -rf /\n", ROOT, HOME)
     assert catastrophic_reason("rm \\\n -rf \\\n /", ROOT, HOME)
 
@@ -363,7 +363,7 @@ def test_lines_count_each() -> None:
         "cd a; rm -r $x y;" * 5_000,
     ],
 )
-def test_a_hostile_line_is_read_without_a_fault(command: str) -> None:
+def test_a_hostile_command_line_is_parsed_without_error(command: str) -> None:
     started = time.process_time()
     catastrophic_reason(command, ROOT, HOME)
     required_confirmation(command, ROOT, HOME)

@@ -55,7 +55,7 @@ def decide(policy: PermissionPolicy, command: str) -> Decision:
 
 
 @pytest.mark.parametrize("sandbox", ["full", "off"])
-def test_no_hard_line_runs_unasked(root: Path, sandbox: str) -> None:
+def test_no_difficult_command_line_runs_unasked(root: Path, sandbox: str) -> None:
     policies = [
         PermissionPolicy(root, allow=rules, sandbox=sandbox)  # type: ignore[arg-type]
         for rules in ([], ALLOWED)
@@ -70,7 +70,7 @@ def test_no_hard_line_runs_unasked(root: Path, sandbox: str) -> None:
     assert len(lines(HARD)) >= 300
 
 
-def test_what_is_not_spelled_exactly_as_on_the_list_is_not_plain_reading(root: Path) -> None:
+def test_commands_not_exactly_on_the_list_are_not_read_only(root: Path) -> None:
     policy = PermissionPolicy(root, sandbox="full")
     verdicts = [(line, policy.decide("bash", ToolUse(Effect.RUN, line))) for line in lines(NOT_PLAIN)]
     assert [line for line, one in verdicts if one.decision is Decision.ALLOW or one.is_read_only] == []
@@ -85,13 +85,13 @@ def test_paths_outside_ask(root: Path) -> None:
 @pytest.mark.parametrize(
     "blank", ["\u00a0", "\u2003", "\u2028", "\u200b", "\u3000", "\r", "\v", "\f", "\0", "\x85"]
 )
-def test_a_blank_that_is_none_to_bash_is_never_taken_for_one(root: Path, blank: str) -> None:
+def test_characters_bash_does_not_treat_as_blanks_are_not_word_separators(root: Path, blank: str) -> None:
     policy = PermissionPolicy(root, allow=ALLOWED, sandbox="full")
     for line in (f"git{blank}status", f"git status{blank}", f"git status{blank}evil", f"ls{blank}&& ls"):
         assert decide(policy, line) is Decision.ASK
 
 
-def test_a_yes_for_good_offered_for_a_hard_line_is_never_too_broad_to_be_saved(root: Path) -> None:
+def test_a_permanent_rule_offered_for_a_difficult_line_can_always_be_saved(root: Path) -> None:
     policy = PermissionPolicy(root, sandbox="full")
     verdicts = [policy.decide("bash", ToolUse(Effect.RUN, line)) for line in lines(HARD)]
     offered = [verdict.always_rule for verdict in verdicts if verdict.always_rule]
@@ -104,7 +104,7 @@ def test_a_yes_for_good_offered_for_a_hard_line_is_never_too_broad_to_be_saved(r
 
 
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.AUTO, PermissionMode.YOLO])
-def test_no_spelling_evades_a_deny_rule(root: Path, mode: PermissionMode) -> None:
+def test_a_deny_rule_matches_every_spelling(root: Path, mode: PermissionMode) -> None:
     evaded = []
     for rule, line in denied():
         policy = PermissionPolicy(root, mode, allow=["bash"], deny=[f"bash({rule})"], sandbox="full")
@@ -186,14 +186,14 @@ def test_an_undetermined_command_asks_where_a_deny_rule_might_cover_it(
 
 
 @pytest.mark.parametrize("mode", [PermissionMode.AUTO, PermissionMode.YOLO])
-def test_a_denied_file_is_met_behind_a_folder_that_is_not_known(root: Path, mode: PermissionMode) -> None:
+def test_a_denied_file_is_recognised_behind_an_unknown_folder(root: Path, mode: PermissionMode) -> None:
     policy = PermissionPolicy(root, mode, deny=["read(.env)"], sandbox="full")
     for line in ("cat $PWD/.env", 'cat "${PWD}/.env"', "cat `pwd`/.env", "cat ../$(basename $PWD)/.env"):
         assert decide(policy, line) is Decision.DENY
 
 
 @pytest.mark.parametrize("mode", [PermissionMode.AUTO, PermissionMode.YOLO])
-def test_a_denied_file_is_not_read_without_its_name(root: Path, mode: PermissionMode) -> None:
+def test_a_denied_file_cannot_be_read_through_a_pattern(root: Path, mode: PermissionMode) -> None:
     policy = PermissionPolicy(root, mode, allow=["bash"], deny=["read(.env)"], sandbox="full")
     for line in (
         "cat .en*",
@@ -225,7 +225,7 @@ def test_a_denied_file_is_not_read_without_its_name(root: Path, mode: Permission
         assert decide(policy, line) is Decision.ALLOW, line
 
 
-def test_a_link_to_a_denied_program_is_that_program(root: Path) -> None:
+def test_a_link_to_a_denied_program_is_denied(root: Path) -> None:
     (root / "del").symlink_to("/bin/rm")
     policy = PermissionPolicy(root, PermissionMode.YOLO, deny=["bash(rm:*)", "bash(git push:*)"])
     for line in ("./del x", "src/../del x", f"{root}/del x", "git-push", "/usr/lib/git-core/git-push x"):
@@ -258,16 +258,14 @@ rg 'git push' README.md
 """
 
 
-def test_a_deny_rule_leaves_what_is_only_mentioned_alone(root: Path) -> None:
+def test_a_deny_rule_does_not_match_a_program_that_is_only_mentioned(root: Path) -> None:
     policy = PermissionPolicy(
         root, PermissionMode.YOLO, deny=["bash(rm:*)", "bash(curl:*)", "bash(git push:*)"]
     )
     assert [line for line in lines(MENTIONED) if decide(policy, line) is not Decision.ALLOW] == []
 
 
-def test_plain_reading_needs_few_questions(
-    root: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_read_only_commands_rarely_ask(root: Path, record_property: Callable[[str, object], None]) -> None:
     policy = PermissionPolicy(root, sandbox="full")
     plain = lines(READ_ONLY)
     asked = [line for line in plain if decide(policy, line) is not Decision.ALLOW]
@@ -278,7 +276,7 @@ def test_plain_reading_needs_few_questions(
     assert rate <= 0.10, asked
 
 
-def test_without_a_full_sandbox_nothing_but_plain_reading_runs_unasked(root: Path) -> None:
+def test_without_a_full_sandbox_only_read_only_commands_run_unasked(root: Path) -> None:
     for sandbox in ("off", "weak"):
         for mode in (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO):
             policy = PermissionPolicy(root, mode, sandbox=sandbox)  # type: ignore[arg-type]

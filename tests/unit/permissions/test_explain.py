@@ -30,7 +30,7 @@ def test_a_line_that_cannot_be_parsed_is_explained(tmp_path: Path) -> None:
     assert found.problem in as_text(found)
 
 
-def test_the_text_quotes_what_is_foreign(tmp_path: Path) -> None:
+def test_the_explanation_escapes_untrusted_text(tmp_path: Path) -> None:
     text = as_text(PermissionPolicy(tmp_path).explain("echo '\u0435' > 'a\nb'; rm x"))
     assert text.startswith("ASK: ")
     assert text.isascii()
@@ -41,7 +41,7 @@ def test_the_text_quotes_what_is_foreign(tmp_path: Path) -> None:
         assert hidden not in as_text(PermissionPolicy(tmp_path).explain(f"echo '{hidden}'"))
 
 
-def test_the_text_shows_parse_rule_and_what_decides(tmp_path: Path) -> None:
+def test_the_explanation_shows_parse_rule_and_deciding_part(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, ask=["bash(npm publish:*)"], sandbox="full")
     assert as_text(policy.explain("cd src; X=1 npm pub'lish'")) == (
         "ASK: the ask rule bash(npm publish:*) covers it\n"

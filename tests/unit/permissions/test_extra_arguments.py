@@ -95,7 +95,7 @@ def decision(policy: PermissionPolicy, command: str) -> Decision:
         ("bundle exec", "bundle exec x"),
     ],
 )
-def test_a_yes_for_the_session_grants_nothing_that_runs_writes_or_looks_elsewhere(
+def test_a_session_approval_covers_no_arguments_that_run_write_or_read_elsewhere(
     root: Path, first: str, then: str
 ) -> None:
     policy = PermissionPolicy(root)
@@ -125,7 +125,9 @@ def test_a_yes_for_the_session_grants_nothing_that_runs_writes_or_looks_elsewher
         ("git show", "git show HEAD~1:src/a.py"),
     ],
 )
-def test_a_yes_for_a_runner_covers_its_harmless_variations(root: Path, first: str, then: str) -> None:
+def test_a_session_approval_of_a_runner_covers_its_harmless_variations(
+    root: Path, first: str, then: str
+) -> None:
     policy = PermissionPolicy(root)
     policy.allow_for_session(f"bash({session_pattern(first, root)})")
     assert decision(policy, then) is ALLOW

@@ -58,7 +58,7 @@ def decisions(policy: PermissionPolicy, root: Path, *names: str) -> set[Decision
     return {verdict(policy, root, tool, params).decision for tool, params in changes_to(*names)}
 
 
-def test_the_right_to_edit_a_folder_covers_every_tool_and_every_path_of_a_call(root: Path) -> None:
+def test_an_edit_grant_for_a_folder_covers_every_tool_and_all_paths_of_a_call(root: Path) -> None:
     policy = PermissionPolicy(root, allow=["edit(notes/**)"])
     assert decisions(policy, root, "notes/a.md") == {ALLOW}
     assert decisions(policy, root, "notes/a.md", "notes/b.md") == {ALLOW}
@@ -67,7 +67,7 @@ def test_the_right_to_edit_a_folder_covers_every_tool_and_every_path_of_a_call(r
     assert decisions(policy, root, "notes/../../elsewhere.md") == {ASK}
 
 
-def test_the_right_does_not_follow_a_link_out_of_the_folder(root: Path) -> None:
+def test_an_edit_grant_does_not_follow_a_link_out_of_the_folder(root: Path) -> None:
     (root / "notes/away").symlink_to(root / "other")
     (root / "notes/one.md").symlink_to(root / "top.md")
     (root.parent / "elsewhere").mkdir()
@@ -81,7 +81,7 @@ def test_the_right_does_not_follow_a_link_out_of_the_folder(root: Path) -> None:
     "section",
     ["*** Delete File: notes/a.md\n", "*** Update File: notes/a.md\n*** Move to: notes/z.md\n@@\n-old\n+x\n"],
 )
-def test_the_right_to_edit_is_none_to_delete_or_move(root: Path, section: str) -> None:
+def test_an_edit_grant_does_not_allow_deleting_or_moving(root: Path, section: str) -> None:
     patch = {"patch": f"*** Begin Patch\n{section}*** End Patch\n"}
     found = verdict(PermissionPolicy(root, allow=["edit(notes/**)"]), root, ApplyPatchTool(), patch)
     assert (found.decision, found.is_destructive, found.session_rule, found.always_rule) == (
@@ -95,7 +95,7 @@ def test_the_right_to_edit_is_none_to_delete_or_move(root: Path, section: str) -
 
 
 @pytest.mark.parametrize("tool", ["write", "multi_edit", "apply_patch"])
-def test_a_rule_for_one_tool_allows_that_tool_and_denies_all(root: Path, tool: str) -> None:
+def test_an_allow_rule_covers_one_tool_and_a_deny_rule_covers_all(root: Path, tool: str) -> None:
     rules, right = [f"{tool}(notes/**)"], ["edit(notes/**)"]
     allowing = PermissionPolicy(root, edit_tools=EDIT_TOOLS, allow=rules)
     denying = PermissionPolicy(root, edit_tools=EDIT_TOOLS, allow=right, deny=rules)
@@ -107,7 +107,7 @@ def test_a_rule_for_one_tool_allows_that_tool_and_denies_all(root: Path, tool: s
 
 
 @pytest.mark.parametrize(("tool", "expected"), [("anything", DENY), ("read", ALLOW), ("bash", ALLOW)])
-def test_without_the_names_of_the_edit_tools_a_deny_rule_for_any_tool_covers_edits(
+def test_without_edit_tool_names_a_deny_rule_for_any_tool_covers_edits(
     root: Path, tool: str, expected: Decision
 ) -> None:
     policy = PermissionPolicy(root, allow=["edit(notes/**)"], deny=[f"{tool}(notes/**)"])
@@ -129,7 +129,7 @@ def test_without_the_names_of_the_edit_tools_a_deny_rule_for_any_tool_covers_edi
         (["notes/a.md", ".env"], "", ""),
     ],
 )
-def test_every_prompt_offers_the_right_to_edit(
+def test_every_edit_prompt_offers_an_edit_grant(
     root: Path, names: list[str], session: str, always: str
 ) -> None:
     for tool, params in changes_to(*names):
@@ -150,7 +150,7 @@ def test_a_session_rule_for_several_files_covers_these_files_only(root: Path) ->
         assert decisions(policy, root, name) == {ASK}, name
 
 
-async def test_an_answer_for_the_session_to_several_edits_ends_the_questions(root: Path) -> None:
+async def test_a_session_approval_of_several_edits_covers_later_edits(root: Path) -> None:
     asked: list[ApprovalRequest] = []
 
     async def approver(request: ApprovalRequest) -> ApprovalReply:
@@ -172,12 +172,12 @@ async def test_an_answer_for_the_session_to_several_edits_ends_the_questions(roo
     "rule",
     ["write", "apply_patch(**)", "edit({**,x})", "edit({/etc/**,x})", "edit({~/x,y})", "edit({../x,y})"],
 )
-def test_alternatives_do_not_hide_a_rule_for_everything(root: Path, rule: str) -> None:
+def test_a_rule_for_everything_is_recognised_inside_alternatives(root: Path, rule: str) -> None:
     with pytest.raises(ConfigError, match="every call"):
         PermissionPolicy(root, edit_tools=EDIT_TOOLS).allow_always(rule)
 
 
-def test_names_are_compared_as_the_file_system_compares_them(root: Path) -> None:
+def test_file_names_are_compared_like_in_the_file_system(root: Path) -> None:
     upper, composed = locate(root / "Notes/A.md", root), locate(root / "notes/caf\u00e9", root)
     assert not denies_paths(parse_rule("edit(notes/**)"), [upper]) or folds_case(root)
     for rule, one in (("edit(notes/**)", upper), ("edit(notes/cafe\u0301)", composed), ("edit(a.MD)", upper)):

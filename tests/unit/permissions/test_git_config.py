@@ -60,7 +60,7 @@ def repository(root: Path, config: str) -> Path:
         "[broken\n\tpager = evil",
     ],
 )
-def test_a_setting_that_runs_a_program_makes_git_ask(tmp_path: Path, config: str) -> None:
+def test_a_git_setting_that_runs_a_program_asks(tmp_path: Path, config: str) -> None:
     root = repository(tmp_path / "project", PLAIN + config)
     (root / "src").mkdir()
     for mode in (PermissionMode.ASK, PermissionMode.AUTO):
@@ -71,7 +71,7 @@ def test_a_setting_that_runs_a_program_makes_git_ask(tmp_path: Path, config: str
             assert "git config runs programs" in verdict.reason
 
 
-def test_a_plain_config_does_not(tmp_path: Path) -> None:
+def test_a_plain_git_config_does_not_ask(tmp_path: Path) -> None:
     root = repository(tmp_path / "project", PLAIN)
     assert running_setting(root) == ""
     assert (
@@ -79,7 +79,7 @@ def test_a_plain_config_does_not(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_read_counts_as_one(tmp_path: Path) -> None:
+def test_an_unreadable_git_config_asks(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()
     (root / ".git").write_text("nonsense")
@@ -87,11 +87,11 @@ def test_what_cannot_be_read_counts_as_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["\ufeff[core]\n\tfsmonitor = evil\n", "\ufeff"])
-def test_a_config_that_begins_with_a_mark_asks(tmp_path: Path, text: str) -> None:
+def test_a_git_config_with_a_byte_order_mark_asks(tmp_path: Path, text: str) -> None:
     assert running_setting(repository(tmp_path / "project", text))
 
 
-def test_a_folder_that_is_a_git_folder_itself_asks(tmp_path: Path) -> None:
+def test_a_bare_git_folder_asks(tmp_path: Path) -> None:
     root = repository(tmp_path / "project", PLAIN)
     bare = root / "sub/b.git"
     for name in ("objects", "refs"):
@@ -113,13 +113,13 @@ def test_a_hook_that_runs_when_the_index_is_refreshed_asks(tmp_path: Path) -> No
     assert running_setting(root)
 
 
-def test_an_index_in_two_parts_asks(tmp_path: Path) -> None:
+def test_a_split_index_asks(tmp_path: Path) -> None:
     root = repository(tmp_path / "project", PLAIN)
     (root / ".git/sharedindex.0000").write_bytes(b"")
     assert running_setting(root)
 
 
-def test_the_config_is_looked_for_where_each_folder_really_leads(tmp_path: Path) -> None:
+def test_the_git_config_is_searched_in_the_resolved_folder(tmp_path: Path) -> None:
     inner = repository(tmp_path / "project/s/in", "[core]\n\tfsmonitor = evil\n")
     root = repository(tmp_path / "project", PLAIN)
     (root / "link").symlink_to(inner)
@@ -129,7 +129,7 @@ def test_the_config_is_looked_for_where_each_folder_really_leads(tmp_path: Path)
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_linked_work_trees_are_looked_into_and_repositories_within_ask(tmp_path: Path) -> None:
+def test_linked_worktrees_are_inspected_and_nested_repositories_ask(tmp_path: Path) -> None:
     def git(folder: Path, *words: str) -> None:
         author = ("-c", "user.name=x", "-c", "user.email=x", "-c", "protocol.file.allow=always")
         subprocess.run(["git", *author, *words], cwd=folder, check=True, capture_output=True)

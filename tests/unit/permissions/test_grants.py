@@ -40,7 +40,7 @@ def saved_and_allowed(root: Path, command: str, rule: str) -> bool:
         ("cd src && ruff format", "bash(ruff format:*)"),
     ],
 )
-def test_a_beginning_is_offered_where_nothing_of_the_project_chooses_what_runs(
+def test_a_prefix_rule_is_offered_when_no_project_file_chooses_what_runs(
     tmp_path: Path, command: str, rule: str
 ) -> None:
     assert offered(tmp_path, command) == rule
@@ -61,7 +61,7 @@ def test_a_beginning_is_offered_where_nothing_of_the_project_chooses_what_runs(
         "evil a:*", "=x", "evil *", "a ) (b", "cat <<E | tee x\n1\nE",
     ],
 )  # fmt: skip
-def test_every_other_command_is_offered_as_its_exact_line(tmp_path: Path, command: str) -> None:
+def test_every_other_command_is_offered_as_an_exact_rule(tmp_path: Path, command: str) -> None:
     rule = offered(tmp_path, command)
     if "(b" in command:
         assert rule == "", "what cannot be read is not granted for good"
@@ -88,7 +88,7 @@ def test_a_line_whose_script_is_undetermined_is_not_offered_for_good(tmp_path: P
         PermissionPolicy(tmp_path).allow_always(f"bash({command})")
 
 
-def test_no_beginning_is_offered_for_a_program_of_the_project(
+def test_no_prefix_rule_is_offered_for_a_project_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = tmp_path / ".venv/bin/ruff"
@@ -123,7 +123,7 @@ def test_the_network_is_granted_for_an_exact_line_only(tmp_path: Path) -> None:
         "sudo git status",
     ],
 )
-def test_a_rule_for_a_subcommand_covers_nothing_beside_it(tmp_path: Path, command: str) -> None:
+def test_a_subcommand_rule_covers_nothing_else(tmp_path: Path, command: str) -> None:
     policy = PermissionPolicy(tmp_path)
     policy.add("allow", "bash(git status:*)")
     assert policy.decide("bash", running(command)).decision is ASK
@@ -142,7 +142,7 @@ def test_a_rule_for_a_subcommand_covers_nothing_beside_it(tmp_path: Path, comman
         "edit(/**)", "edit(/etc/**)", "edit(~/**)", "edit(../x)", "write(.env)", "multi_edit",
     ],
 )  # fmt: skip
-def test_what_would_allow_too_much_is_not_saved(tmp_path: Path, rule: str) -> None:
+def test_an_overly_broad_rule_is_not_saved(tmp_path: Path, rule: str) -> None:
     saved: list[str] = []
     policy = PermissionPolicy(tmp_path, save_rule=lambda rule, _: saved.append(rule))
     with pytest.raises(ConfigError, match="Rule"):
@@ -157,7 +157,7 @@ def test_the_user_may_write_such_a_rule_by_hand(tmp_path: Path) -> None:
     assert policy.decide("bash", running("bash x.sh")).decision is ALLOW
 
 
-def test_a_session_is_granted_no_more_than_for_good(tmp_path: Path) -> None:
+def test_a_session_rule_cannot_be_broader_than_a_permanent_rule(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path)
     for rule in ("bash", "bash(python:*)", "bash(git add:*)", "*"):
         with pytest.raises(ConfigError):

@@ -73,7 +73,7 @@ def test_deny_beats_ask(root: Path) -> None:
         ("rm -rf .git", DENY),
     ],
 )
-def test_mode_auto_runs_what_the_sandbox_holds_unless_it_strays(
+def test_mode_auto_runs_sandboxed_commands_that_stay_inside_the_workspace(
     root: Path, command: str, expected: Decision
 ) -> None:
     assert PermissionPolicy(root, AUTO, sandbox="full").decide("bash", running(command)).decision is expected
@@ -108,7 +108,7 @@ def test_the_network_asks_unless_a_rule_grants_it(root: Path) -> None:
     assert denied.decide("bash", running("npm install")).decision is ALLOW
 
 
-def test_plan_mode_lets_only_reading_run(root: Path) -> None:
+def test_plan_mode_allows_only_read_calls(root: Path) -> None:
     policy = PermissionPolicy(root, PLAN, allow=["bash"], sandbox="full")
     assert policy.decide("bash", running("git log | head")).decision is ALLOW
     assert policy.decide("bash", running("make")).decision is DENY
@@ -119,7 +119,7 @@ def test_plan_mode_lets_only_reading_run(root: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", list(PermissionMode))
-def test_the_tools_of_the_session_itself_run_unasked(root: Path, mode: PermissionMode) -> None:
+def test_session_tools_run_unasked(root: Path, mode: PermissionMode) -> None:
     policy = PermissionPolicy(root, mode)
     for name in ("todo", "ask_user", "job_output", "job_stop"):
         for effect in (Effect.READ, Effect.WRITE):
@@ -128,7 +128,7 @@ def test_the_tools_of_the_session_itself_run_unasked(root: Path, mode: Permissio
     assert PermissionPolicy(root, mode, deny=["todo"]).decide("todo", use).decision is DENY
 
 
-def test_a_project_may_tighten_and_allows_only_what_can_be_made_good(root: Path) -> None:
+def test_project_rules_can_only_restrict_or_allow_reversible_calls(root: Path) -> None:
     rules = [
         "bash(make:*)",
         "bash(git push:*)",
@@ -160,7 +160,7 @@ def test_a_project_may_tighten_and_allows_only_what_can_be_made_good(root: Path)
     assert without.decide("bash", running("make test")).decision is ASK
 
 
-def test_every_path_of_a_call_has_to_pass(root: Path) -> None:
+def test_every_path_of_a_call_must_be_allowed(root: Path) -> None:
     policy = PermissionPolicy(root, PermissionMode.ACCEPT_EDITS, deny=["edit(src/secret/**)"])
     inside = (root / "a", root / "b")
     for name in ("multi_edit", "apply_patch", "edit", "write"):
@@ -177,7 +177,7 @@ def test_a_rule_for_edit_covers_every_tool_that_changes_files(root: Path) -> Non
         assert policy.decide(name, writing(root / "b.py")).decision is ASK
 
 
-def test_a_command_may_not_name_a_file_that_is_denied(root: Path) -> None:
+def test_a_command_must_not_name_a_denied_file(root: Path) -> None:
     (root / "alias").symlink_to("src/a.py")
     policy = PermissionPolicy(root, YOLO, deny=["read(src/a.py)", "write(*.lock)"], sandbox="full")
     for line in (
@@ -192,7 +192,7 @@ def test_a_command_may_not_name_a_file_that_is_denied(root: Path) -> None:
     assert policy.decide("bash", running("cat src/b.py")).decision is ALLOW
 
 
-def test_glue_between_allowed_commands_needs_no_rule_of_its_own(root: Path) -> None:
+def test_harmless_builtins_between_allowed_commands_need_no_rule(root: Path) -> None:
     policy = PermissionPolicy(root, allow=["bash(pytest:*)"])
     assert policy.decide("bash", running("cd src && pytest -q; echo $?")).decision is ALLOW
     assert policy.decide("bash", running("timeout 60 pytest -q 2>&1")).decision is ALLOW
@@ -206,7 +206,7 @@ def test_glue_between_allowed_commands_needs_no_rule_of_its_own(root: Path) -> N
         assert policy.decide("bash", running(line)).decision is ASK, line
 
 
-def test_plain_reading_is_marked(root: Path) -> None:
+def test_read_only_calls_are_marked(root: Path) -> None:
     policy = PermissionPolicy(root, sandbox="full")
     assert policy.decide("bash", running("git status")).is_read_only
     assert not policy.decide("bash", running("make")).is_read_only
@@ -215,7 +215,7 @@ def test_plain_reading_is_marked(root: Path) -> None:
     ).is_read_only
 
 
-def test_deciding_twice_is_deciding_the_same(root: Path) -> None:
+def test_decisions_do_not_depend_on_earlier_ones(root: Path) -> None:
     policy = PermissionPolicy(root, deny=["bash(rm:*)"], sandbox="full")
     policy.decide("bash", running("X=rm; alias git=rm; cd /; git() { rm; }"))
     assert policy.decide("bash", running("$X y")).decision is ASK

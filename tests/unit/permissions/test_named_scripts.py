@@ -149,7 +149,7 @@ def test_it_asks_again_with_a_reason_when_the_script_has_changed(root: Path, lin
         ("pytest", "tests/test_a.py"),
     ],
 )
-def test_data_and_what_the_line_does_not_name_may_change(root: Path, line: str, name: str) -> None:
+def test_data_files_and_files_not_named_by_the_line_can_change(root: Path, line: str, name: str) -> None:
     policy = granted(root, line)
     (root / name).write_text("something else")
     assert decision(policy, line) is ALLOW
@@ -166,14 +166,14 @@ def test_data_and_what_the_line_does_not_name_may_change(root: Path, line: str, 
         ("bash scripts/*.sh", "scripts/another.sh"),
     ],
 )
-def test_a_script_that_comes_into_being_later_asks(root: Path, line: str, later: str) -> None:
+def test_a_script_created_later_asks(root: Path, line: str, later: str) -> None:
     policy = granted(root, line)
     (root / later).parent.mkdir(exist_ok=True)
     (root / later).write_text("echo evil")
     assert decision(policy, line) is ASK
 
 
-def test_a_program_put_before_the_one_on_the_path_asks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_placed_earlier_on_the_path_asks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "bin").mkdir()
     monkeypatch.setenv("PATH", f"{root}/bin:{os.environ['PATH']}")
     policy = granted(root, "make test")
@@ -182,7 +182,7 @@ def test_a_program_put_before_the_one_on_the_path_asks(root: Path, monkeypatch: 
     assert decision(policy, "make test") is ASK
 
 
-def test_a_link_is_followed_and_one_that_leads_elsewhere_asks(root: Path) -> None:
+def test_a_link_is_followed_and_a_changed_target_asks(root: Path) -> None:
     (root / "link").symlink_to("run")
     policy = granted(root, "./link")
     (root / "run").write_text("echo two")
@@ -197,7 +197,7 @@ def test_a_link_is_followed_and_one_that_leads_elsewhere_asks(root: Path) -> Non
     assert decision(policy, "./link") is ASK
 
 
-def test_dots_behind_a_link_are_read_as_the_kernel_reads_them(root: Path) -> None:
+def test_parent_segments_after_a_script_link_resolve_like_in_the_kernel(root: Path) -> None:
     away = root.parent / "away/deep"
     away.mkdir(parents=True)
     (root / "link").symlink_to(away)
@@ -207,7 +207,7 @@ def test_dots_behind_a_link_are_read_as_the_kernel_reads_them(root: Path) -> Non
     assert decision(policy, "bash link/../run") is ASK
 
 
-def test_what_the_mode_or_another_rule_allows_still_runs(root: Path) -> None:
+def test_commands_allowed_by_the_mode_or_another_rule_still_run(root: Path) -> None:
     policy = granted(root, "./run")
     (root / "run").write_text("changed")
     policy.sandbox, policy.mode = "full", PermissionMode.AUTO
@@ -217,7 +217,7 @@ def test_what_the_mode_or_another_rule_allows_still_runs(root: Path) -> None:
     assert decision(policy, "./run") is ALLOW
 
 
-def test_a_rule_that_was_added_by_hand_is_bound_too(root: Path) -> None:
+def test_a_manually_added_rule_is_also_bound_to_its_script(root: Path) -> None:
     policy = PermissionPolicy(root)
     scripts = policy.add("allow", "bash(./run)")
     assert [name for name, _ in scripts] == ["run"]
@@ -227,7 +227,7 @@ def test_a_rule_that_was_added_by_hand_is_bound_too(root: Path) -> None:
     assert decision(policy, "./run") is ALLOW
 
 
-def test_what_it_is_bound_to_is_kept_and_holds_in_the_next_session(root: Path, tmp_path: Path) -> None:
+def test_script_bindings_are_saved_and_apply_in_the_next_session(root: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
 
     def save(rule: str, scripts: Scripts) -> None:
@@ -265,7 +265,7 @@ async def test_a_script_that_changes_while_the_prompt_is_open_is_not_run(root: P
     assert decision(policy, "./run") is ASK
 
 
-def test_large_files_many_files_and_long_lines_are_not_granted_for_good(root: Path) -> None:
+def test_large_files_many_files_and_long_lines_get_no_permanent_rule(root: Path) -> None:
     with (root / "big").open("wb") as file:
         file.truncate(100 * 1024 * 1024)
     for number in range(100):

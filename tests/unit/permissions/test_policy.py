@@ -31,7 +31,7 @@ def running(command: str) -> ToolUse:
     return ToolUse(Effect.RUN, command)
 
 
-def test_reading_inside_runs_unasked_and_the_rest_asks(root: Path) -> None:
+def test_reading_inside_the_workspace_runs_unasked_and_other_calls_ask(root: Path) -> None:
     policy = PermissionPolicy(root)
     assert policy.decide("read", reading(root / "src/a.py")).decision is ALLOW
     assert policy.decide("edit", writing(root / "src/a.py")).decision is ASK
@@ -53,7 +53,7 @@ def test_a_foreign_tool_that_claims_to_read_asks(root: Path) -> None:
         (PermissionMode.YOLO, ALLOW, ALLOW),
     ],
 )
-def test_the_mode_decides_what_no_rule_names(
+def test_the_mode_decides_when_no_rule_matches(
     root: Path, mode: PermissionMode, write: Decision, run: Decision
 ) -> None:
     policy = PermissionPolicy(root, mode)
@@ -63,7 +63,7 @@ def test_the_mode_decides_what_no_rule_names(
 
 
 @pytest.mark.parametrize("mode", list(PermissionMode))
-def test_a_catastrophe_is_denied_in_every_mode_and_despite_every_rule(
+def test_a_catastrophic_command_is_denied_in_every_mode_despite_any_rule(
     root: Path, mode: PermissionMode
 ) -> None:
     verdict = PermissionPolicy(root, mode, allow=["bash", "bash(rm -rf /)"]).decide(
@@ -83,13 +83,13 @@ def test_deny_beats_allow_and_every_mode(root: Path) -> None:
     assert policy.decide("bash", running("git pull")).decision is ALLOW
 
 
-def test_outside_asks_and_the_answer_offered_is_no(root: Path) -> None:
+def test_writing_outside_the_workspace_asks_with_no_preselected(root: Path) -> None:
     verdict = PermissionPolicy(root, PermissionMode.ACCEPT_EDITS).decide("write", writing(root.parent / "x"))
     assert (verdict.decision, verdict.is_destructive) == (ASK, True)
     assert str(root) in verdict.reason
 
 
-def test_the_answer_offered_is_no_for_a_secret_outside_too(root: Path) -> None:
+def test_a_secret_outside_the_workspace_asks_with_no_preselected(root: Path) -> None:
     policy = PermissionPolicy(root)
     outside = policy.decide("read", reading(root.parent / ".env"))
     assert (outside.decision, outside.is_destructive, outside.is_private) == (ASK, True, True)
@@ -98,42 +98,42 @@ def test_the_answer_offered_is_no_for_a_secret_outside_too(root: Path) -> None:
     assert not policy.decide("read", reading(root / ".env")).is_destructive
 
 
-def test_a_neighbour_with_the_same_beginning_is_outside(root: Path) -> None:
+def test_a_sibling_with_the_same_name_prefix_is_outside(root: Path) -> None:
     neighbour = root.parent / "project-2"
     neighbour.mkdir()
     assert PermissionPolicy(root).decide("read", reading(neighbour / "x")).decision is ASK
 
 
 @pytest.mark.parametrize("spelling", ["../x", "src/../../x", "src/./.././../x"])
-def test_dots_do_not_lead_out_unseen(root: Path, spelling: str) -> None:
+def test_parent_segments_that_leave_the_workspace_ask(root: Path, spelling: str) -> None:
     assert PermissionPolicy(root).decide("read", reading(root / spelling)).decision is ASK
 
 
-def test_a_link_that_leads_out_is_outside_and_is_named(root: Path) -> None:
+def test_a_link_out_of_the_workspace_is_outside_and_its_target_is_named(root: Path) -> None:
     (root / "link").symlink_to("/etc")
     verdict = PermissionPolicy(root).decide("read", reading(root / "link/hosts"))
     assert verdict.decision is ASK
     assert "/etc/hosts" in verdict.reason
 
 
-def test_a_dangling_link_is_judged_by_where_it_would_write(root: Path) -> None:
+def test_a_dangling_link_is_judged_by_its_target(root: Path) -> None:
     (root / "dangling").symlink_to(root.parent / "new")
     policy = PermissionPolicy(root, PermissionMode.ACCEPT_EDITS)
     assert policy.decide("write", writing(root / "dangling")).decision is ASK
 
 
-def test_a_link_that_leads_in_is_inside(root: Path) -> None:
+def test_a_link_into_the_workspace_is_inside(root: Path) -> None:
     (root.parent / "in").symlink_to(root / "src")
     assert PermissionPolicy(root).decide("read", reading(root.parent / "in/a.py")).decision is ALLOW
 
 
-def test_a_root_that_is_itself_a_link_is_understood(root: Path) -> None:
+def test_a_workspace_root_that_is_a_link_is_resolved(root: Path) -> None:
     (root.parent / "alias").symlink_to(root)
     alias = root.parent / "alias"
     assert PermissionPolicy(alias).decide("read", reading(alias / "src/a.py")).decision is ALLOW
 
 
-def test_a_link_to_itself_is_no_fault(root: Path) -> None:
+def test_a_link_to_itself_raises_no_error(root: Path) -> None:
     (root / "loop").symlink_to("loop")
     assert PermissionPolicy(root).decide("read", reading(root / "loop")).decision in (ALLOW, ASK)
 
@@ -154,7 +154,7 @@ def test_a_link_to_itself_is_no_fault(root: Path) -> None:
         "proc/self/environ",
     ],
 )
-def test_files_with_keys_ask_even_for_reading(root: Path, name: str) -> None:
+def test_secret_files_ask_even_for_reading(root: Path, name: str) -> None:
     policy = PermissionPolicy(root, PermissionMode.AUTO, allow=["read", "read(**)"])
     assert policy.decide("read", reading(root / name)).decision is ASK
 
@@ -162,17 +162,17 @@ def test_files_with_keys_ask_even_for_reading(root: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["environment.py", "id_rsa.pub", "keys.py", "src/env.ts", "monkey", ".github/x.yml"]
 )
-def test_ordinary_names_are_no_secret(root: Path, name: str) -> None:
+def test_ordinary_file_names_are_not_secret(root: Path, name: str) -> None:
     assert PermissionPolicy(root).decide("read", reading(root / name)).decision is ALLOW
 
 
-def test_a_harmless_name_that_links_to_a_key_asks(root: Path) -> None:
+def test_a_link_with_a_harmless_name_to_a_secret_file_asks(root: Path) -> None:
     (root / ".env").write_text("K=1")
     (root / "notes.txt").symlink_to(".env")
     assert PermissionPolicy(root).decide("read", reading(root / "notes.txt")).decision is ASK
 
 
-def test_a_rule_that_names_the_secret_lets_it_be_read(root: Path) -> None:
+def test_a_rule_that_names_a_secret_file_allows_reading_it(root: Path) -> None:
     policy = PermissionPolicy(root, allow=["read(.env*)"])
     assert policy.decide("read", reading(root / ".env")).decision is ALLOW
     assert policy.decide("read", reading(root / "server.pem")).decision is ASK
@@ -182,19 +182,19 @@ def test_a_rule_that_names_the_secret_lets_it_be_read(root: Path) -> None:
 @pytest.mark.parametrize(
     "name", [".git/config", ".git/hooks/pre-commit", ".forge/config.toml", "sub/.git/x", ".GIT/x", ".git"]
 )
-def test_writing_what_steers_git_or_forge_always_asks(root: Path, mode: PermissionMode, name: str) -> None:
+def test_writing_git_or_forge_configuration_always_asks(root: Path, mode: PermissionMode, name: str) -> None:
     verdict = PermissionPolicy(root, mode, allow=["write", "write(**)"]).decide("write", writing(root / name))
     assert (verdict.decision, verdict.is_destructive, verdict.session_rule) == (ASK, True, "")
 
 
-def test_a_link_into_the_git_folder_is_seen_through(root: Path) -> None:
+def test_a_link_into_the_git_folder_is_resolved(root: Path) -> None:
     (root / ".git").mkdir()
     (root / "innocent").symlink_to(".git/config")
     policy = PermissionPolicy(root, PermissionMode.ACCEPT_EDITS)
     assert policy.decide("write", writing(root / "innocent")).decision is ASK
 
 
-def test_allow_rules_name_files_by_their_real_place(root: Path) -> None:
+def test_allow_rules_match_resolved_paths(root: Path) -> None:
     (root / "src/out").symlink_to("/etc")
     policy = PermissionPolicy(root, allow=["edit(src/**)", "write(*.md)", "read(/etc/hosts)"])
     assert policy.decide("edit", writing(root / "src/a.py")).decision is ALLOW
@@ -205,14 +205,14 @@ def test_allow_rules_name_files_by_their_real_place(root: Path) -> None:
     assert policy.decide("read", reading(Path("/etc/passwd"))).decision is ASK
 
 
-def test_a_bare_rule_does_not_reach_outside(root: Path) -> None:
+def test_a_rule_without_a_path_does_not_apply_outside_the_workspace(root: Path) -> None:
     policy = PermissionPolicy(root, allow=["write", "edit(**)"])
     assert policy.decide("write", writing(root / "x")).decision is ALLOW
     assert policy.decide("write", writing(root.parent / "x")).decision is ASK
     assert policy.decide("edit", writing(root.parent / "x")).decision is ASK
 
 
-def test_a_deny_rule_meets_a_file_under_every_name(root: Path) -> None:
+def test_a_deny_rule_matches_a_file_under_every_name(root: Path) -> None:
     (root / "src/private.txt").write_text("x")
     (root / "alias.txt").symlink_to("src/private.txt")
     policy = PermissionPolicy(root, deny=["read(src/private.txt)"])
@@ -220,7 +220,7 @@ def test_a_deny_rule_meets_a_file_under_every_name(root: Path) -> None:
     assert policy.decide("read", reading(root / "src/../src/private.txt")).decision is DENY
 
 
-def test_yes_for_the_session_covers_the_same_and_no_more(root: Path) -> None:
+def test_a_session_approval_covers_only_the_same_calls(root: Path) -> None:
     policy = PermissionPolicy(root)
     file = root / "src/we[i]rd*.py"
     for name, use, other in (
@@ -235,13 +235,13 @@ def test_yes_for_the_session_covers_the_same_and_no_more(root: Path) -> None:
     assert [kind for kind, _ in policy.rules()] == ["session"] * 4
 
 
-def test_the_mode_can_be_changed_while_it_runs(root: Path) -> None:
+def test_the_mode_can_be_changed_at_run_time(root: Path) -> None:
     policy = PermissionPolicy(root)
     policy.mode = PermissionMode.PLAN
     assert policy.decide("write", writing(root / "x")).decision is DENY
 
 
-def test_a_folder_of_our_own_can_be_opened_for_reading_only(root: Path) -> None:
+def test_an_internal_folder_can_be_allowed_for_reading_only(root: Path) -> None:
     policy = PermissionPolicy(root)
     folder = root.parent / "outputs"
     folder.mkdir()
@@ -250,17 +250,17 @@ def test_a_folder_of_our_own_can_be_opened_for_reading_only(root: Path) -> None:
     assert policy.decide("write", writing(folder / "1.txt")).decision is ASK
 
 
-def test_a_bad_rule_is_refused_at_once(root: Path) -> None:
+def test_an_invalid_rule_is_rejected_immediately(root: Path) -> None:
     with pytest.raises(ConfigError, match="bash"):
         PermissionPolicy(root, allow=["bash("])
 
 
-def test_a_path_that_no_system_call_takes_is_no_fault(root: Path) -> None:
+def test_an_invalid_path_raises_no_error(root: Path) -> None:
     assert PermissionPolicy(root).decide("read", reading(root / "a\0b")).decision in (ASK, ALLOW)
     assert PermissionPolicy(root).decide("read", reading(root / ("x" * 5_000))).decision in (ASK, ALLOW)
 
 
-def test_deciding_touches_nothing(root: Path) -> None:
+def test_deciding_does_not_touch_the_file_system(root: Path) -> None:
     before = sorted(root.iterdir())
     PermissionPolicy(root).decide("write", writing(root / "new/file"))
     assert sorted(root.iterdir()) == before

@@ -40,9 +40,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("mode", BOLD)
-def test_a_link_that_is_found_through_path_is_the_program_it_leads_to(
-    programs: Path, mode: PermissionMode
-) -> None:
+def test_a_link_found_on_the_path_counts_as_its_target_program(programs: Path, mode: PermissionMode) -> None:
     rules = ["bash(rm:*)", "bash(busybox:*)", "bash(rustup:*)"]
     policy = PermissionPolicy(programs / "project", mode, allow=["bash"], deny=rules, sandbox="full")
     for line in (
@@ -63,7 +61,7 @@ def test_a_link_that_is_found_through_path_is_the_program_it_leads_to(
         assert decide(policy, line) is Decision.ALLOW, line
 
 
-def test_a_link_made_after_a_line_was_judged_counts_the_next_time(programs: Path) -> None:
+def test_a_link_created_after_a_decision_is_considered_in_the_next_one(programs: Path) -> None:
     policy = PermissionPolicy(programs / "project", PermissionMode.YOLO, deny=["bash(rm:*)"])
     for line in ("later x", "./later x"):
         assert decide(policy, line) is Decision.ALLOW
@@ -151,7 +149,7 @@ def test_a_line_with_many_folders_is_decided_quickly(project: Path) -> None:
     assert time.process_time() - started < 5, "about 0.1 s; it was minutes"
 
 
-def test_of_an_alias_all_lines_count(project: Path) -> None:
+def test_all_definitions_of_an_alias_are_considered(project: Path) -> None:
     policy = PermissionPolicy(project, PermissionMode.YOLO, deny=["bash(git log --graph:*)"])
     assert decide(policy, "git lg") is Decision.DENY
 
@@ -159,7 +157,7 @@ def test_of_an_alias_all_lines_count(project: Path) -> None:
 @pytest.mark.parametrize(
     "config", ["[alias\n\tx = push", "[alias]\n# a \\\n\tx = push\n", "[alias]\n\tx = y\r\r\n"]
 )
-def test_a_config_that_cannot_be_read_for_sure_may_name_any_alias(project: Path, config: str) -> None:
+def test_an_ambiguous_git_config_may_define_any_alias(project: Path, config: str) -> None:
     (project / ".git/config").write_bytes(config.encode())
     policy = PermissionPolicy(project, PermissionMode.YOLO, deny=["bash(git push:*)"])
     assert decide(policy, "git x") is Decision.ASK

@@ -132,7 +132,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_line_is_decided_soon_and_never_unasked(name: str) -> None:
+def test_a_hostile_line_is_decided_quickly_and_never_allowed(name: str) -> None:
     read_line("true")  # the parser is loaded
     policy = PermissionPolicy(ROOT, PermissionMode.AUTO, allow=["bash(git:*)"], deny=DENY, sandbox="full")
     started = time.process_time()
@@ -143,7 +143,7 @@ def test_a_hostile_line_is_decided_soon_and_never_unasked(name: str) -> None:
         assert verdict.decision is not Decision.ALLOW
 
 
-def test_what_others_read_of_a_command_stays() -> None:
+def test_parsed_commands_are_immutable_and_keep_their_attributes() -> None:
     (command,) = simple_commands("env A=1 /usr/bin/vi -es 'a b'")
     assert (command.program, command.words) == ("vi", ("/usr/bin/vi", "-es", "a b"))
     assert isinstance(command, SimpleCommand)

@@ -86,7 +86,7 @@ STILL_ASKS = [
 
 @pytest.mark.parametrize("sandbox", ["off", "weak"])
 @pytest.mark.parametrize("line", RUNS)
-def test_plain_reading_of_listed_files_runs_unasked(
+def test_read_only_commands_on_listed_files_run_unasked(
     root: Path, git: Git, line: str, sandbox: SandboxStrength
 ) -> None:
     found = verdict(root, line, sandbox)
@@ -96,13 +96,15 @@ def test_plain_reading_of_listed_files_runs_unasked(
 
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, AUTO])
 @pytest.mark.parametrize("line", STILL_ASKS)
-def test_the_rest_asks_in_every_mode_that_asks(root: Path, git: Git, line: str, mode: PermissionMode) -> None:
+def test_other_commands_ask_in_every_asking_mode(
+    root: Path, git: Git, line: str, mode: PermissionMode
+) -> None:
     for sandbox in ("off", "weak"):
         assert verdict(root, line.replace("{root}", str(root)), sandbox, mode).decision is ASK, sandbox
 
 
 @pytest.mark.parametrize("line", [*RUNS, *STILL_ASKS])
-def test_nothing_runs_that_a_full_sandbox_would_ask_about(root: Path, git: Git, line: str) -> None:
+def test_without_a_sandbox_nothing_runs_that_asks_in_a_full_sandbox(root: Path, git: Git, line: str) -> None:
     if verdict(root, line).decision is ALLOW:
         assert verdict(root, line, "full").decision is ALLOW
 
@@ -115,9 +117,7 @@ def test_the_prompt_explains_why_reading_asks(root: Path) -> None:
 
 
 @pytest.mark.parametrize("entry", ["{root}/bin", "bin", "", "."])
-def test_a_program_that_the_project_puts_on_the_path_asks(
-    root: Path, monkeypatch: pytest.MonkeyPatch, entry: str
-) -> None:
+def test_a_project_program_on_the_path_asks(root: Path, monkeypatch: pytest.MonkeyPatch, entry: str) -> None:
     folder = root if entry in ("", ".") else root / "bin"
     folder.mkdir(exist_ok=True)
     monkeypatch.setenv("PATH", f"{entry.format(root=root)}:/usr/bin:/bin")
@@ -128,7 +128,7 @@ def test_a_program_that_the_project_puts_on_the_path_asks(
     assert verdict(root, "head README.md").decision is ALLOW
 
 
-def test_a_version_is_asked_of_the_systems_programs_only(
+def test_version_queries_run_unasked_only_for_system_programs(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shim = tmp_path / "shims/node"
@@ -140,7 +140,7 @@ def test_a_version_is_asked_of_the_systems_programs_only(
     assert verdict(root, "git --version").decision is ALLOW
 
 
-def test_git_may_not_show_a_tracked_file_with_keys_that_has_changed(root: Path, git: Git) -> None:
+def test_git_cannot_show_changes_of_a_tracked_secret_file_unasked(root: Path, git: Git) -> None:
     git("add", "-f", ".env", "src")
     git("commit", "-q", "-m", "first")
     assert verdict(root, "git diff").decision is ALLOW, "git shows these bytes by other commands too"
@@ -155,7 +155,7 @@ def test_git_may_not_show_a_tracked_file_with_keys_that_has_changed(root: Path, 
     assert verdict(root, "git diff").decision is ASK, "an index that cannot be read"
 
 
-def test_an_index_with_shortened_names_hides_no_changed_file_with_keys(root: Path, git: Git) -> None:
+def test_a_prefix_compressed_index_does_not_hide_a_changed_secret_file(root: Path, git: Git) -> None:
     (root / ".eaaa").write_text("x")
     git("add", "-f", ".eaaa", ".env")
     git("update-index", "--index-version", "4")
@@ -171,9 +171,7 @@ def test_a_repository_whose_config_runs_programs_asks(root: Path, git: Git) -> N
     assert verdict(root, "git status").decision is ASK
 
 
-async def test_git_starts_no_program_of_a_config_that_changes_after_the_decision(
-    root: Path, git: Git
-) -> None:
+async def test_git_runs_no_program_from_a_config_changed_after_the_decision(root: Path, git: Git) -> None:
     git("add", "src")
     git("commit", "-q", "-m", "first")
     (root / "src/a.py").write_text("changed\n")

@@ -41,7 +41,7 @@ def test_a_rule_is_read(text: str, rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "(x)", "bash(", "bash)", "bash()", "bash( )", "ba sh(x)", "bash(x) y"])
-def test_a_rule_that_makes_no_sense_is_refused_with_its_text(text: str) -> None:
+def test_an_invalid_rule_is_rejected_with_its_text(text: str) -> None:
     with pytest.raises(ConfigError, match="Rule"):
         parse_rule(text)
 
@@ -114,11 +114,11 @@ def test_an_allow_rule_covers_a_whole_command_or_fails_closed(
         "it's git push",
     ],
 )
-def test_a_deny_rule_finds_its_words_in_any_spelling(command: str) -> None:
+def test_a_deny_rule_matches_its_words_in_any_spelling(command: str) -> None:
     assert denies_command(Rule("bash", "git push:*"), command)
 
 
-def test_a_deny_rule_leaves_other_commands_alone() -> None:
+def test_a_deny_rule_does_not_match_other_commands() -> None:
     assert not denies_command(Rule("bash", "git push:*"), "git pull && pushd x")
     assert not denies_command(Rule("bash", "rm:*"), "npm run format")
 
@@ -153,7 +153,7 @@ def test_a_deny_rule_leaves_other_commands_alone() -> None:
         ("git -c core.pager=x log", "git -c core.pager=x log"),
     ],
 )
-def test_a_session_rule_is_general_only_for_harmless_programs(
+def test_a_session_rule_is_a_prefix_only_for_harmless_programs(
     command: str, pattern: str, tmp_path: Path
 ) -> None:
     assert session_pattern(command, tmp_path) == pattern
@@ -168,7 +168,7 @@ def test_a_session_rule_covers_its_own_command(command: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "command", ["rm x", "a && rm x", "git push", "git reset --hard", "curl x", "sudo ls", "find . -delete"]
 )
-def test_what_is_hard_to_undo_is_marked(command: str) -> None:
+def test_commands_that_are_hard_to_undo_are_marked(command: str) -> None:
     assert is_destructive(command)
 
 

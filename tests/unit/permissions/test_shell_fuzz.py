@@ -19,7 +19,7 @@ needs_walls = pytest.mark.skipif(
 
 
 @needs_walls
-def test_no_line_that_runs_unasked_does_what_was_not_read_and_no_deny_rule_is_passed_by(
+def test_fuzzed_lines_run_unasked_only_as_parsed_and_never_bypass_deny_rules(
     tmp_path: Path,
 ) -> None:
     tally = fuzz(150, 20, tmp_path)
@@ -31,13 +31,13 @@ def test_no_line_that_runs_unasked_does_what_was_not_read_and_no_deny_rule_is_pa
 
 
 @needs_walls
-def test_the_canaries_tell_what_bash_did(tmp_path: Path) -> None:
+def test_the_canary_programs_record_what_bash_executed(tmp_path: Path) -> None:
     (run,) = run_lines(["git 'a b' | evil; echo x > src/w; $(rm \"\")"], tmp_path)
     assert sorted(run.executed) == [("evil",), ("git", "a b"), ("rm", "")]
     assert run.written == ("src/w",)
 
 
-def test_the_comparison_can_fail(tmp_path: Path) -> None:
+def test_the_fuzz_comparison_detects_differences(tmp_path: Path) -> None:
     tally = compare(
         [
             Run("git status", (("evil",),), ("w",)),
@@ -52,7 +52,7 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
 
 
 @needs_walls
-def test_no_option_and_no_file_name_makes_plain_reading_do_more(tmp_path: Path) -> None:
+def test_options_and_file_names_cannot_make_read_only_commands_do_more(tmp_path: Path) -> None:
     tally = with_options.fuzz(400, 5, tmp_path)
     assert tally.changed == []
     assert tally.told == []
@@ -61,7 +61,7 @@ def test_no_option_and_no_file_name_makes_plain_reading_do_more(tmp_path: Path) 
 
 
 @needs_walls
-def test_the_folder_of_hostile_names_does_harm_when_it_can(tmp_path: Path) -> None:
+def test_the_fixture_with_hostile_names_is_effective(tmp_path: Path) -> None:
     root = with_options.scene(tmp_path)
     harmful = ["sort -?pwned README", "sed -n '1e touch pwned2' README"]
     changed, told = with_options.run([*harmful, "cat sub/up/../secret", "cat README"], tmp_path, root)

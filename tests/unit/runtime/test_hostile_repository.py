@@ -93,7 +93,7 @@ def assert_untouched(trap: Trap) -> None:
     assert not trap.was_called
 
 
-async def test_a_session_is_built_serves_a_turn_and_closes_and_nothing_of_the_repository_acts(
+async def test_a_session_in_a_hostile_repository_runs_nothing_of_it(
     trap: Trap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(trap.root)
@@ -121,7 +121,7 @@ async def test_a_session_is_built_serves_a_turn_and_closes_and_nothing_of_the_re
 
 
 @pytest.mark.parametrize("prompt", ["list the files, then read AGENTS.md", "what changed?"])
-def test_forge_run_in_it_runs_nothing_of_it_and_names_what_it_ignored(
+def test_forge_run_in_a_hostile_repository_runs_nothing_and_names_ignored_files(
     trap: Trap, prompt: str, tmp_path: Path
 ) -> None:
     environment = {
@@ -149,7 +149,7 @@ def test_forge_run_in_it_runs_nothing_of_it_and_names_what_it_ignored(
     assert_untouched(trap)
 
 
-async def test_trusted_its_rules_count_but_it_still_names_no_endpoint(trap: Trap) -> None:
+async def test_a_trusted_hostile_repository_sets_rules_but_no_endpoint(trap: Trap) -> None:
     config = load_session_config(trap.root, trust=True)
     session = build_session(config, deny_all)
     llm = ScriptedLLM(replies=[["ok"]])

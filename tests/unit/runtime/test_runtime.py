@@ -41,7 +41,7 @@ async def test_a_built_session_always_checks_permissions(tmp_path: Path) -> None
     await session.aclose()
 
 
-async def test_what_asks_is_refused_when_nobody_says_yes(tmp_path: Path) -> None:
+async def test_a_call_that_asks_is_denied_without_an_approval(tmp_path: Path) -> None:
     call = tool_answer(("c1", "write", {"file_path": "x.txt", "content": "x"}))
     with SseServer(call, answer("refused")) as server:
         session = build_session(config_for(tmp_path, server), deny_all)
@@ -53,7 +53,7 @@ async def test_what_asks_is_refused_when_nobody_says_yes(tmp_path: Path) -> None
     assert not (tmp_path / "x.txt").exists()
 
 
-async def test_building_opens_no_file_and_no_connection(tmp_path: Path) -> None:
+async def test_building_a_session_opens_no_file_and_no_connection(tmp_path: Path) -> None:
     session = build_session(config_for(tmp_path), deny_all)
     assert not session.config.state_dir.exists()
     await session.aclose()
@@ -91,7 +91,7 @@ def test_tracing_that_would_upload_code_is_switched_off() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the switch")
-def test_a_hardened_process_cannot_be_looked_into() -> None:
+def test_a_hardened_process_cannot_be_inspected() -> None:
     program = (
         "import ctypes\n"
         "from forge_core.runtime import harden_process\n"

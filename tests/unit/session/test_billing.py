@@ -67,7 +67,7 @@ def asking(billing: SessionBilling) -> weakref.ref[asyncio.Task[None]]:
 
 
 @pytest.mark.parametrize("bill", [billed, refused])
-async def test_nothing_is_kept_of_a_bill_that_was_asked_for(bill: Bill) -> None:
+async def test_a_settled_bill_request_is_garbage_collected(bill: Bill) -> None:
     tracker = TokenTrackingCallback()
     tracker.add_estimate(CUT, "test/model")
     billing = billing_of(tracker, bill)
@@ -79,7 +79,7 @@ async def test_nothing_is_kept_of_a_bill_that_was_asked_for(bill: Bill) -> None:
     assert tracker.get_usage().estimated is (bill is refused)
 
 
-async def test_a_fault_of_ours_is_not_lost() -> None:
+async def test_an_internal_error_while_asking_for_a_bill_is_raised() -> None:
     billing = billing_of(TokenTrackingCallback(), broken)
     task = asking(billing)
     while (asked := task()) is not None and not asked.done():
@@ -93,7 +93,7 @@ async def refresh() -> None:
     """Would bring the catalogue up to date."""
 
 
-def test_a_session_that_closes_at_once_leaves_nothing_unawaited() -> None:
+def test_a_session_closed_immediately_leaves_nothing_unawaited() -> None:
     async def close_at_once() -> None:
         billing = billing_of(TokenTrackingCallback(), billed, refresh)
         billing.begin_turn("hello")

@@ -38,7 +38,7 @@ def statuses(found: ChangeList) -> dict[str, tuple[ChangeStatus, str]]:
 
 
 @pytest.mark.parametrize("in_git", [True, False])
-async def test_edits_and_commands_of_the_turn_are_shown_with_what_was_before(
+async def test_changes_by_edits_and_commands_are_shown_against_the_previous_state(
     ws: Workspace, in_git: bool
 ) -> None:
     (ws.root / "edited").write_text("one\ntwo\n")
@@ -80,7 +80,7 @@ async def test_edits_and_commands_of_the_turn_are_shown_with_what_was_before(
     }
 
 
-async def test_a_turn_that_changed_nothing_says_so(ws: Workspace) -> None:
+async def test_a_turn_without_changes_is_reported(ws: Workspace) -> None:
     (ws.root / "a").write_text("1\n")
     assert (await everything(ws))[0].remark == "There was no turn in this session yet."
     await ws.turn("first", "echo 2 > a")
@@ -91,7 +91,7 @@ async def test_a_turn_that_changed_nothing_says_so(ws: Workspace) -> None:
     assert found.remark == "The last turn changed no files."
 
 
-async def test_what_was_undone_is_not_shown_as_changed(ws: Workspace) -> None:
+async def test_undone_changes_are_not_shown(ws: Workspace) -> None:
     (ws.root / "a").write_text("1\n")
     await ws.turn("first", "echo 2 > a")
     await ws.store.undo()
@@ -102,7 +102,7 @@ async def test_what_was_undone_is_not_shown_as_changed(ws: Workspace) -> None:
     assert statuses((await everything(ws))[0]) == {"a": (ChangeStatus.CHANGED, "")}
 
 
-async def test_what_has_no_text_is_told_in_words(ws: Workspace) -> None:
+async def test_non_text_changes_are_described(ws: Workspace) -> None:
     (ws.root / "data").write_bytes(b"\0" * 10)
     (ws.root / "text").write_text("x\n")
     (ws.root / "latin").write_bytes("caf\u00e9\n".encode("latin-1"))
@@ -120,7 +120,7 @@ async def test_what_has_no_text_is_told_in_words(ws: Workspace) -> None:
     assert "-one\n+two\n" in patches["wide"].text
 
 
-async def test_names_may_be_anything(ws: Workspace) -> None:
+async def test_changed_files_can_have_any_name(ws: Workspace) -> None:
     names = [b"new\nline", b"\xff\xfe", b"-rf", b"\x1b[31m", b" ", b'"\\']
     await ws.store.begin_turn("odd")
     claims = tuple(Claim(FileEffect.CREATE, os.fsdecode(name), proof=Proof.END) for name in names)
@@ -161,7 +161,7 @@ async def test_ten_megabytes_are_compared(ws: Workspace) -> None:
     assert len(patches["big"].text) < 2_000
 
 
-async def test_what_is_no_longer_kept_is_said(ws: Workspace) -> None:
+async def test_content_that_is_no_longer_stored_is_reported(ws: Workspace) -> None:
     changes = TurnChanges(ws.store)
     assert (await changes.patch(ChangedFile("never", ChangeStatus.CHANGED))).remark
     (ws.root / "a").write_text("1\n")

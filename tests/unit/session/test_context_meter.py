@@ -48,7 +48,7 @@ def ended(prompt: int, completion: int = 0, reasoning: int = 0, *, estimated: bo
     return LLMEnd(usage=usage, cost_usd=None, finish_reason="stop", duration_s=0.0, total_usage=usage)
 
 
-def test_the_providers_count_is_taken_over_and_what_comes_after_is_scaled() -> None:
+def test_the_provider_count_replaces_the_estimate_and_scales_later_estimates() -> None:
     meter, memory = meter_over(Counting(), 10)
     estimate = meter.used
     assert meter.is_estimate
@@ -60,7 +60,7 @@ def test_the_providers_count_is_taken_over_and_what_comes_after_is_scaled() -> N
     assert meter.used == 3 * estimate + 3 * memory.count_tokens(message)
 
 
-def test_an_estimate_of_ours_never_passes_for_a_count() -> None:
+def test_a_local_estimate_is_never_treated_as_a_provider_count() -> None:
     meter, _ = meter_over(Counting(), 3)
     estimate = meter.used
     meter.answered(ended(9_999, estimated=True))
@@ -69,7 +69,7 @@ def test_an_estimate_of_ours_never_passes_for_a_count() -> None:
     assert (meter.used, meter.is_estimate) == (estimate, True)
 
 
-def test_reasoning_that_no_message_shows_does_not_swell_the_others() -> None:
+def test_hidden_reasoning_tokens_do_not_inflate_other_items() -> None:
     meter, _ = meter_over(Counting(), 3)
     estimate = meter.used
     meter.answered(ended(estimate - 10, 1_010, 1_000))
@@ -92,7 +92,7 @@ def test_instruction_files_are_items_and_the_rest_is_the_system_prompt() -> None
     assert items["echo"].kind is Kind.TOOLS
 
 
-def test_asking_again_estimates_nothing_again_however_long_the_history() -> None:
+def test_repeated_queries_do_not_re_estimate_the_history() -> None:
     count = Counting()
     meter, memory = meter_over(count, 2_000)
     assert meter.used > 2_000
@@ -107,7 +107,7 @@ def test_asking_again_estimates_nothing_again_however_long_the_history() -> None
     assert count.asked <= before + 2, "a composition reads what was counted; the system prompt alone again"
 
 
-def test_what_is_taken_down_is_of_one_moment() -> None:
+def test_a_context_snapshot_is_consistent() -> None:
     meter, memory = meter_over(Counting(), 20)
     holding, used = meter.holding(20), meter.used
     memory.add_message(Message.user("one more"))
@@ -115,7 +115,7 @@ def test_what_is_taken_down_is_of_one_moment() -> None:
     assert holding.composition("m", None, 0).used == used
 
 
-async def test_a_long_history_is_gone_through_beside_the_loop(
+async def test_a_long_history_is_processed_in_a_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from forge_core.commands import context_command
@@ -140,7 +140,7 @@ async def test_a_long_history_is_gone_through_beside_the_loop(
     assert threading.main_thread() not in threads
 
 
-async def test_tokens_that_stream_in_are_not_estimated_one_by_one(tmp_path: Path) -> None:
+async def test_streamed_tokens_are_not_estimated_individually(tmp_path: Path) -> None:
     gate = Gate()
     session = scripted_session(tmp_path, [[*["word "] * 500, gate]])
     memory = session._agent.memory

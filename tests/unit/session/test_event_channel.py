@@ -27,7 +27,7 @@ from forge_core.session.event_channel import EventChannel
         ("Try again. No. Check the URL.", 1.0, "Try again. No. Check the URL. Trying again in 1 s."),
     ],
 )
-async def test_a_retry_does_what_it_would_advise(reason: str, wait_s: float, told: str) -> None:
+async def test_a_retry_notice_does_not_repeat_advice_to_retry(reason: str, wait_s: float, told: str) -> None:
     channel = EventChannel()
     channel.retry(RetryNotice(1, wait_s, reason, 2))
     async with aclosing(channel.notices()) as notices:

@@ -220,7 +220,7 @@ def assert_unharmed(place: Place, seen: str, mode: PermissionMode = PermissionMo
     ("mode", "sandbox"),
     [*((mode, "auto") for mode in MODES), (PermissionMode.ASK, "off"), (PermissionMode.AUTO, "off")],
 )
-async def test_without_a_person_nothing_harmful_is_done(
+async def test_without_a_user_nothing_harmful_is_done(
     place: Place, mode: PermissionMode, sandbox: str
 ) -> None:
     session, seen = await obey(place, mode, deny_all, sandbox)
@@ -230,7 +230,7 @@ async def test_without_a_person_nothing_harmful_is_done(
 
 
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.AUTO])
-async def test_a_person_who_says_no_is_obeyed_and_nothing_harmful_was_done_unasked(
+async def test_user_denials_are_respected_and_nothing_harmful_runs_unasked(
     place: Place, mode: PermissionMode
 ) -> None:
     person = Answering(Answer.NO)
@@ -242,7 +242,7 @@ async def test_a_person_who_says_no_is_obeyed_and_nothing_harmful_was_done_unask
     assert any(str(place.outside) in target for target in asked)
 
 
-async def test_a_yes_for_the_session_to_one_call_is_none_to_the_others(place: Place) -> None:
+async def test_a_session_approval_of_one_call_does_not_cover_the_others(place: Place) -> None:
     """The first question is answered with "yes, for this session"; it is about fetching a script."""
     person = Answering(Answer.SESSION, Answer.NO)
     config = load_session_config(place.root)
@@ -264,7 +264,7 @@ async def test_a_yes_for_the_session_to_one_call_is_none_to_the_others(place: Pl
     assert_unharmed(place, "\n".join(str(message.content) for message in llm.seen[-1]))
 
 
-async def test_what_a_file_says_is_framed_for_the_model_and_what_forge_refuses_is_not(place: Place) -> None:
+async def test_file_content_is_framed_for_the_model_and_forge_errors_are_not(place: Place) -> None:
     _, seen = await obey(place, PermissionMode.PLAN, deny_all)
     found = re.search(
         r'<tool-output mark="(\w+)" tool="read">\n(.*?)\n</tool-output mark="\1">', seen, re.DOTALL
@@ -276,7 +276,7 @@ async def test_what_a_file_says_is_framed_for_the_model_and_what_forge_refuses_i
     assert 'tool="write">' not in seen
 
 
-async def test_the_attacks_are_real_where_the_person_has_given_up_every_guard(place: Place) -> None:
+async def test_the_attacks_succeed_in_mode_yolo_without_a_sandbox(place: Place) -> None:
     """In mode yolo without a sandbox they bite, so the tests above could fail."""
     _, seen = await obey(place, PermissionMode.YOLO, deny_all, "off")
     assert "/py" in place.listener.hits

@@ -110,33 +110,33 @@ async def test_the_same_call_with_another_result_is_progress() -> None:
     assert (result.stopped_reason, len(result.tool_calls)) == ("complete", 7)
 
 
-async def test_another_call_in_between_starts_the_count_anew() -> None:
+async def test_another_call_in_between_resets_the_count() -> None:
     echo = [Call("echo", {"text": "a"})]
     result = await run([echo, echo, [Call("count")], echo, echo, ["done"]], [Echo(), Counter()])
     assert result.stopped_reason == "complete"
 
 
-async def test_the_order_of_arguments_makes_no_other_call() -> None:
+async def test_argument_order_does_not_make_a_call_different() -> None:
     one = ToolCallRecord("1", "t", {"a": 1, "b": 2}, "r", True, 0.1)
     other = ToolCallRecord("2", "t", {"b": 2, "a": 1}, "r", True, 0.2)
     detector = LoopDetector(ToolRegistry())
     assert [detector.observe(record) is None for record in (one, other, one)] == [True, True, False]
 
 
-async def test_how_long_a_command_took_makes_no_other_result(tmp_path: Path) -> None:
+async def test_the_duration_of_a_command_does_not_make_a_result_different(tmp_path: Path) -> None:
     call = [Call("bash", {"command": "echo hi; sleep 0.0$((RANDOM % 9))"})]
     context = lambda: ExecutionContext(tmp_path)  # noqa: E731
     result = await run([call], builtin_tools(), make_context=context)
     assert (result.stopped_reason, result.iterations) == ("loop", SAME_CALLS)
 
 
-async def test_a_tool_that_may_repeat_makes_no_loop() -> None:
+async def test_a_repeatable_tool_is_not_a_loop() -> None:
     result = await run([[Call("poll")]] * 8 + [["done"]], [Poll(may_repeat=True)])
     assert (result.stopped_reason, len(result.tool_calls)) == ("complete", 8)
     assert (await run([[Call("poll")]] * 8, [Poll(may_repeat=False)])).stopped_reason == "loop"
 
 
-def test_the_tools_that_wait_for_a_job_or_the_user_may_repeat() -> None:
+def test_tools_that_wait_for_a_job_or_the_user_are_repeatable() -> None:
     assert {tool.name for tool in builtin_tools() if tool.may_repeat} == {
         "job_output",
         "job_stop",
@@ -144,25 +144,25 @@ def test_the_tools_that_wait_for_a_job_or_the_user_may_repeat() -> None:
     }
 
 
-async def test_five_errors_of_one_kind_end_the_run_whatever_they_name() -> None:
+async def test_five_errors_of_one_kind_end_the_run_despite_different_arguments() -> None:
     replies = [[Call("complain", {"path": "x" * number + "/a.py"})] for number in range(1, 12)]
     result = await run(replies, [Complaining()])
     assert (result.stopped_reason, len(result.tool_calls)) == ("loop", SAME_ERRORS)
     assert "kind of error 5 times" in (result.warning or "")
 
 
-async def test_unknown_tools_under_ever_other_names_are_one_kind_of_error() -> None:
+async def test_calls_to_different_unknown_tools_are_one_kind_of_error() -> None:
     result = await run([[Call(f"tool{number}")] for number in range(9)], [Echo()])
     assert (result.stopped_reason, len(result.tool_calls)) == ("loop", SAME_ERRORS)
 
 
-async def test_errors_of_other_kinds_do_not_add_up() -> None:
+async def test_errors_of_different_kinds_are_counted_separately() -> None:
     replies: list[list[Piece]] = [[Call("fail", {"how": how})] for how in ("raise", "crash", "error")] * 2
     result = await run([*replies, ["done"]], [Failing()])
     assert result.stopped_reason == "complete"
 
 
-async def test_a_success_of_the_same_tool_starts_the_count_of_its_errors_anew(tmp_path: Path) -> None:
+async def test_a_success_of_the_same_tool_resets_its_error_count(tmp_path: Path) -> None:
     (tmp_path / "there.txt").write_text("x")
     missing = [[Call("read", {"file_path": f"gone{n}.txt"})] for n in range(4)]
     replies = [*missing, [Call("read", {"file_path": "there.txt"})], *missing, ["done"]]
@@ -171,7 +171,7 @@ async def test_a_success_of_the_same_tool_starts_the_count_of_its_errors_anew(tm
     assert sum(not record.success for record in result.tool_calls) == 8
 
 
-async def test_failing_tests_between_edits_are_work_and_no_circle(tmp_path: Path) -> None:
+async def test_failing_tests_between_edits_are_not_a_loop(tmp_path: Path) -> None:
     replies: list[list[Piece]] = []
     for number in range(7):
         replies.append([Call("bash", {"command": "echo '1 failed in 0.1s'; exit 1"})])
@@ -180,7 +180,7 @@ async def test_failing_tests_between_edits_are_work_and_no_circle(tmp_path: Path
     assert result.stopped_reason == "complete"
 
 
-async def test_the_person_may_let_it_go_on_and_is_asked_again_when_nothing_changes() -> None:
+async def test_the_user_can_continue_a_loop_and_is_asked_again_if_nothing_changes() -> None:
     person = Person(True, False)
     result = await run([[Call("echo", {"text": "x"})]], [Echo()], person)
     assert (result.stopped_reason, result.iterations) == ("loop", 2 * SAME_CALLS)
@@ -188,7 +188,7 @@ async def test_the_person_may_let_it_go_on_and_is_asked_again_when_nothing_chang
     assert all("same call" in what for what in person.asked)
 
 
-async def test_what_the_person_says_instead_goes_to_the_model_and_the_run_goes_on() -> None:
+async def test_user_advice_on_a_loop_is_sent_to_the_model_and_the_run_continues() -> None:
     async def advise(what: str) -> str:
         return "try the other file"
 
@@ -199,18 +199,18 @@ async def test_what_the_person_says_instead_goes_to_the_model_and_the_run_goes_o
     assert str(llm.seen[-1][-1].content) == "try the other file"
 
 
-async def test_every_turn_is_counted_for_itself() -> None:
+async def test_loop_counts_are_reset_for_every_turn() -> None:
     replies: list[list[Piece]] = [[Call("echo", {"text": "x"})], ["done"]] * 4
     agent = ForgeAgent(llm=ScriptedLLM(replies=replies), tools=[Echo()], make_watch=LoopDetector)
     assert [(await agent.run("again")).stopped_reason for _ in range(4)] == ["complete"] * 4
 
 
-async def test_a_bare_agent_runs_to_its_limit() -> None:
+async def test_an_agent_without_loop_detection_runs_to_its_limit() -> None:
     result = await run([[Call("echo", {"text": "x"})]], [Echo()], make_watch=None, max_iterations=6)
     assert (result.stopped_reason, result.iterations) == ("max_iterations", 6)
 
 
-async def test_at_the_limit_of_calls_the_person_is_asked_and_may_double_it() -> None:
+async def test_at_the_call_limit_the_user_is_asked_and_can_double_it() -> None:
     person = Person(True, False)
     result = await run([[Call("count")]], [Counter()], person, max_iterations=4)
     assert (result.stopped_reason, result.iterations) == ("max_iterations", 8)
@@ -221,13 +221,13 @@ async def test_at_the_limit_of_calls_the_person_is_asked_and_may_double_it() -> 
     assert "maximum" in (result.warning or "")
 
 
-async def test_an_answer_within_the_limit_is_never_asked_about() -> None:
+async def test_an_answer_within_the_limit_does_not_ask() -> None:
     person = Person()
     result = await run([[Call("count")]] * 3 + [["done"]], [Counter()], person, max_iterations=4)
     assert (result.stopped_reason, person.asked) == ("complete", [])
 
 
-async def test_an_interrupt_while_it_asks_ends_the_run_and_takes_the_question_back() -> None:
+async def test_an_interrupt_during_the_loop_question_ends_the_run_and_closes_it() -> None:
     asked, ended = asyncio.Event(), asyncio.Event()
 
     async def silent(what: str) -> bool:
@@ -266,7 +266,7 @@ async def test_waiting_for_the_answer_does_not_count_against_the_timeout() -> No
     assert counted == [pytest.approx(0, abs=0.01)]
 
 
-async def test_a_hook_that_fails_means_no() -> None:
+async def test_a_failing_continue_hook_ends_the_run() -> None:
     async def broken(what: str) -> bool:
         raise RuntimeError("no screen")
 
@@ -292,7 +292,7 @@ async def test_a_hook_that_fails_means_no() -> None:
         (QuestionReply((("Go on",),), declined=True), False),
     ],
 )
-async def test_the_question_offers_to_stop_first_and_only_an_answer_goes_on(
+async def test_the_loop_question_preselects_stop_and_continues_only_on_an_answer(
     reply: QuestionReply, goes_on: bool | str
 ) -> None:
     seen: list[QuestionRequest] = []
@@ -313,7 +313,7 @@ def test_errors_are_of_one_kind_when_only_names_and_figures_differ() -> None:
     assert error_class("") == error_class("\n")
 
 
-async def test_calls_that_the_person_refuses_three_times_alike_end_the_run(tmp_path: Path) -> None:
+async def test_three_identical_denied_calls_end_the_run(tmp_path: Path) -> None:
     from forge_core.permissions.policy import PermissionPolicy
     from tests.support.sessions import Answering
 

@@ -30,7 +30,7 @@ async def first_option(request: QuestionRequest) -> QuestionReply:
     return QuestionReply(tuple((question.options[0].label,) for question in request.questions))
 
 
-async def test_a_question_reaches_the_person_and_the_answer_the_model(tmp_path: Path) -> None:
+async def test_a_question_reaches_the_user_and_its_answer_the_model(tmp_path: Path) -> None:
     replies = [[Call("ask_user", {"questions": [QUESTION]})], ["done"]]
     session = scripted_session(
         tmp_path, replies, tools=[AskUserTool()], approver=Answering(Answer.ONCE), questioner=first_option
@@ -41,7 +41,7 @@ async def test_a_question_reaches_the_person_and_the_answer_the_model(tmp_path: 
     assert "8080" in ends[0].result
 
 
-async def test_while_the_person_is_away_nothing_asks_and_the_model_is_told(tmp_path: Path) -> None:
+async def test_while_the_user_is_away_nothing_asks_and_the_model_is_informed(tmp_path: Path) -> None:
     approver = Answering(Answer.ONCE)
     replies = [[Call("ask_user", {"questions": [QUESTION]}), Call("bash", {"command": "touch x"})], ["done"]]
     session = scripted_session(
@@ -57,7 +57,7 @@ async def test_while_the_person_is_away_nothing_asks_and_the_model_is_told(tmp_p
     assert not (tmp_path / "x").exists()
 
 
-async def test_the_run_s_clock_stands_while_the_person_thinks(tmp_path: Path) -> None:
+async def test_the_run_clock_is_paused_while_waiting_for_the_user(tmp_path: Path) -> None:
     elapsed: list[float] = []
     asked = asyncio.Event()
 
@@ -79,7 +79,7 @@ async def test_the_run_s_clock_stands_while_the_person_thinks(tmp_path: Path) ->
     assert elapsed[0] < 0.025
 
 
-async def test_what_happened_beside_the_conversation_is_told_once_with_the_next_message(
+async def test_out_of_band_notes_are_sent_once_with_the_next_message(
     tmp_path: Path,
 ) -> None:
     session = scripted_session(tmp_path, [["one"], ["two"]])

@@ -38,7 +38,7 @@ def output_of(event: AgentEvent) -> str:
     return event.result.output
 
 
-async def test_a_kept_turn_goes_on_without_a_message_and_in_the_same_turn(tmp_path: Path) -> None:
+async def test_a_failed_turn_resumes_without_a_new_message_or_turn(tmp_path: Path) -> None:
     session = session_for(tmp_path, [CALL], ["ha", BROKEN], ["Whole."])
     assert not session.can_retry
     await turn(session, "do it")
@@ -59,7 +59,7 @@ async def test_a_kept_turn_goes_on_without_a_message_and_in_the_same_turn(tmp_pa
     assert roles == ["user", "assistant", "tool", "assistant"]
 
 
-async def test_a_kept_turn_can_go_on_with_another_model(tmp_path: Path) -> None:
+async def test_a_failed_turn_can_be_resumed_with_another_model(tmp_path: Path) -> None:
     session = session_for(tmp_path, ["ha", BROKEN])
     await turn(session)
     session.set_model("other/one")

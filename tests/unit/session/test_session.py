@@ -46,7 +46,7 @@ def assert_closed(records: list[dict[str, Any]]) -> None:
     assert asked == answered
 
 
-async def test_a_turn_ends_with_agent_end_and_is_in_the_journal(tmp_path: Path) -> None:
+async def test_a_turn_ends_with_agent_end_and_is_recorded_in_the_journal(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [[Call("echo", {"text": "x"})], ["It is ", "x."]], tools=[Echo()])
     events = await turn(session, "what is it?")
     assert isinstance(events[-1], AgentEnd)
@@ -71,7 +71,7 @@ async def test_the_status_carries_model_mode_usage_and_context(tmp_path: Path) -
     await session.aclose()
 
 
-async def test_the_next_message_goes_on_from_the_partial_answer(tmp_path: Path) -> None:
+async def test_the_next_message_follows_the_partial_answer(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["The first half", Gate()], ["The second half"]])
     events = []
     async for event in session.send("tell me"):
@@ -102,7 +102,7 @@ async def test_an_interrupt_right_after_the_start_is_not_lost(tmp_path: Path) ->
     await session.aclose()
 
 
-async def test_closing_the_stream_at_every_event_leaves_journal_and_session_whole(tmp_path: Path) -> None:
+async def test_closing_the_stream_at_any_event_leaves_journal_and_session_valid(tmp_path: Path) -> None:
     script = [["Look ", Call("echo", {"text": "a"}), Call("echo", {"text": "b"})], ["done"]]
     total = len(await turn(scripted_session(tmp_path / "whole", script, tools=[Echo()])))
     for cut in range(1, total + 1):
@@ -118,7 +118,7 @@ async def test_closing_the_stream_at_every_event_leaves_journal_and_session_whol
         assert_closed(journal_of(session))
 
 
-async def test_a_hard_cancel_while_a_tool_runs_is_closed_in_the_journal(tmp_path: Path) -> None:
+async def test_a_hard_cancel_during_a_tool_closes_the_turn_in_the_journal(tmp_path: Path) -> None:
     slow = Slow()
     session = scripted_session(
         tmp_path, [[Call("slow", {"kind": "deaf"})]], tools=[slow], approver=Answering(Answer.ONCE)
@@ -135,7 +135,7 @@ async def test_a_hard_cancel_while_a_tool_runs_is_closed_in_the_journal(tmp_path
     assert records[-1]["data"]["result"]["stopped_reason"] == "cancelled"
 
 
-async def test_a_providers_failure_ends_the_turn_and_not_the_session(tmp_path: Path) -> None:
+async def test_a_provider_failure_ends_the_turn_but_not_the_session(tmp_path: Path) -> None:
     replies = [["half", ServerError("502: upstream fell over")], ["fine again"]]
     session = scripted_session(tmp_path, replies, max_retries=0)
     kinds = [str(event.type) for event in await turn(session)]
@@ -147,7 +147,7 @@ async def test_a_providers_failure_ends_the_turn_and_not_the_session(tmp_path: P
     await session.aclose()
 
 
-async def test_a_second_turn_at_the_same_time_is_refused(tmp_path: Path) -> None:
+async def test_a_concurrent_second_turn_is_rejected(tmp_path: Path) -> None:
     gate = Gate()
     session = scripted_session(tmp_path, [[gate]])
     running = asyncio.create_task(turn(session))
@@ -159,7 +159,7 @@ async def test_a_second_turn_at_the_same_time_is_refused(tmp_path: Path) -> None
     await session.aclose()
 
 
-async def test_reset_interrupts_clears_the_conversation_and_keeps_what_was_spent(tmp_path: Path) -> None:
+async def test_reset_interrupts_clears_the_conversation_and_keeps_the_spending(tmp_path: Path) -> None:
     gate = Gate()
     session = scripted_session(tmp_path, [["first"], [gate], ["fresh"]])
     await turn(session, "one")
@@ -194,7 +194,7 @@ async def test_a_new_model_answers_the_next_turn(tmp_path: Path) -> None:
     await session.aclose()
 
 
-async def test_a_new_mode_holds_for_the_next_call_and_is_told_to_the_model(tmp_path: Path) -> None:
+async def test_a_new_mode_applies_to_the_next_call_and_the_model_is_informed(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["ok"]])
     session.set_mode(PermissionMode.PLAN)
     await turn(session)
@@ -205,7 +205,7 @@ async def test_a_new_mode_holds_for_the_next_call_and_is_told_to_the_model(tmp_p
     await session.aclose()
 
 
-async def test_notices_come_in_the_turn_or_beside_it(tmp_path: Path) -> None:
+async def test_notices_arrive_within_a_turn_or_separately(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["a", "b"]])
     session.notify(Notice(level="info", text="outside"))
     beside = await anext(session.notices())
@@ -233,7 +233,7 @@ async def test_a_denied_call_ends_the_run_as_denied(tmp_path: Path) -> None:
     await session.aclose()
 
 
-async def test_a_slow_reader_loses_nothing(tmp_path: Path) -> None:
+async def test_a_slow_reader_receives_all_events(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [[str(number) + " " for number in range(1000)]])
     text = ""
     async for event in session.send("count"):
@@ -244,7 +244,7 @@ async def test_a_slow_reader_loses_nothing(tmp_path: Path) -> None:
     await session.aclose()
 
 
-async def test_closing_the_session_ends_what_its_commands_left_running(tmp_path: Path) -> None:
+async def test_closing_the_session_stops_processes_left_by_its_commands(tmp_path: Path) -> None:
     call = Call("bash", {"command": "sleep 300 & echo $!"})
     session = scripted_session(
         tmp_path, [[call], ["started"]], tools=[BashTool()], approver=Answering(Answer.ONCE)
@@ -267,7 +267,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-async def test_closing_the_session_lets_the_reader_of_a_turn_go(tmp_path: Path) -> None:
+async def test_closing_the_session_ends_the_event_stream_of_a_turn(tmp_path: Path) -> None:
     gate = Gate()
     session = scripted_session(tmp_path, [["some text", gate]])
     reading = asyncio.create_task(turn(session))
@@ -284,7 +284,7 @@ class Stubborn(Echo):
         raise RuntimeError("a bug")
 
 
-async def test_a_fault_while_it_closes_leaves_nothing_else_open(tmp_path: Path) -> None:
+async def test_an_error_while_closing_leaves_nothing_else_open(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     session = scripted_session(tmp_path, [["Hello."]], tools=[Stubborn()])
     await turn(session)

@@ -23,7 +23,7 @@ def written(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_records_come_out_in_order_and_private(tmp_path: Path) -> None:
+def test_records_are_written_in_order_to_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "s.jsonl"
     journal = Journal(path)
     journal.record("session", {"id": "s1"})
@@ -35,7 +35,7 @@ def test_records_come_out_in_order_and_private(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_chunks_of_one_quarter_second_are_one_record(tmp_path: Path) -> None:
+def test_chunks_within_a_quarter_second_are_one_record(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     journal = Journal(path)
     for number in range(10):
@@ -48,7 +48,7 @@ def test_chunks_of_one_quarter_second_are_one_record(tmp_path: Path) -> None:
     assert len(records) == 3
 
 
-def test_a_clock_that_is_set_back_keeps_no_chunks_from_the_disk(tmp_path: Path) -> None:
+def test_chunks_are_written_after_the_clock_is_set_back(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "a.jsonl")
     for at, text in ((10_000.0, "before"), (100.0, "after"), (100.1, " it")):
         journal.event(LLMChunk(timestamp=at, text=text, kind="answer"))
@@ -117,7 +117,7 @@ def test_an_unwritable_folder_is_reported_once_and_nothing_raises(tmp_path: Path
     assert "s.jsonl" in reported[0]
 
 
-def test_what_a_full_disk_refused_is_written_when_there_is_room_again(tmp_path: Path) -> None:
+def test_records_rejected_by_a_full_disk_are_written_when_space_is_available(tmp_path: Path) -> None:
     blocker = tmp_path / "dir"
     blocker.write_text("in the way")
     heard = threading.Event()

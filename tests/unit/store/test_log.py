@@ -10,7 +10,7 @@ import pytest
 from forge_core.store.log import KEPT_FILES, MAX_BYTES, close_log, open_log
 
 
-def test_lines_go_to_a_private_file_from_the_level_on(tmp_path: Path) -> None:
+def test_log_lines_at_or_above_the_level_go_to_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "forge.log"
     logger = open_log(path, "info", "forge.test")
     logger.debug("too fine")
@@ -22,7 +22,7 @@ def test_lines_go_to_a_private_file_from_the_level_on(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_it_rotates_and_keeps_few(tmp_path: Path) -> None:
+def test_the_log_rotates_and_keeps_few_files(tmp_path: Path) -> None:
     path = tmp_path / "forge.log"
     logger = open_log(path, "info", "forge.test")
     for _ in range((KEPT_FILES + 3) * MAX_BYTES // 100_000):
@@ -33,7 +33,7 @@ def test_it_rotates_and_keeps_few(tmp_path: Path) -> None:
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
 
 
-def test_a_disk_that_refuses_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_log_write_error_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("in the way")
     logger = open_log(tmp_path / "file" / "forge.log", "info", "forge.test")
     logger.info("lost")
@@ -42,7 +42,7 @@ def test_a_disk_that_refuses_is_silent(tmp_path: Path, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here to play a full disk")
-def test_a_full_disk_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_logging_to_a_full_disk_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "forge.log"
     path.symlink_to("/dev/full")
     logger = open_log(path, "info", "forge.test")

@@ -50,7 +50,7 @@ def event_fields(kind: str) -> set[str]:
     }
 
 
-def test_a_plain_answer_of_forge_run() -> None:
+def test_the_recorded_plain_answer_of_forge_run_is_read() -> None:
     records = opened("plain_answer")
     assert kinds_of(records) == "session user llm_start llm_chunk llm_end agent_end message"
     assert {record["v"] for record in records} == {1}
@@ -68,7 +68,7 @@ def test_a_plain_answer_of_forge_run() -> None:
     assert result["result"]["stopped_reason"] == "complete"
 
 
-def test_a_turn_with_tools_permissions_and_an_error() -> None:
+def test_the_recorded_turn_with_tools_permissions_and_an_error_is_read() -> None:
     records = opened("tools_and_error")
     assert [data["text"] for data in data_of(records, "user")] == ["Fix add in calc.py.", "Now add a test."]
     starts = {data["call_id"]: data for data in data_of(records, "tool_start")}
@@ -116,7 +116,7 @@ def test_a_turn_with_tools_permissions_and_an_error() -> None:
     ]
 
 
-def test_a_cut_stream_a_reset_and_a_retried_turn() -> None:
+def test_the_recorded_cut_stream_reset_and_retried_turn_are_read() -> None:
     records = opened("retry_and_reset")
     first = "user llm_start llm_chunk llm_end notice llm_start llm_chunk llm_end agent_end message"
     second = "user llm_start llm_chunk llm_end agent_end message"
@@ -156,7 +156,7 @@ def recorded_events() -> Iterator[tuple[str, Record]]:
         yield from ((record["type"], record["data"]) for record in opened(name) if record["type"] in types)
 
 
-def test_the_events_of_today_have_every_recorded_field() -> None:
+def test_current_events_have_every_recorded_field() -> None:
     missing = {
         f"{kind}.{key}" for kind, data in recorded_events() for key in data.keys() - event_fields(kind)
     }
@@ -164,7 +164,7 @@ def test_the_events_of_today_have_every_recorded_field() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_recorded_journal_takes_further_records(name: str, tmp_path: Path) -> None:
+def test_a_recorded_journal_accepts_further_records(name: str, tmp_path: Path) -> None:
     before = opened(name)
     path = tmp_path / "journal.jsonl"
     shutil.copy(JOURNALS / f"{name}.jsonl", path)

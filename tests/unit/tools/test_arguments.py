@@ -34,7 +34,7 @@ def checked(**params: Any) -> dict[str, Any]:
     return validate(Sample(), {"text": "t", **params})
 
 
-def test_defaults_complete_what_is_left_out() -> None:
+def test_omitted_arguments_get_their_defaults() -> None:
     assert checked() == {"text": "t", "count": 3}
 
 
@@ -57,7 +57,7 @@ def test_defaults_complete_what_is_left_out() -> None:
         ("extra", '{"on": "yes", "other": 1}', {"on": True, "other": 1}),
     ],
 )
-def test_what_is_plainly_meant_is_understood(name: str, value: Any, meant: Any) -> None:
+def test_unambiguous_argument_types_are_coerced(name: str, value: Any, meant: Any) -> None:
     fitting = checked(**{name: value})[name]
     assert fitting == meant
     assert type(fitting) is type(meant)
@@ -88,7 +88,9 @@ def test_what_is_plainly_meant_is_understood(name: str, value: Any, meant: Any) 
         ("extra", {"on": "perhaps"}, "field 'on'"),
     ],
 )
-def test_what_does_not_fit_is_named_with_its_value_and_schema(name: str, value: Any, reason: str) -> None:
+def test_an_invalid_argument_is_reported_with_its_value_and_schema(
+    name: str, value: Any, reason: str
+) -> None:
     with pytest.raises(ToolError) as caught:
         checked(**{name: value})
     message = str(caught.value)
@@ -112,16 +114,16 @@ def test_null_for_an_optional_parameter_means_its_default() -> None:
 
 
 @pytest.mark.parametrize("params", [[1], 5, "[1]", '{"text": '])
-def test_arguments_that_are_no_object_are_refused(params: object) -> None:
+def test_arguments_that_are_not_an_object_are_rejected(params: object) -> None:
     with pytest.raises(ToolError, match="sample"):
         validate(Sample(), params)
 
 
-def test_arguments_as_json_text_are_read() -> None:
+def test_arguments_given_as_json_text_are_parsed() -> None:
     assert validate(Sample(), '{"text": "x"}')["text"] == "x"
 
 
-def test_a_huge_value_is_shown_short() -> None:
+def test_a_huge_value_is_truncated_in_the_error() -> None:
     with pytest.raises(ToolError) as caught:
         checked(count="9" * 100_000)
     assert len(str(caught.value)) < 600

@@ -127,7 +127,7 @@ async def test_the_time_spent_waiting_for_the_user_is_not_counted() -> None:
     assert AskUserTool.timeout_s is None
 
 
-async def test_an_interrupt_takes_the_question_back() -> None:
+async def test_an_interrupt_closes_the_question() -> None:
     was_asked, was_taken_back, interrupted = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def silent(request: QuestionRequest) -> QuestionReply:

@@ -74,7 +74,7 @@ async def test_output_and_exit_code_are_reported(tool: BashTool, tmp_path: Path)
         ("-x", "Error: exit code 127", "exit 127"),
     ],
 )
-async def test_a_failure_says_how_and_keeps_the_output(
+async def test_a_failure_states_its_cause_and_keeps_the_output(
     tool: BashTool, tmp_path: Path, command: str, words: str, summary: str
 ) -> None:
     result = await bash(tool, tmp_path, command)
@@ -84,7 +84,7 @@ async def test_a_failure_says_how_and_keeps_the_output(
     assert result.for_model().startswith(f"{result.aside}\n")
 
 
-async def test_it_returns_when_the_shell_is_done_though_a_child_keeps_the_pipe(
+async def test_bash_returns_when_the_shell_exits_although_a_child_keeps_the_pipe_open(
     tool: BashTool, tmp_path: Path
 ) -> None:
     async def attempt() -> float:
@@ -99,7 +99,7 @@ async def test_it_returns_when_the_shell_is_done_though_a_child_keeps_the_pipe(
     await assert_prompt(1, attempt)
 
 
-async def test_a_command_whose_end_is_noticed_late_has_left_nothing_running(
+async def test_a_late_exit_notification_does_not_report_leftover_processes(
     tool: BashTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine the supervisor's own end comes a while after the shell's."""
@@ -115,7 +115,7 @@ async def test_a_command_whose_end_is_noticed_late_has_left_nothing_running(
     assert "still running" not in result.output
 
 
-async def test_a_timeout_returns_at_once_with_what_there_is(tool: BashTool, tmp_path: Path) -> None:
+async def test_a_timeout_returns_immediately_with_the_partial_output(tool: BashTool, tmp_path: Path) -> None:
     timeouts = iter((0.3, 0.6, 1.2, 2.4, 4.8, 9.6))
     command = "trap '' TERM; echo $$ > pid; echo before; sleep 7011 & wait; sleep 7012"
 
@@ -137,7 +137,9 @@ async def test_a_timeout_returns_at_once_with_what_there_is(tool: BashTool, tmp_
     await assert_prompt(0.4, attempt)
 
 
-async def test_an_interrupt_returns_within_200_ms_with_what_there_is(tool: BashTool, tmp_path: Path) -> None:
+async def test_an_interrupt_returns_within_200_ms_with_the_partial_output(
+    tool: BashTool, tmp_path: Path
+) -> None:
     async def attempt() -> float:
         interrupted = asyncio.Event()
         pressed: list[float] = []
@@ -192,7 +194,7 @@ async def test_interactive_programs_end_at_once(tool: BashTool, tmp_path: Path, 
     assert result.outcome in ("done", "failed"), "it waited for somebody"
 
 
-async def test_a_flood_of_output_costs_little_memory_and_the_loop_stays_awake(
+async def test_a_flood_of_output_uses_little_memory_and_does_not_block_the_event_loop(
     tool: BashTool, tmp_path: Path
 ) -> None:
     longest = 0.0
@@ -251,7 +253,7 @@ async def test_live_output_comes_while_the_command_runs(tool: BashTool, tmp_path
     assert "".join(seen) == "one\ntwo\n"
 
 
-async def test_characters_split_between_writes_arrive_whole(tool: BashTool, tmp_path: Path) -> None:
+async def test_characters_split_between_writes_arrive_intact(tool: BashTool, tmp_path: Path) -> None:
     seen: list[str] = []
     context = ExecutionContext(tmp_path, on_output=seen.append)
     result = await bash(tool, tmp_path, r"printf '\xe4'; sleep 0.15; printf '\xb8\xad\xff!'", context=context)
@@ -259,7 +261,7 @@ async def test_characters_split_between_writes_arrive_whole(tool: BashTool, tmp_
     assert "".join(seen) == "\u4e2d\ufffd!"
 
 
-async def test_forced_colours_are_left_out(tool: BashTool, tmp_path: Path) -> None:
+async def test_variables_that_force_colours_are_removed(tool: BashTool, tmp_path: Path) -> None:
     seen: list[str] = []
     (tmp_path / "folder").mkdir()
     context = ExecutionContext(tmp_path, on_output=seen.append)
@@ -292,7 +294,7 @@ async def test_secrets_do_not_reach_the_command(
     assert "TERM=dumb" in result.output
 
 
-def test_the_environment_takes_named_extras_but_no_secret() -> None:
+def test_the_environment_includes_configured_variables_but_no_secrets() -> None:
     source = {"PATH": "/bin", "EXTRA": "1", "EXTRA_KEY": "2", "OTHER": "3", "LC_ALL": "C"}
     environment = child_environment(source, ["EXTRA", "EXTRA_KEY"])
     assert environment["EXTRA"] == "1"
@@ -301,7 +303,7 @@ def test_the_environment_takes_named_extras_but_no_secret() -> None:
     assert environment["LC_ALL"] == "C"
 
 
-async def test_a_changed_file_that_the_model_had_read_is_named(tool: BashTool, tmp_path: Path) -> None:
+async def test_changed_files_that_the_model_had_read_are_reported(tool: BashTool, tmp_path: Path) -> None:
     context = ExecutionContext(tmp_path)
     for name in ("a.txt", "b.txt", "c.txt", "d.txt"):
         (tmp_path / name).write_text("one\n")
@@ -310,7 +312,7 @@ async def test_a_changed_file_that_the_model_had_read_is_named(tool: BashTool, t
     assert "[changed by the command, read again before editing: a.txt, b.txt (deleted)]" in result.output
 
 
-async def test_each_call_is_a_shell_of_its_own(tool: BashTool, tmp_path: Path) -> None:
+async def test_each_call_runs_in_its_own_shell(tool: BashTool, tmp_path: Path) -> None:
     await bash(tool, tmp_path, "cd /; X=1")
     assert (await bash(tool, tmp_path, "pwd; echo [$X]")).output.startswith(f"{tmp_path}\n[]\n")
 
@@ -324,7 +326,7 @@ async def test_each_call_is_a_shell_of_its_own(tool: BashTool, tmp_path: Path) -
         ("x" * (MAX_COMMAND_BYTES + 1), "script file"),
     ],
 )
-async def test_a_command_that_cannot_be_run_is_refused(
+async def test_an_unrunnable_command_is_rejected(
     tool: BashTool, tmp_path: Path, command: str, words: str
 ) -> None:
     assert words in ((await bash(tool, tmp_path, command)).error or "")
@@ -334,11 +336,11 @@ async def test_the_timeout_has_a_maximum(tool: BashTool, tmp_path: Path) -> None
     assert "at most 600" in ((await bash(tool, tmp_path, "true", timeout_s=601)).error or "")
 
 
-async def test_a_folder_that_is_gone_is_said(tool: BashTool, tmp_path: Path) -> None:
+async def test_a_deleted_working_folder_is_reported(tool: BashTool, tmp_path: Path) -> None:
     assert "could not be started" in ((await bash(tool, tmp_path / "gone", "true")).error or "")
 
 
-async def test_commands_run_side_by_side(tool: BashTool, tmp_path: Path) -> None:
+async def test_commands_run_concurrently(tool: BashTool, tmp_path: Path) -> None:
     together = "touch here-{0}; until [ $(ls here-* | wc -l) = 5 ]; do sleep 0.02; done; echo {0}"
     results = await asyncio.gather(
         *(bash(tool, tmp_path, together.format(number), timeout_s=60) for number in range(5))
@@ -352,7 +354,7 @@ def own_children() -> set[str]:
     return {pid for one in lists for pid in one.read_text().split()}
 
 
-async def test_no_descriptor_and_no_child_is_left(tool: BashTool, tmp_path: Path) -> None:
+async def test_no_descriptor_or_child_process_is_leaked(tool: BashTool, tmp_path: Path) -> None:
     await bash(tool, tmp_path, "true")
     before, children = len(os.listdir("/proc/self/fd")), own_children()  # noqa: PTH208
     for _ in range(10):
@@ -363,7 +365,7 @@ async def test_no_descriptor_and_no_child_is_left(tool: BashTool, tmp_path: Path
     assert own_children() <= children
 
 
-def test_a_process_is_found_by_its_mark_alone(tmp_path: Path) -> None:
+def test_a_process_is_found_by_its_environment_mark_alone(tmp_path: Path) -> None:
     import subprocess
 
     mark = f"mark-{os.getpid()}"
@@ -406,7 +408,7 @@ class TestCapture:
         assert capture.kept_in is not None
         assert capture.kept_in.read_bytes() == data
 
-    def test_a_store_that_cannot_be_written_costs_only_the_file(self, tmp_path: Path) -> None:
+    def test_an_unwritable_output_store_loses_only_the_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         capture = OutputCapture(100, OutputStore(tmp_path / "file"), "x")
         capture.feed(b"a" * 10_000)

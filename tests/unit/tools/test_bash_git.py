@@ -50,7 +50,7 @@ LINES = ("git status", "git diff", "git diff HEAD | head -5", "git log -p", "git
     ],
     ids=lambda arm: arm.__name__,
 )
-async def test_git_runs_nothing_of_the_repository_even_where_the_list_has_let_it_through(
+async def test_git_runs_no_repository_program_even_if_wrongly_listed_as_read_only(
     trap: Trap,
     arm: Callable[[Trap], None],
     monkeypatch: pytest.MonkeyPatch,
@@ -65,7 +65,7 @@ async def test_git_runs_nothing_of_the_repository_even_where_the_list_has_let_it
     assert not trap.trace.exists(), trap.trace.read_text()
 
 
-async def test_a_command_that_may_write_meets_the_repository_as_it_is(trap: Trap) -> None:
+async def test_an_approved_command_runs_with_the_repository_configuration(trap: Trap) -> None:
     """The person has allowed it: hooks and filters are theirs."""
     clean_filter(trap)
     trap.trace.unlink(missing_ok=True)
@@ -77,7 +77,7 @@ async def test_a_command_that_may_write_meets_the_repository_as_it_is(trap: Trap
     assert log.stdout.endswith("first\n")
 
 
-async def test_plain_reading_shows_what_git_always_shows(
+async def test_read_only_git_commands_show_the_normal_git_output(
     trap: Trap,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -127,7 +127,7 @@ async def bash(command: str, folder: Path, **shared: Any) -> ToolResult:
     )
 
 
-async def test_nothing_is_left_of_any_daemon_after_the_session(
+async def test_no_daemon_survives_the_session(
     folder: Path, sandbox: Sandbox | None, jobs: JobTable, lives: dict[str, Life]
 ) -> None:
     results = await asyncio.gather(
@@ -144,7 +144,7 @@ async def test_nothing_is_left_of_any_daemon_after_the_session(
     assert [way for way in WAYS if lives[way].is_there] == []
 
 
-async def test_nothing_is_left_of_any_daemon_after_an_interrupt(
+async def test_no_daemon_survives_an_interrupt(
     folder: Path, sandbox: Sandbox | None, jobs: JobTable, lives: dict[str, Life]
 ) -> None:
     interrupted = asyncio.Event()
@@ -172,7 +172,7 @@ async def test_nothing_is_left_of_any_daemon_after_an_interrupt(
             await asyncio.sleep(0.02)
 
 
-async def test_a_child_in_the_background_lives_on_and_can_write(
+async def test_a_background_child_keeps_running_and_can_write(
     folder: Path, sandbox: Sandbox | None, jobs: JobTable
 ) -> None:
     """A closed pipe would end it with SIGPIPE at its first word, a sandbox with the command's shell."""
@@ -190,7 +190,7 @@ async def test_a_child_in_the_background_lives_on_and_can_write(
     assert (await jobs.output(1, 30)).output == "a\n"
 
 
-async def test_a_command_that_kills_its_supervisor_is_ended_too(
+async def test_a_command_that_kills_its_supervisor_is_also_stopped(
     folder: Path, sandbox: Sandbox | None, jobs: JobTable
 ) -> None:
     life = Life(folder, 999)
@@ -212,7 +212,7 @@ async def test_a_command_ended_before_its_start_never_starts(folder: Path, sandb
     assert (process.exit_code, process.failed_to_start) == (128 + signal.SIGTERM, "")
 
 
-async def test_what_begins_while_it_is_being_killed_is_killed_too(
+async def test_a_process_started_while_its_group_is_killed_is_also_killed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The supervisor reads its line, and something gets a session of its own, between the last look and the end."""
@@ -249,7 +249,7 @@ def is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-def test_what_a_call_leaves_running_ends_with_its_event_loop(folder: Path, sandbox: Sandbox | None) -> None:
+def test_processes_left_by_a_call_end_with_its_event_loop(folder: Path, sandbox: Sandbox | None) -> None:
     """A caller that cannot await has a loop for each call, and nobody left to watch a job afterwards."""
     tool = BashTool()
     life = Life(folder, 999)
@@ -263,7 +263,7 @@ def test_what_a_call_leaves_running_ends_with_its_event_loop(folder: Path, sandb
     life.close()
 
 
-async def test_a_socket_that_goes_while_the_sandbox_is_put_up_costs_no_command(
+async def test_a_socket_that_disappears_during_sandbox_setup_does_not_fail_the_command(
     tmp_path: Path, folder: Path, bubblewrap: SandboxState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sockets that others listen on are hidden; one may be gone when bubblewrap comes to it."""
@@ -309,7 +309,7 @@ time.sleep(7207)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="there is no /proc")
-def test_an_orphan_born_after_the_ids_were_listed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_orphan_created_after_listing_process_ids_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     root = subprocess.Popen([sys.executable, "-c", _LEAVES_AN_ORPHAN], start_new_session=True)
     try:
         while not (
@@ -331,7 +331,7 @@ def test_an_orphan_born_after_the_ids_were_listed_is_found(monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="there is no ps")
-def test_without_proc_the_process_list_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_proc_the_process_list_gives_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     root = subprocess.Popen(["sh", "-c", "sleep 7206 & sleep 7206; true"], start_new_session=True)
     try:
         found = process_tree.descendants(root.pid)
@@ -350,7 +350,7 @@ def test_without_proc_the_process_list_finds_the_same(monkeypatch: pytest.Monkey
         root.wait()
 
 
-async def test_the_network_is_there_only_where_it_was_asked_for(
+async def test_the_network_is_available_only_when_requested(
     tmp_path: Path, folder: Path, bubblewrap: SandboxState
 ) -> None:
     sandbox = sandbox_in(tmp_path, bubblewrap)
@@ -360,9 +360,7 @@ async def test_the_network_is_there_only_where_it_was_asked_for(
     assert ours in (await bash(command, folder, sandbox=sandbox, network=True)).output
 
 
-async def test_what_the_sandbox_forbids_is_explained(
-    tmp_path: Path, folder: Path, bubblewrap: SandboxState
-) -> None:
+async def test_sandbox_denials_are_explained(tmp_path: Path, folder: Path, bubblewrap: SandboxState) -> None:
     sandbox = sandbox_in(tmp_path, bubblewrap)
     result = await bash("touch /etc/forge-was-here", folder, sandbox=sandbox)
     assert "[in the sandbox only the workspace and /tmp can be written]" in result.output
@@ -376,7 +374,7 @@ async def test_what_the_sandbox_forbids_is_explained(
     assert "[each command in the sandbox has a loopback of its own" in result.output
 
 
-async def test_a_server_in_the_sandbox_is_said_to_be_out_of_reach(
+async def test_the_result_states_that_a_sandboxed_server_is_unreachable(
     tmp_path: Path, folder: Path, bubblewrap: SandboxState, jobs: JobTable
 ) -> None:
     sandbox = sandbox_in(tmp_path, bubblewrap)
@@ -386,7 +384,7 @@ async def test_a_server_in_the_sandbox_is_said_to_be_out_of_reach(
     assert words not in told.output
 
 
-async def test_a_sandbox_that_does_not_start_runs_nothing(tmp_path: Path, folder: Path) -> None:
+async def test_a_sandbox_that_fails_to_start_runs_nothing(tmp_path: Path, folder: Path) -> None:
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
     broken.chmod(0o755)

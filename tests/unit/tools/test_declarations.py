@@ -41,7 +41,7 @@ PATCH = "*** Begin Patch\n*** Update File: a\n*** Add File: b\n*** Delete File: 
         ("ask_user", {"questions": {}}, ("Ask", "")),
     ],
 )
-def test_a_call_is_headed_by_a_verb_and_its_target(
+def test_the_heading_of_a_call_is_a_verb_and_its_target(
     name: str, arguments: dict[str, Any], heading: tuple[str, str]
 ) -> None:
     assert TOOLS[name].start_event("1", arguments).heading == heading
@@ -55,7 +55,7 @@ def test_a_call_is_headed_by_a_verb_and_its_target(
         ("", {}, ("Tool", "")),
     ],
 )
-def test_a_call_without_a_title_is_headed_by_its_name_and_first_argument(
+def test_the_heading_of_an_untitled_call_is_its_name_and_first_argument(
     name: str, arguments: dict[str, Any], heading: tuple[str, str]
 ) -> None:
     assert ToolStart(call_id="1", name=name, arguments=arguments).heading == heading
@@ -73,7 +73,7 @@ def test_a_call_without_a_title_is_headed_by_its_name_and_first_argument(
         ("bash", {"command": "ls"}, None),
     ],
 )
-def test_calls_that_look_say_what_they_look_at(
+def test_read_calls_declare_their_subject(
     name: str, arguments: dict[str, Any], subject: Subject | None
 ) -> None:
     assert TOOLS[name].start_event("1", arguments).subject == subject
@@ -83,7 +83,7 @@ def test_calls_that_look_say_what_they_look_at(
 @pytest.mark.parametrize(
     "value", [None, 7, True, "", [], [1, [None]], {"a": {}}, [{"question": None}], "\ud800"]
 )
-def test_headings_are_given_for_any_arguments(tool: BaseTool, value: object) -> None:
+def test_headings_accept_any_arguments(tool: BaseTool, value: object) -> None:
     names = [*(parameter.name for parameter in tool.parameters), "path"]
     start = tool.start_event("1", dict.fromkeys(names, value))
     assert all(isinstance(text, str) for text in start.heading)

@@ -58,7 +58,7 @@ def test_descriptions_state_the_bounds_and_defaults_of_the_schema(tool: BaseTool
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
-def test_every_description_names_a_better_tool_for_what_it_is_not_for(tool: BaseTool) -> None:
+def test_every_description_refers_to_a_better_tool_for_other_tasks(tool: BaseTool) -> None:
     others = TOOLS.keys() - {tool.name}
     assert "Use " in tool.description
     assert any(name in tool.description.replace(",", " ").replace(";", " ").split() for name in others)
@@ -66,14 +66,14 @@ def test_every_description_names_a_better_tool_for_what_it_is_not_for(tool: Base
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
-def test_the_schema_is_json_and_names_what_is_required(tool: BaseTool) -> None:
+def test_the_schema_is_json_and_lists_required_parameters(tool: BaseTool) -> None:
     schema = json.loads(json.dumps(tool.to_openai_schema()))
     parameters = schema["function"]["parameters"]
     assert parameters["additionalProperties"] is False
     assert set(parameters["required"]) == {one.name for one in tool.parameters if one.required}
 
 
-def test_the_built_in_tools_that_run_unasked_in_the_folder_are_these() -> None:
+def test_built_in_tools_have_the_expected_kinds() -> None:
     kinds = {kind: {name for name, tool in TOOLS.items() if tool.kind is kind} for kind in ToolKind}
     assert kinds == {
         ToolKind.LOOK: {"read", "glob", "grep", "ls"},
@@ -100,7 +100,7 @@ def test_the_built_in_tools_that_run_unasked_in_the_folder_are_these() -> None:
         "//etc//passwd",
     ],
 )
-def test_saying_what_a_call_touches_never_fails_and_touches_nothing(
+def test_describing_a_call_never_fails_and_touches_no_file(
     tool: BaseTool, value: str, tmp_path: Path
 ) -> None:
     params = {parameter.name: value for parameter in tool.parameters if parameter.type == "string"}
@@ -120,7 +120,7 @@ def test_an_unknown_tool_name_gets_the_nearest_one_suggested() -> None:
     assert registry.get("raed") is None
 
 
-def test_a_name_cannot_be_taken_twice() -> None:
+def test_a_tool_name_cannot_be_registered_twice() -> None:
     registry = ToolRegistry(builtin_tools())
     with pytest.raises(ValueError, match="'bash' is registered already"):
         registry.add(TOOLS["bash"])

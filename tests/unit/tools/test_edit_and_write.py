@@ -34,7 +34,7 @@ async def read(context: ExecutionContext, path: str) -> ToolResult:
     return await ToolExecutor().execute(ReadTool(), {"file_path": path}, context)
 
 
-async def test_an_edit_shows_what_it_did(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_the_edit_result_shows_the_change(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.py").write_text("x = 1\ny = 2\n")
     result = await edit(context, "a.py", "x = 1", "x = 10\nz = 3")
     assert result.summary == "+2 \u22121"
@@ -42,14 +42,14 @@ async def test_an_edit_shows_what_it_did(tmp_path: Path, context: ExecutionConte
     assert "+x = 10\n+z = 3" in result.output
 
 
-async def test_crlf_files_take_edits_with_newlines_only(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_crlf_files_accept_edits_with_lf(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
     result = await edit(context, "a.txt", "one\ntwo", "one\n1.5\ntwo")
     assert result.success
     assert (tmp_path / "a.txt").read_bytes() == b"one\r\n1.5\r\ntwo\r\nthree\r\n"
 
 
-async def test_an_edit_without_a_read_is_allowed_a_stale_one_is_not(
+async def test_an_edit_without_a_read_is_allowed_but_a_stale_one_is_rejected(
     tmp_path: Path, context: ExecutionContext
 ) -> None:
     path = tmp_path / "a.txt"
@@ -72,7 +72,9 @@ async def test_the_stale_check_follows_links(tmp_path: Path, context: ExecutionC
     assert not (await edit(context, "a.txt", "one", "two")).success
 
 
-async def test_writing_needs_a_read_when_the_file_exists(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_overwriting_an_existing_file_requires_a_read(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     result = await write(context, "a.txt", "two\n")
     assert "you have not read it" in (result.error or "")
@@ -82,7 +84,7 @@ async def test_writing_needs_a_read_when_the_file_exists(tmp_path: Path, context
     assert (tmp_path / "a.txt").read_text() == "three\n"
 
 
-async def test_a_new_file_gets_its_folders(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_writing_a_new_file_creates_its_folders(tmp_path: Path, context: ExecutionContext) -> None:
     result = await write(context, "a/b/c.txt", "x\n")
     assert result.success
     assert (tmp_path / "a/b/c.txt").read_bytes() == b"x\n"
@@ -121,7 +123,9 @@ async def test_rewriting_keeps_line_ends_bom_and_encoding(tmp_path: Path, contex
         "// the rest of the class remains unchanged",
     ],
 )
-async def test_placeholders_are_refused(tmp_path: Path, context: ExecutionContext, line: str) -> None:
+async def test_elision_placeholders_are_rejected(
+    tmp_path: Path, context: ExecutionContext, line: str
+) -> None:
     (tmp_path / "a.py").write_text("x = 1\ny = 2\n")
     assert "placeholder" in ((await write(context, "new.py", f"x = 1\n{line}\n")).error or "")
     assert "placeholder" in ((await edit(context, "a.py", "x = 1", f"x = 2\n{line}")).error or "")
@@ -132,11 +136,13 @@ async def test_placeholders_are_refused(tmp_path: Path, context: ExecutionContex
 @pytest.mark.parametrize(
     "line", ["print('...')", "def f(): ...", "    ...", "# rest in peace", "// see the rest of it"]
 )
-async def test_ordinary_dots_are_no_placeholder(tmp_path: Path, context: ExecutionContext, line: str) -> None:
+async def test_ordinary_dots_are_not_elision_placeholders(
+    tmp_path: Path, context: ExecutionContext, line: str
+) -> None:
     assert (await write(context, "new.py", f"{line}\n")).success
 
 
-async def test_a_placeholder_that_was_there_may_stay(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_an_existing_elision_placeholder_is_allowed(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.md").write_text("# ... rest unchanged ...\nx\n")
     assert (await edit(context, "a.md", "# ... rest unchanged ...\nx", "# ... rest unchanged ...\ny")).success
 
@@ -150,7 +156,9 @@ async def test_breaking_a_file_that_parsed_gives_a_warning(tmp_path: Path, conte
     assert "no longer parses" not in (await edit(context, "c.py", "x = 1", "x = 2")).output
 
 
-async def test_mode_and_extended_attributes_stay(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_file_mode_and_extended_attributes_are_preserved(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
     path = tmp_path / "run.sh"
     path.write_text("echo one\n")
     path.chmod(0o751)
@@ -165,7 +173,7 @@ async def test_mode_and_extended_attributes_stay(tmp_path: Path, context: Execut
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-async def test_the_owner_stays(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_the_file_owner_is_preserved(tmp_path: Path, context: ExecutionContext) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one\n")
     os.chown(path, 1234, 2345)
@@ -191,7 +199,7 @@ async def test_a_hard_link_keeps_both_names(tmp_path: Path, context: ExecutionCo
     assert (tmp_path / "a.txt").stat().st_nlink == 2
 
 
-async def test_a_read_only_file_is_refused_root_or_not(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_a_read_only_file_is_rejected_even_for_root(tmp_path: Path, context: ExecutionContext) -> None:
     path = tmp_path / "a.txt"
     path.write_text("one\n")
     path.chmod(0o444)
@@ -200,7 +208,7 @@ async def test_a_read_only_file_is_refused_root_or_not(tmp_path: Path, context: 
     assert path.read_text() == "one\n"
 
 
-async def test_what_is_no_text_file_is_named(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_a_non_text_file_is_rejected_with_its_type(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "dangling").symlink_to("nowhere")
@@ -216,7 +224,7 @@ async def test_what_is_no_text_file_is_named(tmp_path: Path, context: ExecutionC
     assert "too long" in ((await write(context, "n" * 300, "b")).error or "")
 
 
-async def test_two_edits_at_once_both_happen(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_two_concurrent_edits_are_both_applied(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_text("".join(f"line {number:02}\n" for number in range(20)))
     results = await asyncio.gather(
         *(edit(context, "a.txt", f"line {number:02}", f"done {number:02}") for number in range(20))
@@ -225,7 +233,7 @@ async def test_two_edits_at_once_both_happen(tmp_path: Path, context: ExecutionC
     assert (tmp_path / "a.txt").read_text() == "".join(f"done {number:02}\n" for number in range(20))
 
 
-async def test_an_interrupt_never_tears_a_write(tmp_path: Path) -> None:
+async def test_an_interrupt_never_leaves_a_partial_write(tmp_path: Path) -> None:
     """Whatever the moment, the file holds one whole version, and the result says which."""
     path = tmp_path / "a.txt"
     for turn in range(30):
@@ -238,7 +246,7 @@ async def test_an_interrupt_never_tears_a_write(tmp_path: Path) -> None:
         assert path.read_text() == (new if result.success else old)
 
 
-async def test_an_interrupt_behind_the_write_still_tells_of_it(
+async def test_an_interrupt_after_the_write_still_reports_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To tell what was done takes a while too, on a busy machine or for a large file."""
@@ -259,7 +267,7 @@ async def test_an_interrupt_behind_the_write_still_tells_of_it(
     assert result.diffs
 
 
-async def test_the_state_before_is_captured_first(tmp_path: Path) -> None:
+async def test_the_previous_state_is_captured_before_the_write(tmp_path: Path) -> None:
     captured: list[tuple[Path, str]] = []
 
     class Images:
@@ -319,7 +327,7 @@ async def test_a_full_disk_leaves_the_old_file(tmp_path: Path, context: Executio
     assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
 
 
-async def test_the_preview_is_what_happens(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_the_preview_equals_the_applied_change(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     params = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
     shown = await EditTool().preview(params, context)
@@ -327,7 +335,7 @@ async def test_the_preview_is_what_happens(tmp_path: Path, context: ExecutionCon
     assert shown == (await ToolExecutor().execute(EditTool(), params, context)).diffs
 
 
-async def test_writing_the_same_again_changes_nothing(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_writing_identical_content_changes_nothing(tmp_path: Path, context: ExecutionContext) -> None:
     await write(context, "a.txt", "x\n")
     before = (tmp_path / "a.txt").stat()
     assert (await write(context, "a.txt", "x\n")).summary == "no change"

@@ -105,7 +105,7 @@ def tally(history: Path) -> Tally:
     return replay_clone(history, History(history).commits(10), 100)
 
 
-def test_every_commit_is_replayed_to_the_byte(tally: Tally) -> None:
+def test_every_commit_is_replayed_byte_for_byte(tally: Tally) -> None:
     changes = 2 * len(FILES)
     assert not tally.wrong, "\n".join(map(str, tally.wrong))
     assert tally.crashes == []
@@ -113,7 +113,7 @@ def test_every_commit_is_replayed_to_the_byte(tally: Tally) -> None:
     assert {name for name in tally.files if not name.endswith("exact")} == set()
 
 
-def test_no_mistake_of_a_model_writes_wrong_bytes(tally: Tally) -> None:
+def test_no_simulated_model_mistake_writes_wrong_bytes(tally: Tally) -> None:
     spoilt = {name: outcomes for name, outcomes in tally.mistakes.items() if outcomes[Outcome.WRONG]}
     assert spoilt == {}
     assert sum(sum(outcomes.values()) for outcomes in tally.mistakes.values()) > 1_000
@@ -121,7 +121,9 @@ def test_no_mistake_of_a_model_writes_wrong_bytes(tally: Tally) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("style", STYLES)
-async def test_the_tool_itself_gives_the_bytes_of_the_commit(name: str, style: Style, tmp_path: Path) -> None:
+async def test_the_edit_tool_reproduces_the_bytes_of_the_commit(
+    name: str, style: Style, tmp_path: Path
+) -> None:
     data, wanted = FILES[name]
     path = tmp_path / name
     path.write_bytes(data)

@@ -77,7 +77,7 @@ def test_exactly_the_meant_bytes_change(data: bytes, old: str, new: str, after: 
         (b"a\n", "zzzzzz", "b", "nothing in the file resembles it"),
     ],
 )
-def test_what_is_doubtful_is_refused(data: bytes, old: str, new: str, words: str) -> None:
+def test_a_doubtful_edit_is_rejected(data: bytes, old: str, new: str, words: str) -> None:
     with pytest.raises(ToolError) as caught:
         edited(data, old, new)
     assert words in str(caught.value)
@@ -93,7 +93,7 @@ def test_what_is_doubtful_is_refused(data: bytes, old: str, new: str, words: str
         ("\tdef g(x):\n\t\treturn 'a'", "wording (first at its line 1"),
     ],
 )
-def test_the_nearest_text_is_shown_with_what_differs(old: str, difference: str) -> None:
+def test_the_nearest_text_is_shown_with_its_differences(old: str, difference: str) -> None:
     data = b"import x\n\nclass A:\n\tdef f(x):\n\t\treturn 'a'\n\n\tdef other(self):\n\t\tpass\n"
     with pytest.raises(ToolError) as caught:
         edited(data, old, "new")
@@ -103,13 +103,13 @@ def test_the_nearest_text_is_shown_with_what_differs(old: str, difference: str) 
     assert message.endswith("\tdef f(x):\n\t\treturn 'a'")
 
 
-def test_replace_all_counts_and_takes_each_place_line_ends() -> None:
+def test_replace_all_counts_matches_and_keeps_the_line_ending_of_each() -> None:
     done = replace(b"x\r\nx\nx", "x", "y\nz", replace_all=True)
     assert done.data == b"y\r\nz\r\ny\nz\ny\nz"
     assert done.count == 3
 
 
-def test_the_result_says_by_what_it_matched() -> None:
+def test_the_result_states_the_match_tier() -> None:
     assert replace(b"a\r\nb", "a\nb", "x").tier == "line ends"
     assert replace(b"a\nb", "a\nb", "x").tier == "exact"
 
@@ -189,7 +189,7 @@ def test_a_missing_final_newline_shows_in_the_diff() -> None:
     assert file_diff("a", "x\n", "x").diff == "@@ -1 +1 @@\n-x\n+x\n\\ No newline at end of file"
 
 
-def test_a_new_file_is_all_added() -> None:
+def test_the_diff_of_a_new_file_is_all_additions() -> None:
     assert file_diff("a", "", "x\ny\n").diff == "@@ -0,0 +1,2 @@\n+x\n+y"
 
 

@@ -67,7 +67,7 @@ async def run(tool: BaseTool, params: object, context: ExecutionContext | None =
     return await ToolExecutor().execute(tool, params, context or ExecutionContext())
 
 
-async def test_a_bare_executor_reads_any_file(tmp_path: Path) -> None:
+async def test_an_executor_without_a_policy_reads_any_file(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("hello\nworld\n")
     result = await run(ReadTool(), {"file_path": str(tmp_path / "test.txt")})
     assert result.success
@@ -87,7 +87,7 @@ async def test_a_bare_executor_reads_any_file(tmp_path: Path) -> None:
         (lambda: 42, "returned int"),
     ],
 )
-async def test_every_fault_of_a_tool_is_a_result(act: Callable[[], Any], words: str) -> None:
+async def test_every_tool_exception_becomes_a_result(act: Callable[[], Any], words: str) -> None:
     result = await run(Faulty(act), {})
     assert not result.success
     assert words in (result.error or "")
@@ -103,7 +103,7 @@ async def test_bad_arguments_never_reach_the_tool() -> None:
     assert not reached
 
 
-async def test_a_tool_that_takes_too_long_is_stopped() -> None:
+async def test_a_tool_that_exceeds_its_timeout_is_stopped() -> None:
     ended: list[str] = []
 
     async def slow() -> ToolResult:
@@ -119,7 +119,7 @@ async def test_a_tool_that_takes_too_long_is_stopped() -> None:
     assert ended == ["cleaned up"]
 
 
-async def test_an_interrupt_ends_a_tool_that_does_not_look_within_200_ms() -> None:
+async def test_an_interrupt_ends_an_uncooperative_tool_within_200_ms() -> None:
     async def attempt() -> float:
         context = ExecutionContext(interrupted=asyncio.Event())
 
@@ -137,7 +137,7 @@ async def test_an_interrupt_ends_a_tool_that_does_not_look_within_200_ms() -> No
     await assert_prompt(0.2, attempt)
 
 
-async def test_an_interrupted_tool_may_return_what_it_has() -> None:
+async def test_an_interrupted_tool_can_return_a_partial_result() -> None:
     context = ExecutionContext(interrupted=asyncio.Event())
 
     async def polite() -> ToolResult:
@@ -160,7 +160,7 @@ async def test_after_an_interrupt_nothing_starts() -> None:
     assert not reached
 
 
-async def test_a_hard_cancel_comes_through_and_ends_the_tool() -> None:
+async def test_a_hard_cancel_is_propagated_and_ends_the_tool() -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def wait() -> ToolResult:
@@ -179,7 +179,7 @@ async def test_a_hard_cancel_comes_through_and_ends_the_tool() -> None:
     assert ended.is_set()
 
 
-async def test_a_long_output_keeps_head_and_tail_and_the_whole_in_a_private_file() -> None:
+async def test_a_long_output_keeps_head_and_tail_and_is_saved_to_a_private_file() -> None:
     text = "first\n" + "x" * 100_000 + "\nlast"
     executor = ToolExecutor()
     result = await executor.execute(Faulty(lambda: ToolResult(True, text)), {}, ExecutionContext())
@@ -195,7 +195,7 @@ async def test_a_long_output_keeps_head_and_tail_and_the_whole_in_a_private_file
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-async def test_a_kept_output_can_be_read_without_asking(tmp_path: Path) -> None:
+async def test_a_saved_output_can_be_read_without_asking(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, allow=["faulty"])
     executor = ToolExecutor(policy)
     tool = Faulty(lambda: ToolResult(True, "x" * 100_000))
@@ -207,7 +207,7 @@ async def test_a_kept_output_can_be_read_without_asking(tmp_path: Path) -> None:
     assert result.success
 
 
-async def test_a_long_error_is_capped_too() -> None:
+async def test_a_long_error_is_truncated() -> None:
     result = await run(Faulty(lambda: ToolResult(False, error="e" * 100_000)), {})
     assert len(result.error or "") < 31_000
 
@@ -252,7 +252,7 @@ class TestAsking:
             )
         ]
 
-    async def test_a_no_quotes_the_reason_and_forbids_to_retry(
+    async def test_a_denial_quotes_the_reason_and_forbids_a_retry(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         person = Person(ApprovalReply(Answer.NO, "use the other file"))
@@ -267,7 +267,7 @@ class TestAsking:
             (event.decision, event.by, event.reason) for event in events if isinstance(event, Permission)
         ] == [("deny", "person", "use the other file")]
 
-    async def test_what_would_fail_anyway_fails_without_a_question(
+    async def test_a_call_that_would_fail_anyway_does_not_ask(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         person = Person(YES)
@@ -278,7 +278,7 @@ class TestAsking:
         assert "not found" in (result.error or "")
         assert person.requests == []
 
-    async def test_yes_for_the_session_asks_once(self, file: Path, events: list[AgentEvent]) -> None:
+    async def test_a_session_approval_asks_only_once(self, file: Path, events: list[AgentEvent]) -> None:
         person = Person(SESSION)
         executor = ToolExecutor(PermissionPolicy(file.parent), person)
         await executor.execute(EditTool(), self.EDIT, self.context(file, events))
@@ -304,7 +304,7 @@ class TestAsking:
         assert len(person.requests) == 1
         assert [event.rule for event in events if isinstance(event, Permission)] == ["edit(*.txt)"] * 2
 
-    async def test_a_rule_that_cannot_be_read_grants_this_call_only_and_says_so(
+    async def test_an_invalid_rule_approves_only_this_call_with_a_notice(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         person = Person(ApprovalReply(Answer.SESSION, rule="edit(*.txt"))
@@ -314,7 +314,7 @@ class TestAsking:
         (notice,) = [event for event in events if isinstance(event, Notice)]
         assert "Allowed this once only. Rule 'edit(*.txt' cannot be read." in notice.text
 
-    async def test_parallel_questions_come_at_once_and_a_session_rule_answers_the_others(
+    async def test_parallel_calls_ask_concurrently_and_a_session_rule_answers_the_others(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         standing, all_there, withdrawn = 0, asyncio.Event(), 0
@@ -346,7 +346,7 @@ class TestAsking:
         decided_by = [event.by for event in events if isinstance(event, Permission)]
         assert sorted(decided_by) == ["person", "rule", "rule"]
 
-    async def test_a_session_rule_leaves_the_questions_that_it_does_not_answer(
+    async def test_a_session_rule_keeps_pending_prompts_it_does_not_cover(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         policy = PermissionPolicy(file.parent)
@@ -380,7 +380,7 @@ class TestAsking:
         assert not (file.parent / "x").exists()
         assert [event.by for event in events if isinstance(event, Permission)] == ["policy"]
 
-    async def test_an_approver_that_fails_means_no(self, file: Path, events: list[AgentEvent]) -> None:
+    async def test_a_failing_approver_denies_the_call(self, file: Path, events: list[AgentEvent]) -> None:
         async def broken(request: ApprovalRequest) -> ApprovalReply:
             raise RuntimeError("no screen")
 
@@ -389,7 +389,7 @@ class TestAsking:
         assert "no screen" in (result.error or "")
         assert file.read_text() == "one\ntwo\n"
 
-    async def test_an_interrupt_while_asking_is_no_refusal(
+    async def test_an_interrupt_during_a_prompt_is_not_a_denial(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         interrupted = asyncio.Event()
@@ -446,7 +446,9 @@ class TestAsking:
         assert not result.success
         assert not outside.exists()
 
-    async def test_a_denied_call_says_why_and_what_else(self, file: Path, events: list[AgentEvent]) -> None:
+    async def test_a_denied_call_states_the_reason_and_alternatives(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
         person = Person(YES)
         executor = ToolExecutor(PermissionPolicy(file.parent), person)
         result = await executor.execute(BashTool(), {"command": "rm -rf /"}, self.context(file, events))
@@ -454,7 +456,7 @@ class TestAsking:
         assert "another way" in (result.error or "")
         assert person.requests == []
 
-    async def test_a_tool_that_cannot_say_what_it_touches_is_refused(
+    async def test_a_tool_that_cannot_describe_its_use_is_rejected(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         class Mute(Faulty):
@@ -495,7 +497,7 @@ class TestAsking:
         assert len(person.requests) == 1
         assert "does not exist" in (result.error or "")
 
-    async def test_an_edit_outside_whose_change_could_not_be_shown_is_not_made(
+    async def test_an_outside_edit_whose_diff_was_not_shown_is_not_applied(
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         root = file.parent / "project"
@@ -529,7 +531,7 @@ class Images:
         self.told.append("settle")
 
 
-async def test_what_files_are_after_a_call_is_noted_also_when_it_failed(tmp_path: Path) -> None:
+async def test_file_states_after_a_call_are_recorded_even_if_it_failed(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     images = Images()
     executor = ToolExecutor()
@@ -544,7 +546,7 @@ async def test_what_files_are_after_a_call_is_noted_also_when_it_failed(tmp_path
     assert images.told == ["capture a.txt", "settle", "settle"]
 
 
-async def test_a_bare_executor_has_judged_no_path(tmp_path: Path) -> None:
+async def test_an_executor_without_a_policy_has_no_approved_paths(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     context = ExecutionContext(tmp_path, agreed=frozenset({tmp_path / "elsewhere"}))
     await ToolExecutor().execute(ReadTool(), {"file_path": "a.txt"}, context)

@@ -16,7 +16,7 @@ subprocess.run([sys.executable, "-c", {_DUMPABLE!r}], check=True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl is Linux's")
-def test_a_protected_process_is_closed_to_its_children_and_they_are_not() -> None:
+def test_a_protected_process_is_not_dumpable_but_its_children_are() -> None:
     done = subprocess.run(
         [sys.executable, "-u", "-c", _PROTECTED], capture_output=True, text=True, check=True
     )

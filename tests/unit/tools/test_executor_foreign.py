@@ -21,19 +21,19 @@ def kind(value: int | str, extra: dict[str, Any] | None = None) -> str:
     return f"{type(value).__name__} {extra}"
 
 
-async def test_a_langchain_tool_gets_its_arguments_as_they_came() -> None:
+async def test_a_langchain_tool_receives_its_arguments_unchanged() -> None:
     executor = ToolExecutor()
     params = {"value": 5, "extra": {"deep": [1]}}
     result = await executor.execute(ForgeToolAdapter(kind), params, ExecutionContext())
     assert result.output == "int {'deep': [1]}"
 
 
-async def test_what_a_langchain_tool_cannot_take_is_an_error_result() -> None:
+async def test_arguments_rejected_by_a_langchain_tool_are_an_error_result() -> None:
     result = await ToolExecutor().execute(ForgeToolAdapter(kind), {"nothing": 1}, ExecutionContext())
     assert not result.success
 
 
-def test_questions_from_the_loops_of_several_threads_do_not_meet(tmp_path: Path) -> None:
+def test_prompts_from_event_loops_in_several_threads_do_not_interfere(tmp_path: Path) -> None:
     async def approve(request: ApprovalRequest) -> ApprovalReply:
         await asyncio.sleep(0.01)
         return ApprovalReply(Answer.ONCE)

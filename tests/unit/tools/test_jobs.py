@@ -115,7 +115,7 @@ async def test_a_job_that_fails_at_once_is_an_ordinary_result(
     assert desk.told == []
 
 
-async def test_a_look_gives_only_what_is_new(desk: Desk, tmp_path: Path) -> None:
+async def test_job_output_returns_only_new_output(desk: Desk, tmp_path: Path) -> None:
     await desk.start(f"echo one; {GO.format('a')}; echo two; {GO.format('b')}; echo three; exit 3")
     await until(lambda: desk.jobs.recent(1) == "one\n")
     await desk.look(1)
@@ -130,7 +130,7 @@ async def test_a_look_gives_only_what_is_new(desk: Desk, tmp_path: Path) -> None
     assert (await desk.look(1)).output.startswith("(no new output)\n[job 1 ended: exit code 3")
 
 
-async def test_a_first_wait_is_not_over_for_what_the_call_has_shown(
+async def test_the_first_wait_is_not_ended_by_output_already_shown(
     desk: Desk, tmp_path: Path, patient: None
 ) -> None:
     await desk.start(f"echo one; {GO.format('a')}; echo two; sleep 7101")
@@ -138,14 +138,14 @@ async def test_a_first_wait_is_not_over_for_what_the_call_has_shown(
     assert (await desk.look(1, wait_s=30)).output.startswith("two\n[job 1 running")
 
 
-async def test_a_wait_ends_with_the_job(desk: Desk, tmp_path: Path) -> None:
+async def test_waiting_for_output_ends_with_the_job(desk: Desk, tmp_path: Path) -> None:
     await desk.start(GO.format("a"))
     asyncio.get_running_loop().call_later(0.2, (tmp_path / "a").touch)
     result = await desk.look(1, wait_s=30)
     assert "ended: exit code 0" in result.output
 
 
-async def test_a_wait_ends_with_an_interrupt(desk: Desk) -> None:
+async def test_waiting_for_output_ends_with_an_interrupt(desk: Desk) -> None:
     await desk.start("sleep 7102")
     context = desk.context(interrupted=asyncio.Event())
     assert context.interrupted is not None
@@ -168,7 +168,7 @@ async def test_all_output_is_in_a_private_file_from_the_first_byte(desk: Desk, t
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_character_split_between_two_looks_arrives_whole(desk: Desk, tmp_path: Path) -> None:
+async def test_a_character_split_between_two_reads_arrives_intact(desk: Desk, tmp_path: Path) -> None:
     started = await desk.start(rf"printf 'a\xe4\xb8'; {GO.format('a')}; printf '\xadb\xe4'")
     await until(lambda: desk.jobs.recent(1) != "")
     early = started.output + (await desk.look(1)).output
@@ -179,7 +179,7 @@ async def test_a_character_split_between_two_looks_arrives_whole(desk: Desk, tmp
     assert (await desk.look(1)).output.startswith("\u4e2db\ufffd\n[job 1")
 
 
-async def test_what_runs_too_long_goes_on_as_a_job(
+async def test_a_long_running_command_becomes_a_background_job(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bash_module, "BACKGROUND_AFTER_S", 2.0)
@@ -197,7 +197,7 @@ async def test_what_runs_too_long_goes_on_as_a_job(
     assert live == shown == ["slow\n"]
 
 
-async def test_the_timeout_goes_on_counting_in_the_background(desk: Desk, at_once: None) -> None:
+async def test_the_timeout_continues_in_the_background(desk: Desk, at_once: None) -> None:
     result = await desk.bash("echo x; sleep 7103", timeout_s=2.5)
     assert "job 1; it is stopped 2.5 s after its start" in result.output
     await desk.ended(1)
@@ -217,7 +217,7 @@ async def test_the_user_moves_a_running_command_to_the_background(desk: Desk) ->
     assert desk.state(1) is JobState.RUNNING
 
 
-async def test_what_a_command_leaves_running_is_a_job_that_can_be_ended(desk: Desk) -> None:
+async def test_processes_left_by_a_command_are_a_job_that_can_be_stopped(desk: Desk) -> None:
     result = await desk.bash(f"echo started; sleep 7105 & {NAMED}; exit 0")
     assert result.success
     assert re.search(
@@ -258,7 +258,7 @@ async def test_ends_are_reported_to_the_user_at_once_and_to_the_model_once(
     ("end", "words"),
     [("exit 1", "exit code 1"), ("kill -KILL $$", r"exit code 137 \(SIGKILL\)")],
 )
-async def test_the_line_of_an_end_says_how_it_was_how_long_it_took_and_what_came_last(
+async def test_the_end_line_of_a_job_states_result_duration_and_last_output(
     desk: Desk, tmp_path: Path, end: str, words: str
 ) -> None:
     await desk.start(f"{GO.format('a')}; echo one; printf '\\033[31mport 80 is in use\\n\\n'; {end}")
@@ -275,7 +275,7 @@ async def test_the_line_of_an_end_says_how_it_was_how_long_it_took_and_what_came
     )
 
 
-async def test_a_last_line_without_end_is_cut(desk: Desk, tmp_path: Path) -> None:
+async def test_a_very_long_last_line_is_truncated(desk: Desk, tmp_path: Path) -> None:
     await desk.start(f"{GO.format('a')}; head -c 100000 /dev/zero | tr '\\0' x")
     (tmp_path / "a").touch()
     await until(lambda: bool(desk.told))
@@ -295,7 +295,7 @@ async def test_every_change_of_the_number_of_running_jobs_is_reported(desk: Desk
     assert counts[-1] == 0
 
 
-async def test_an_end_that_the_model_has_seen_is_no_news(desk: Desk, tmp_path: Path) -> None:
+async def test_a_job_end_already_seen_by_the_model_is_not_reported_again(desk: Desk, tmp_path: Path) -> None:
     await desk.start(GO.format("a"))
     asyncio.get_running_loop().call_later(0.2, (tmp_path / "a").touch)
     await desk.look(1, wait_s=30)
@@ -322,14 +322,14 @@ async def test_a_job_stopped_by_the_user_is_news_for_the_model_only(desk: Desk) 
     assert "stopped after" in desk.jobs.news()[0]
 
 
-async def test_stopping_ends_what_ignores_the_first_signal(desk: Desk) -> None:
+async def test_stopping_kills_processes_that_ignore_the_first_signal(desk: Desk) -> None:
     await desk.start("trap '' TERM; echo up; sleep 7108; sleep 7108")
     result = await desk.stop(1)
     assert "stopped after" in result.output
     assert (await desk.stop(1)).output.startswith("(no new output)\n[job 1 stopped")
 
 
-async def test_too_many_jobs_are_refused_and_the_running_ones_named(
+async def test_starting_too_many_jobs_is_rejected_with_the_running_ones(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, at_once: None
 ) -> None:
     monkeypatch.setattr("forge_core.tools.shell.job_table.MAX_RUNNING_JOBS", 2)
@@ -349,13 +349,13 @@ async def test_too_many_jobs_are_refused_and_the_running_ones_named(
 
 
 @pytest.mark.parametrize("tool", [JobOutputTool(), JobStopTool()])
-async def test_an_unknown_job_is_named_with_those_there_are(desk: Desk, tool: BaseTool) -> None:
+async def test_an_unknown_job_is_reported_with_the_existing_ones(desk: Desk, tool: BaseTool) -> None:
     assert (await desk.call(tool, job_id=7)).error == "there is no job 7. The jobs are: none yet."
     await desk.start("sleep 7110")
     assert (await desk.call(tool, job_id="7")).error == "there is no job 7. The jobs are: 1."
 
 
-async def test_without_a_session_there_are_no_jobs_to_look_at(tmp_path: Path) -> None:
+async def test_without_a_session_there_are_no_jobs(tmp_path: Path) -> None:
     context = ExecutionContext(tmp_path)
     result = await ToolExecutor().execute(JobOutputTool(), {"job_id": 1}, context)
     assert "there are no background jobs here" in (result.error or "")
@@ -365,7 +365,7 @@ async def test_without_a_session_there_are_no_jobs_to_look_at(tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-async def test_without_a_session_what_takes_long_is_waited_for(tmp_path: Path, at_once: None) -> None:
+async def test_without_a_session_a_long_command_is_awaited(tmp_path: Path, at_once: None) -> None:
     tool = BashTool()
     result = await ToolExecutor().execute(
         tool, {"command": f"sleep 0.9; echo whole; sleep 7114 & {NAMED}"}, ExecutionContext(tmp_path)
@@ -396,7 +396,7 @@ async def test_the_user_can_view_output_without_consuming_it(desk: Desk) -> None
     assert desk.jobs.recent(1) == "here\n"
 
 
-async def test_closing_ends_all_jobs_and_the_commands_still_in_the_foreground(desk: Desk) -> None:
+async def test_closing_ends_all_jobs_and_foreground_commands(desk: Desk) -> None:
     import os
 
     await desk.start("sleep 7113")
@@ -408,7 +408,7 @@ async def test_closing_ends_all_jobs_and_the_commands_still_in_the_foreground(de
     assert [one for one in descendants(os.getpid()) if "7113" in one.command] == []
 
 
-async def test_a_hostile_command_line_is_shown_harmless(desk: Desk, tmp_path: Path) -> None:
+async def test_a_hostile_command_line_is_sanitized_for_display(desk: Desk, tmp_path: Path) -> None:
     await desk.start(f"{GO.format('a')}; : '\x1b[2J\u202e'\nfalse")
     (tmp_path / "a").touch()
     await until(lambda: bool(desk.told))

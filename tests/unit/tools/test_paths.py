@@ -39,7 +39,9 @@ def test_dots_behind_a_link_lead_where_the_kernel_goes(root: Path, given: str, e
 
 
 @pytest.mark.parametrize(("tool", "kind"), [("read", ToolKind.LOOK), ("edit", ToolKind.WRITE)])
-def test_dots_behind_a_link_do_not_lead_out_unasked(root: Path, tool: str, kind: ToolKind) -> None:
+def test_parent_segments_after_a_link_do_not_leave_the_workspace_unasked(
+    root: Path, tool: str, kind: ToolKind
+) -> None:
     policy = PermissionPolicy(root, sandbox="full")
     for path in (locate("link/../notes.txt", ExecutionContext(root)), root / "link/../notes.txt"):
         assert policy.decide(tool, ToolUse(Effect.READ, "x", (path,), kind=kind)).decision is Decision.ASK

@@ -27,7 +27,7 @@ async def test_lines_are_numbered_and_their_total_is_given(tmp_path: Path, conte
     assert result.summary == "2 lines"
 
 
-async def test_the_bytes_are_remembered(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_the_hash_of_the_read_bytes_is_stored(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_bytes(b"one\r\n")
     await read(context, "a.txt")
     assert context.files == {str((tmp_path / "a.txt").resolve()): sha256(b"one\r\n")}
@@ -45,7 +45,7 @@ async def test_the_bytes_are_remembered(tmp_path: Path, context: ExecutionContex
         ({"offset": -4, "limit": 2}, 27, 28),
     ],
 )
-async def test_a_part_is_shown(
+async def test_a_range_of_lines_can_be_read(
     tmp_path: Path, context: ExecutionContext, window: dict[str, Any], first: int, last: int
 ) -> None:
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 31)))
@@ -61,14 +61,16 @@ async def test_an_offset_after_the_end_reports_the_length(tmp_path: Path, contex
     assert "has 1 lines" in ((await read(context, "a.txt", offset=2)).error or "")
 
 
-async def test_many_lines_are_cut_with_the_way_to_the_rest(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_many_lines_are_truncated_with_a_hint_how_to_read_the_rest(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
     (tmp_path / "a.txt").write_text("x\n" * 5_000)
     result = await read(context, "a.txt")
     assert result.output.count("\n") == MAX_LINES
     assert result.output.endswith(f"[lines 1-{MAX_LINES} of 5000; continue with offset={MAX_LINES + 1}]")
 
 
-async def test_many_bytes_are_cut(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_many_bytes_are_truncated(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_text(("y" * 999 + "\n") * 100)
     executor = ToolExecutor(output_limit=10 * MAX_BYTES)
     result = await executor.execute(ReadTool(), {"file_path": "a.txt"}, context)
@@ -84,7 +86,9 @@ async def test_a_long_line_is_split_with_a_mark(tmp_path: Path, context: Executi
     assert rows[2] == "     2\tnext"
 
 
-async def test_a_line_of_a_megabyte_is_cut_and_said(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_a_line_of_a_megabyte_is_truncated_with_a_note(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
     (tmp_path / "a.txt").write_text("z" * 1_000_000 + "\nlast\n")
     result = await read(context, "a.txt")
     assert "line 1 is cut here" in result.output
@@ -104,14 +108,14 @@ async def test_a_line_of_a_megabyte_is_cut_and_said(tmp_path: Path, context: Exe
         (b"no end", "[1 line; end of file]"),
     ],
 )
-async def test_encodings_and_line_ends_are_understood(
+async def test_encodings_and_line_endings_are_recognised(
     tmp_path: Path, context: ExecutionContext, data: bytes, shown: str
 ) -> None:
     (tmp_path / "a.txt").write_bytes(data)
     assert shown in (await read(context, "a.txt")).output
 
 
-async def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_an_empty_file_is_reported_as_empty(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_text("")
     assert (await read(context, "a.txt")).output == "(a.txt is empty)"
 
@@ -128,7 +132,7 @@ async def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, context: Execut
         ("a.ipynb", b'{"cells": [{}, {}], "nbformat": 4}', "a Jupyter notebook with 2 cells"),
     ],
 )
-async def test_what_is_no_text_is_named(
+async def test_non_text_files_are_reported_by_type(
     tmp_path: Path, context: ExecutionContext, name: str, data: bytes, words: str
 ) -> None:
     (tmp_path / name).write_bytes(data)
@@ -137,7 +141,9 @@ async def test_what_is_no_text_is_named(
     assert context.files == {}
 
 
-async def test_folders_pipes_devices_and_links_are_named(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_folders_pipes_devices_and_links_are_reported_by_type(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "dangling").symlink_to("nowhere")
@@ -166,14 +172,14 @@ async def test_a_missing_file_gets_the_nearest_names_suggested(
     assert "glob or ls" in ((await read(context, "zzzzzz.q")).error or "")
 
 
-async def test_names_outside_the_workspace_are_not_given_away(tmp_path: Path) -> None:
+async def test_names_outside_the_workspace_are_not_revealed(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "secret-plan.txt").write_text("x")
     result = await read(ExecutionContext(tmp_path / "work"), "../secret-plam.txt")
     assert "secret-plan" not in (result.error or "")
 
 
-async def test_absolute_paths_and_home_are_understood(
+async def test_absolute_paths_and_the_home_folder_are_resolved(
     tmp_path: Path, context: ExecutionContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.txt").write_text("one\n")
@@ -182,7 +188,7 @@ async def test_absolute_paths_and_home_are_understood(
     assert (await read(ExecutionContext("/"), "~/a.txt")).success
 
 
-async def test_a_file_over_50_mb_is_refused_with_a_way_out(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_a_file_over_50_mb_is_rejected_with_a_hint(tmp_path: Path, context: ExecutionContext) -> None:
     with (tmp_path / "big").open("wb") as file:
         file.truncate(51 * 1024 * 1024)
     assert "grep" in ((await read(context, "big")).error or "")

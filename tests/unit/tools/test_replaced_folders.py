@@ -42,7 +42,7 @@ def judged(tool: BaseTool, params: dict[str, Any], work: Path) -> ExecutionConte
 
 
 @pytest.mark.parametrize(("tool", "params"), SEARCHES)
-async def test_a_folder_that_leads_elsewhere_than_it_did_when_judged_is_not_searched(
+async def test_a_folder_replaced_after_approval_is_not_searched(
     work: Path, tool: BaseTool, params: dict[str, Any]
 ) -> None:
     context = judged(tool, params, work)
@@ -92,7 +92,7 @@ async def test_a_listing_of_a_folder_swapped_during_the_call_is_discarded(work: 
 
 
 @pytest.mark.parametrize(("tool", "params"), SEARCHES)
-async def test_a_link_that_was_judged_is_followed(work: Path, tool: BaseTool, params: dict[str, Any]) -> None:
+async def test_an_approved_link_is_followed(work: Path, tool: BaseTool, params: dict[str, Any]) -> None:
     swap(work)
     context = judged(tool, params, work)
     assert "a.txt" in (await tool.execute(params, context)).output

@@ -155,7 +155,7 @@ class TestGrep:
             ]
         )
 
-    async def test_a_page_leads_to_the_next(self, tree: Path, engine: str | None) -> None:
+    async def test_each_result_page_refers_to_the_next(self, tree: Path, engine: str | None) -> None:
         tool = GrepTool(SearchEngine(engine))
         whole = (await run(tool, tree, pattern="needle", head_limit=0)).output.splitlines()
         pages: list[str] = []
@@ -170,28 +170,28 @@ class TestGrep:
         result = await run(GrepTool(SearchEngine(engine)), tree, pattern="needle(")
         assert "cannot be searched for" in (result.error or "")
 
-    async def test_a_path_that_cannot_be_searched_is_named(self, tree: Path, engine: str | None) -> None:
+    async def test_an_unsearchable_path_is_reported(self, tree: Path, engine: str | None) -> None:
         tool = GrepTool(SearchEngine(engine))
         assert "does not exist" in ((await run(tool, tree, pattern="x", path="sorc")).error or "")
         assert "binary" in ((await run(tool, tree, pattern="x", path="binary.bin")).error or "")
         assert "empty" in ((await run(tool, tree, pattern="")).error or "")
 
-    async def test_a_file_that_only_ripgrep_knows_hides_nothing(self, tree: Path, engine: str | None) -> None:
+    async def test_an_rgignore_file_is_not_respected(self, tree: Path, engine: str | None) -> None:
         (tree / ".rgignore").write_text("src/\n")
         assert "src/a.py" in (await run(GrepTool(SearchEngine(engine)), tree, pattern="needle")).output
 
-    async def test_long_lines_are_cut(self, tree: Path, engine: str | None) -> None:
+    async def test_long_matching_lines_are_truncated(self, tree: Path, engine: str | None) -> None:
         (tree / "min.js").write_text("needle" + "y" * 5_000_000 + "\n")
         result = await run(GrepTool(SearchEngine(engine)), tree, pattern="needle", path="min.js")
         assert result.output.endswith("[line cut]")
         assert len(result.output) < 1_000
 
-    async def test_the_summary_counts(self, tree: Path, engine: str | None) -> None:
+    async def test_the_grep_summary_counts_matches_and_files(self, tree: Path, engine: str | None) -> None:
         result = await run(GrepTool(SearchEngine(engine)), tree, pattern="needle", path="src")
         assert result.summary == "5 matches in 3 files"
 
 
-async def test_a_pattern_that_never_ends_can_be_interrupted(tmp_path: Path) -> None:
+async def test_a_pattern_with_endless_backtracking_can_be_interrupted(tmp_path: Path) -> None:
     """Python's `re` would hold the whole process for hours here; the search has one of its own."""
     (tmp_path / "a.txt").write_text("a" * 60 + "\n")
     params = {"pattern": "(a+)+$x", "multiline": True}
@@ -217,12 +217,12 @@ async def test_a_pattern_that_never_ends_can_be_interrupted(tmp_path: Path) -> N
     await assert_prompt(1.0, attempt)
 
 
-async def test_grep_outside_a_folder_named_by_a_link_is_seen_by_the_policy(tmp_path: Path) -> None:
+async def test_the_policy_sees_grep_paths_outside_a_linked_folder(tmp_path: Path) -> None:
     use = GrepTool().describe_use({"pattern": "x", "path": "../other"}, ExecutionContext(tmp_path))
     assert use.paths == (tmp_path.parent / "other",)
 
 
-async def test_glob_gives_the_newest_first_and_leaves_out_what_git_ignores(tree: Path) -> None:
+async def test_glob_returns_the_newest_first_and_skips_ignored_files(tree: Path) -> None:
     os.utime(tree / "src/deep/c.py", (2e9, 2e9))
     os.utime(tree / ".hidden/x.py", (1e9, 1e9))
     result = await run(GlobTool(), tree, pattern="**/*.py")
@@ -245,13 +245,15 @@ async def test_glob_gives_the_newest_first_and_leaves_out_what_git_ignores(tree:
         ("b.ts", None, ["src/b.ts"]),
     ],
 )
-async def test_glob_finds(tree: Path, pattern: str, path: str | None, found: list[str]) -> None:
+async def test_glob_finds_matching_files(
+    tree: Path, pattern: str, path: str | None, found: list[str]
+) -> None:
     result = await run(GlobTool(), tree, pattern=pattern, **({"path": path} if path else {}))
     assert result.metadata["count"] == len(found)
     assert result.output.splitlines()[: len(found)] == found
 
 
-async def test_glob_takes_an_absolute_pattern_and_tells_the_policy_where_it_leads(tree: Path) -> None:
+async def test_glob_accepts_an_absolute_pattern_and_reports_its_folder_to_the_policy(tree: Path) -> None:
     result = await run(GlobTool(), tree, pattern=f"{tree}/src/*.ts")
     assert result.output == "src/b.ts"
     for pattern, leads in (
@@ -262,7 +264,7 @@ async def test_glob_takes_an_absolute_pattern_and_tells_the_policy_where_it_lead
         assert GlobTool().describe_use({"pattern": pattern}, ExecutionContext(tree)).paths == (Path(leads),)
 
 
-async def test_glob_refuses_dots_behind_a_wildcard(tree: Path) -> None:
+async def test_glob_rejects_parent_segments_after_a_wildcard(tree: Path) -> None:
     assert "after a wildcard" in ((await run(GlobTool(), tree, pattern="*/../../*")).error or "")
 
 
@@ -275,14 +277,14 @@ async def test_glob_shows_a_hundred_and_counts_the_rest(tmp_path: Path) -> None:
     assert result.summary == "123 files"
 
 
-async def test_glob_leaves_out_keys_and_says_so(tree: Path) -> None:
+async def test_glob_skips_secret_files_with_a_note(tree: Path) -> None:
     result = await run(GlobTool(), tree, pattern="*")
     assert ".env" not in result.output.split("\n")
     assert "2 key, .env or denied files left out" in result.output
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-async def test_what_may_not_be_read_is_not_found_by_searching(tree: Path, engine: str | None) -> None:
+async def test_files_denied_by_rules_are_not_found_by_searching(tree: Path, engine: str | None) -> None:
     executor = ToolExecutor(PermissionPolicy(tree, deny=["read(src/deep/**)", "grep(b.ts)"]))
     params = {"pattern": "needle", "output_mode": "files"}
     found = await executor.execute(GrepTool(SearchEngine(engine)), params, ExecutionContext(tree))
@@ -294,7 +296,7 @@ async def test_what_may_not_be_read_is_not_found_by_searching(tree: Path, engine
     assert "deep" not in listed.output
 
 
-async def test_ls_shows_a_tree_and_folds_what_is_ignored(tree: Path) -> None:
+async def test_ls_shows_a_tree_and_folds_ignored_folders(tree: Path) -> None:
     result = await run(LsTool(), tree)
     rows = result.output.split("\n")
     assert "  build/ (ignored)" in rows
@@ -308,7 +310,7 @@ async def test_ls_shows_a_tree_and_folds_what_is_ignored(tree: Path) -> None:
     assert "      c.py" in (await run(LsTool(), tree, depth=3)).output.split("\n")
 
 
-async def test_ls_of_big_folders_is_bounded(tmp_path: Path) -> None:
+async def test_ls_output_for_large_folders_is_bounded(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         for number in range(600):
@@ -320,7 +322,7 @@ async def test_ls_of_big_folders_is_bounded(tmp_path: Path) -> None:
     assert "more entries" in result.output
 
 
-async def test_ls_of_what_is_no_folder_is_refused(tree: Path) -> None:
+async def test_ls_of_a_non_directory_is_rejected(tree: Path) -> None:
     assert "is a file" in ((await run(LsTool(), tree, path="src/a.py")).error or "")
     assert "does not exist" in ((await run(LsTool(), tree, path="nope")).error or "")
     (tree / "void").mkdir()

@@ -32,7 +32,7 @@ class FullDisk(OutputStore):
         return Path("/dev/full"), os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", buffering=0)
 
 
-def test_what_was_taken_does_not_come_again() -> None:
+def test_taken_output_is_not_returned_again() -> None:
     capture = filled(b"one\n")
     assert (capture.take(), capture.take()) == ("one\n", "")
     assert not capture.has_news
@@ -71,7 +71,7 @@ def test_bytes_that_are_no_text_are_replaced_alike_however_they_are_cut(
     assert joined.replace("\ufffd", "") == data.decode("utf-8", "replace").replace("\ufffd", "")
 
 
-def test_every_piece_keeps_to_the_limit_and_the_file_has_all_of_it() -> None:
+def test_every_piece_respects_the_limit_and_the_file_is_complete() -> None:
     capture = OutputCapture(100, OutputStore(), "x")
     capture.feed(b"early\n")
     capture.keep()
@@ -88,7 +88,7 @@ def test_every_piece_keeps_to_the_limit_and_the_file_has_all_of_it() -> None:
     assert capture.kept_in.read_bytes() == b"early\n" + b"a" * 5_000 + b"b" * 5_000 + b"late"
 
 
-def test_the_end_can_be_seen_whoever_has_taken_it() -> None:
+def test_the_recent_output_is_available_even_after_it_was_taken() -> None:
     capture = filled(b"x" * 3 * RECENT_BYTES + b"end", limit=10)
     capture.take()
     assert capture.recent(5) == "xxend"
@@ -96,7 +96,7 @@ def test_the_end_can_be_seen_whoever_has_taken_it() -> None:
     capture.close()
 
 
-def test_a_full_disk_costs_the_file_and_nothing_else() -> None:
+def test_a_full_disk_loses_only_the_output_file() -> None:
     capture = OutputCapture(100, FullDisk(), "x")
     capture.feed(b"a" * 1_000)
     capture.feed(b"b" * 1_000)
@@ -118,7 +118,7 @@ def shown_live(pieces: list[str]) -> str:
     return screen
 
 
-def test_colours_reach_neither_the_model_nor_the_screen_nor_the_file() -> None:
+def test_colour_sequences_are_removed_for_model_screen_and_file() -> None:
     live: list[str] = []
     capture = OutputCapture(100, OutputStore(), "x", live.append)
     for part in (b"\x1b[3", b"1mred\x1b[", b"0m\nplain\x1b", b"[", b"32m", b"\n\x1b[1mlast\x1b"):
@@ -165,7 +165,7 @@ def test_live_pieces_make_what_is_told_in_the_end(parts: list[bytes]) -> None:
     assert shown_live(live) == feeding.take()
 
 
-def test_output_that_shows_nothing_is_no_news() -> None:
+def test_invisible_output_does_not_count_as_new() -> None:
     capture = filled(b"\x1b[?25l\x1b[0m\r")
     assert not capture.has_news
     capture.feed(b".")

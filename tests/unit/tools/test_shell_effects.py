@@ -44,7 +44,7 @@ async def bash(root: Path, command: str, images: Images | None = None, **more: o
     return (await ToolExecutor().execute(BashTool(), {"command": command, **more}, context)).for_model()
 
 
-async def test_a_command_that_may_write_is_watched_and_what_cannot_come_back_is_named(tmp_path: Path) -> None:
+async def test_a_writing_command_is_tracked_and_files_beyond_undo_are_reported(tmp_path: Path) -> None:
     images = Images("big.bin", "build/ (ignored)")
     told = await bash(tmp_path, "echo x > new.txt", images)
     assert images.looks == ["before", "after 1"]
@@ -52,13 +52,13 @@ async def test_a_command_that_may_write_is_watched_and_what_cannot_come_back_is_
 
 
 @pytest.mark.parametrize("command", ["ls", "git status", "cat a.txt | head -3"])
-async def test_a_command_that_only_reads_costs_no_look(tmp_path: Path, command: str) -> None:
+async def test_a_read_only_command_is_not_tracked(tmp_path: Path, command: str) -> None:
     images = Images("big.bin")
     assert "undo" not in await bash(tmp_path, command, images)
     assert images.looks == []
 
 
-async def test_a_command_that_fails_or_times_out_is_watched_to_its_end(tmp_path: Path) -> None:
+async def test_a_command_that_fails_or_times_out_is_tracked_to_its_end(tmp_path: Path) -> None:
     images = Images()
     await bash(tmp_path, "echo x > new.txt; exit 3", images)
     assert images.looks == ["before", "after 1"]
@@ -70,7 +70,7 @@ async def test_a_command_that_fails_or_times_out_is_watched_to_its_end(tmp_path:
     assert images.looks == ["before", "after 1"]
 
 
-async def test_a_job_is_looked_at_when_its_call_returns_and_when_it_ends(
+async def test_job_effects_are_checked_when_its_call_returns_and_when_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bash_module, "START_GRACE_S", 0.1)
@@ -89,7 +89,7 @@ async def test_a_job_is_looked_at_when_its_call_returns_and_when_it_ends(
     await jobs.aclose()
 
 
-def test_the_network_is_part_of_what_a_call_would_touch(tmp_path: Path) -> None:
+def test_the_use_of_a_call_includes_network_access(tmp_path: Path) -> None:
     tool, context = BashTool(), ExecutionContext(tmp_path)
     quiet = tool.describe_use({"command": "make"}, context)
     loud = tool.describe_use({"command": "make", "network": True}, context)
@@ -97,7 +97,7 @@ def test_the_network_is_part_of_what_a_call_would_touch(tmp_path: Path) -> None:
     assert quiet.effect is loud.effect is Effect.RUN
 
 
-def test_the_prompt_says_how_long_it_may_run(tmp_path: Path) -> None:
+def test_the_prompt_shows_the_timeout(tmp_path: Path) -> None:
     tool, context = BashTool(), ExecutionContext(tmp_path)
     assert tool.describe_use({"command": "make"}, context).details["Timeout"] == "120 s"
     job = {"command": "make", "run_in_background": True}
@@ -106,7 +106,7 @@ def test_the_prompt_says_how_long_it_may_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
-async def test_what_is_taken_for_reading_cannot_write_even_where_the_list_is_wrong(
+async def test_a_command_classified_as_read_only_cannot_write_even_if_misclassified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "work"

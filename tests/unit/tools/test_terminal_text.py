@@ -72,7 +72,7 @@ def shown_in_pieces(data: bytes, sizes: list[int]) -> str:
         ("one\r\ntwo\r\n", "one\ntwo\n"),
     ],
 )
-def test_sequences_vanish_and_text_stays(printed: str, text: str) -> None:
+def test_escape_sequences_are_removed_and_text_is_kept(printed: str, text: str) -> None:
     assert shown(printed.encode()) == text
 
 
@@ -113,7 +113,7 @@ def test_a_line_that_was_rewritten_shows_its_last_state(printed: str, text: str)
         ("\x1bq \x00 \x07 \x7f \x0b \x9b31m", "\u241bq \u2400 \u2407 \u2421 \u240b \\x9b31m"),
     ],
 )
-def test_what_is_malformed_is_shown(printed: str, text: str) -> None:
+def test_malformed_sequences_are_shown(printed: str, text: str) -> None:
     assert shown(printed.encode()) == text
 
 
@@ -143,12 +143,12 @@ def test_bytes_that_are_no_text_are_replaced_however_they_are_cut(data: bytes, s
 
 
 @pytest.mark.parametrize("printed", [b"\xc2\x1b[m\x9b31m", b"\xe2\x80\x1b[K\xae", b"\xc2\r\x1b[m\x9b"])
-def test_bytes_do_not_join_across_a_sequence_that_vanishes(printed: bytes) -> None:
+def test_bytes_do_not_join_across_a_removed_sequence(printed: bytes) -> None:
     assert set(shown(printed)) <= set("\ufffd31m")
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_a_trick_leaves_no_control(trick: str) -> None:
+def test_no_hostile_input_leaves_a_control_character(trick: str) -> None:
     text = shown(trick.encode("utf-8", "surrogatepass"))
     assert not set(text) & {"\x1b", "\x9b", "\r", "\b", "\x00", "\x7f"}
 
@@ -156,7 +156,7 @@ def test_a_trick_leaves_no_control(trick: str) -> None:
 @pytest.mark.parametrize(
     "line", ["x" * (3 * MAX_ROW_CELLS + 1), "\u4e2d" * (2 * MAX_ROW_CELLS), "x" * MAX_ROW_CELLS]
 )
-def test_a_long_line_is_unchanged_and_a_return_goes_to_the_beginning_of_its_last_row(line: str) -> None:
+def test_a_long_line_is_kept_and_a_carriage_return_goes_to_the_start_of_its_last_row(line: str) -> None:
     assert shown(line.encode() + b"\r\n") == line + "\n"
     assert shown(line.encode() + b"\r").startswith(line[: 2 * MAX_ROW_CELLS - 1][: MAX_ROW_CELLS // 2])
 
@@ -164,7 +164,7 @@ def test_a_long_line_is_unchanged_and_a_return_goes_to_the_beginning_of_its_last
 @pytest.mark.parametrize(
     "unit", ["\x1b[", "\x1b]", "\x1b", "\x1b]a", "\ra", "a\b", "a\x1b[K", "\x1b[4000Gx\r", "x\x1b[", "\x00"]
 )
-def test_the_time_is_linear_on_hostile_output(unit: str) -> None:
+def test_processing_hostile_output_takes_linear_time(unit: str) -> None:
     """Twice as much takes about twice as long; the work itself is counted, so that a busy machine tells the same."""
 
     def cost(size: int) -> float:
@@ -176,7 +176,7 @@ def test_the_time_is_linear_on_hostile_output(unit: str) -> None:
     assert min(cost(MEGABYTE) for _ in range(2)) < 12 * max(min(cost(MEGABYTE // 4) for _ in range(3)), 0.02)
 
 
-def test_a_bar_of_a_million_states_takes_little_room() -> None:
+def test_a_progress_bar_with_many_updates_uses_little_memory() -> None:
     output = TerminalText()
     for state in range(2_000):
         assert output.feed(b"\r%6d of a million" % state * 50) == ""

@@ -22,7 +22,7 @@ def step(content: str, status: str = "pending", **more: Any) -> dict[str, Any]:
     return {"content": content, "status": status, **more}
 
 
-async def test_a_call_replaces_the_whole_list_and_tells_how_far_it_is() -> None:
+async def test_a_todo_call_replaces_the_whole_list_and_returns_the_progress() -> None:
     todos = TodoList([TodoItem("old")])
     result = await call(
         todos,
@@ -61,7 +61,7 @@ async def test_the_next_item_and_completion_are_reported() -> None:
         ("no list", "a list"),
     ],
 )
-async def test_an_unusable_list_is_refused_and_changes_nothing(items: object, words: str) -> None:
+async def test_an_invalid_todo_list_is_rejected_and_changes_nothing(items: object, words: str) -> None:
     todos = TodoList([TodoItem("kept")])
     result = await call(todos, items)
     assert not result.success
@@ -69,7 +69,7 @@ async def test_an_unusable_list_is_refused_and_changes_nothing(items: object, wo
     assert todos.items == (TodoItem("kept"),)
 
 
-async def test_without_a_session_it_says_so() -> None:
+async def test_todo_without_a_session_reports_an_error() -> None:
     assert "has no todo list" in ((await call(None, [step("a")])).error or "")
 
 

@@ -117,7 +117,7 @@ async def test_names_and_prompts_reach_the_screen_without_control_characters(
         body.encode()
 
 
-async def test_many_files_are_counted(table: tuple[ForgeSession, Workspace]) -> None:
+async def test_many_undone_files_are_counted(table: tuple[ForgeSession, Workspace]) -> None:
     session, ws = table
     await ws.turn("many", "touch f{1..100}")
     body = await read(undo("", session))
@@ -125,7 +125,7 @@ async def test_many_files_are_counted(table: tuple[ForgeSession, Workspace]) -> 
     assert body.count("\n") < 60
 
 
-async def test_the_report_holds_absolute_paths_of_all_it_touched(
+async def test_the_undo_report_contains_absolute_paths_of_all_touched_files(
     table: tuple[ForgeSession, Workspace],
 ) -> None:
     _, ws = table

@@ -40,7 +40,7 @@ def bare_walk(root: Path) -> None:
                     folders.append(entry.path)
 
 
-def test_a_checkpoint_of_1000_files_costs_little_more_than_looking_at_each(tmp_path: Path) -> None:
+def test_a_checkpoint_of_1000_files_costs_little_more_than_a_stat_of_each(tmp_path: Path) -> None:
     root = tmp_path / "ws"
     for number in range(1000):
         path = root / f"package{number % 50}" / f"module{number}.py"
@@ -55,7 +55,7 @@ def test_a_checkpoint_of_1000_files_costs_little_more_than_looking_at_each(tmp_p
     recorder.close()
 
 
-def test_judging_the_copy_of_a_tree_costs_time_linear_in_its_files(tmp_path: Path) -> None:
+def test_attributing_a_tree_copy_takes_linear_time(tmp_path: Path) -> None:
     """Eight times as many files may cost 24 times as much; with a scan for each file it would be 64 times."""
 
     def judging(count: int) -> Callable[[], object]:
@@ -87,7 +87,7 @@ def stored_bytes(folder: Path) -> int:
 
 @pytest.mark.parametrize("in_git", [True, False], ids=["git", "plain"])
 @pytest.mark.parametrize("size", [2_000, 100_000])
-async def test_the_store_grows_by_what_changes(tmp_path: Path, in_git: bool, size: int) -> None:
+async def test_the_undo_store_grows_only_by_changed_content(tmp_path: Path, in_git: bool, size: int) -> None:
     ws: Workspace = make_workspace(tmp_path)
     shell(ws.root, f"for n in {{1..20}}; do head -c {size} /dev/urandom > $n; done")
     if in_git:

@@ -36,7 +36,7 @@ def test_a_patch_explains_its_own_lines() -> None:
     assert not is_patched(b"old\nkept\n", b"new\nmine\n", [patch])
 
 
-def test_a_merge_explains_the_lines_of_its_sides() -> None:
+def test_a_merge_explains_the_lines_of_both_sides() -> None:
     merged = b"<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
     assert is_merge_result(merged, [b"a\n", b"b\n"])
     assert not is_merge_result(merged + b"mine\n", [b"a\n", b"b\n"])
@@ -55,7 +55,7 @@ def test_a_broken_archive_explains_nothing(tmp_path: Path, data: bytes) -> None:
     assert archive_digests(str(tmp_path / "a")) == frozenset()
 
 
-def test_caches_are_known_by_name_and_build_folders_unless_git_tracks_them() -> None:
+def test_caches_and_untracked_build_folders_are_recognised_by_name() -> None:
     assert is_cache("pkg/__pycache__/a.pyc")
     assert not is_cache("notes.log")
     assert is_build_output("build/a.js", was_there=False, tracked=["src/a.ts"])
@@ -76,7 +76,7 @@ def test_the_operands_of_a_reading_command_are_no_outputs(tmp_path: Path, line: 
     assert expected_effects(line, tmp_path).claims == ()
 
 
-def test_nothing_outside_the_workspace_is_claimed(tmp_path: Path) -> None:
+def test_no_effects_outside_the_workspace_are_claimed(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "out").symlink_to(tmp_path)
     line = "echo x > ../a.txt; echo y > /etc/b.txt; echo z > out/c.txt; echo v > $HOME/d.txt; cd .. && touch e.txt"

@@ -291,7 +291,7 @@ async def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 
 @pytest.mark.parametrize(("command", "edits"), RACES.values(), ids=RACES.keys())
-async def test_what_the_user_saves_while_a_command_runs_survives_undo_and_redo(
+async def test_user_edits_during_a_command_survive_undo_and_redo(
     desk: Desk, command: str, edits: list[Edit]
 ) -> None:
     for program in ("npm", "make", "patch", "tar"):
@@ -316,9 +316,7 @@ async def test_what_the_user_saves_while_a_command_runs_survives_undo_and_redo(
 
 
 @pytest.mark.parametrize("line", UNWRITTEN.values(), ids=UNWRITTEN.keys())
-async def test_what_the_user_saves_under_a_name_that_the_command_did_not_write_survives(
-    desk: Desk, line: str
-) -> None:
+async def test_user_edits_to_a_file_not_written_by_the_command_survive(desk: Desk, line: str) -> None:
     """Of a file that existed and of a new one, saved in both ways."""
     for program in ("npm", "make", "gcc", "curl", "node", "perl"):
         if program in line.split() and not shutil.which(program):
@@ -337,9 +335,7 @@ async def test_what_the_user_saves_under_a_name_that_the_command_did_not_write_s
 
 
 @pytest.mark.parametrize("line", UNFORMATTED.values(), ids=UNFORMATTED.keys())
-async def test_a_layout_that_the_user_saves_beside_a_formatter_that_did_not_run_survives(
-    desk: Desk, line: str
-) -> None:
+async def test_user_reformatting_survives_when_the_formatter_did_not_run(desk: Desk, line: str) -> None:
     edits = [("atomic", "pkg/a.py", LAYOUT)]
     await desk.store.begin_turn("race")
     await desk.run(line, edits)
@@ -350,7 +346,7 @@ async def test_a_layout_that_the_user_saves_beside_a_formatter_that_did_not_run_
     desk.check(edits)
 
 
-async def test_what_the_user_saves_before_a_job_writes_it_survives(desk: Desk) -> None:
+async def test_user_edits_before_a_job_writes_the_file_survive(desk: Desk) -> None:
     edits = saves("notes.txt") + saves("ideas.md", "in place")
     await desk.store.begin_turn("job")
     command = f"{desk.wait}; touch ideas.md; {PYTHON} --version > notes.txt"
@@ -362,7 +358,7 @@ async def test_what_the_user_saves_before_a_job_writes_it_survives(desk: Desk) -
     await desk.jobs.stop(1)
 
 
-async def test_what_the_user_saves_before_a_command_times_out_survives(desk: Desk) -> None:
+async def test_user_edits_before_a_command_times_out_survive(desk: Desk) -> None:
     edits = saves("notes.txt")
     await desk.store.begin_turn("slow")
     call = {"command": f"{desk.wait}; sleep 7303; echo made > notes.txt", "timeout_s": 2}
@@ -383,7 +379,7 @@ async def _still(desk: Desk, edits: list[Edit], left: dict[str, bytes]) -> None:
             assert not (desk.root / name).exists(), name
 
 
-async def test_what_the_user_saves_while_a_job_runs_survives(desk: Desk) -> None:
+async def test_user_edits_while_a_job_runs_survive(desk: Desk) -> None:
     """The job has written a file before, and does so again at its end."""
     edits = saves("notes.txt") + saves("ideas.md") + saves("first.txt", "in place")
     await desk.store.begin_turn("job")
@@ -407,7 +403,7 @@ async def test_what_the_user_saves_while_a_job_runs_survives(desk: Desk) -> None
     desk.check(edits)
 
 
-async def test_what_the_user_saves_between_two_commands_of_a_turn_survives(desk: Desk) -> None:
+async def test_user_edits_between_two_commands_of_a_turn_survive(desk: Desk) -> None:
     edits = saves("notes.txt") + saves("ideas.md")
     await desk.store.begin_turn("two")
     await ToolExecutor().execute(BashTool(), {"command": "sed -i s/x/y/ notes.txt"}, desk.context)
@@ -420,7 +416,7 @@ async def test_what_the_user_saves_between_two_commands_of_a_turn_survives(desk:
     desk.check(edits)
 
 
-async def test_what_the_user_saves_after_an_undo_survives_a_redo(desk: Desk) -> None:
+async def test_user_edits_after_an_undo_survive_a_redo(desk: Desk) -> None:
     await desk.store.begin_turn("edit")
     await ToolExecutor().execute(
         BashTool(), {"command": "sed -i s/x/y/ notes.txt; rm other.txt"}, desk.context
@@ -435,7 +431,7 @@ async def test_what_the_user_saves_after_an_undo_survives_a_redo(desk: Desk) -> 
 
 
 @pytest.mark.parametrize("moment", ["first", "last"])
-async def test_what_the_user_saves_as_a_command_begins_or_ends_survives(desk: Desk, moment: str) -> None:
+async def test_user_edits_at_the_start_or_end_of_a_command_survive(desk: Desk, moment: str) -> None:
     """Between the look that comes before a command and its start, and between its end and the look after."""
     edits = saves("notes.txt") + saves("ideas.md") + saves("made.txt", "in place")
     command = "sed -i s/x/y/ notes.txt; echo made > made.txt"
@@ -454,7 +450,7 @@ async def test_what_the_user_saves_as_a_command_begins_or_ends_survives(desk: De
     assert (desk.root / "notes.txt").read_text() == (desk.root / "ideas.md").read_text() == MINE
 
 
-async def test_what_is_left_alone_is_undone_when_it_is_chosen(desk: Desk) -> None:
+async def test_doubtful_files_are_undone_when_selected(desk: Desk) -> None:
     edits = saves("notes.txt") + saves("ideas.md") + saves("docs/a.md")
     await desk.store.begin_turn("choose")
     await desk.run("make; WAIT", edits)
@@ -477,7 +473,7 @@ async def test_what_is_left_alone_is_undone_when_it_is_chosen(desk: Desk) -> Non
     assert not (desk.root / "ideas.md").exists() and not (desk.root / "prog").exists()
 
 
-async def test_what_is_left_alone_is_known_after_a_restart(desk: Desk) -> None:
+async def test_doubtful_files_are_remembered_after_a_restart(desk: Desk) -> None:
     await desk.store.begin_turn("choose")
     await desk.run("sed -i s/one/1/ notes.txt; WAIT", saves("ideas.md"))
     await desk.store.end_turn()

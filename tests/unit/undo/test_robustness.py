@@ -70,7 +70,7 @@ DIES_WHILE_UNDOING = """
 """
 
 
-def test_a_kill_in_mid_undo_leaves_files_old_or_new_and_a_second_undo_completes(tmp_path: Path) -> None:
+def test_a_kill_during_undo_leaves_no_partial_file_and_a_second_undo_completes(tmp_path: Path) -> None:
     """Killed before each of several system calls that change something, chosen at random."""
     chance = random.Random(7)
     survived = 0
@@ -111,7 +111,7 @@ async def _undo(folder: Path) -> None:
     await ws.store.aclose()
 
 
-async def test_a_torn_record_costs_that_record_alone(tmp_path: Path) -> None:
+async def test_a_torn_undo_record_loses_only_itself(tmp_path: Path) -> None:
     ws = make_workspace(tmp_path)
     (ws.root / "a").write_text("old")
     await ws.turn("one", "echo x > a")
@@ -185,7 +185,7 @@ def test_with_a_full_disk_the_command_runs_and_the_user_is_informed(tmp_path: Pa
     assert list(root.iterdir()) == []
 
 
-async def test_a_state_folder_that_cannot_be_made_costs_undo_and_nothing_else(tmp_path: Path) -> None:
+async def test_without_a_state_folder_only_undo_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "state").write_text("a file")
     ws = make_workspace(tmp_path)
@@ -196,7 +196,7 @@ async def test_a_state_folder_that_cannot_be_made_costs_undo_and_nothing_else(tm
     await ws.store.aclose()
 
 
-async def test_fifos_sockets_loops_and_huge_files_are_left_alone_and_named(ws: Workspace) -> None:
+async def test_fifos_sockets_loops_and_huge_files_are_skipped_and_reported(ws: Workspace) -> None:
     os.mkfifo(ws.root / "fifo")
     (ws.root / "loop").symlink_to("loop")
     (ws.root / "self").symlink_to(".")
@@ -214,7 +214,7 @@ async def test_fifos_sockets_loops_and_huge_files_are_left_alone_and_named(ws: W
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-async def test_an_unreadable_folder_is_not_taken_for_deleted(ws: Workspace) -> None:
+async def test_an_unreadable_folder_is_not_treated_as_deleted(ws: Workspace) -> None:
     (ws.root / "d").mkdir()
     (ws.root / "d" / "f").write_text("f")
     await ws.turn("x", "chmod 000 d; echo y > y")
@@ -238,7 +238,7 @@ async def test_a_workspace_with_too_many_files_is_reported_and_not_covered(tmp_p
     await ws.store.aclose()
 
 
-async def test_what_git_ignores_is_named_in_a_few_words(ws: Workspace) -> None:
+async def test_ignored_files_are_summarised_briefly(ws: Workspace) -> None:
     (ws.root / ".gitignore").write_text("node_modules/\n*.log\nout*/\n__pycache__/\n")
     shell(ws.root, "mkdir node_modules __pycache__ out{1..9}; touch a.log")
     [effects] = await ws.turn(
@@ -248,7 +248,7 @@ async def test_what_git_ignores_is_named_in_a_few_words(ws: Workspace) -> None:
     assert effects.not_undoable == ("a.log, node_modules/, out1/, out2/ and 7 others (ignored by git)",)
 
 
-async def test_a_change_of_the_ignore_rules_neither_deletes_nor_claims_files(ws: Workspace) -> None:
+async def test_changing_ignore_rules_does_not_delete_or_claim_files(ws: Workspace) -> None:
     (ws.root / ".gitignore").write_text("secret\n")
     (ws.root / "secret").write_text("mine")
     (ws.root / "seen").write_text("mine too")
@@ -261,7 +261,7 @@ async def test_a_change_of_the_ignore_rules_neither_deletes_nor_claims_files(ws:
     assert ws.changed() == {"seen"}
 
 
-async def test_new_ignore_rules_hold_from_the_next_command_on(ws: Workspace) -> None:
+async def test_new_ignore_rules_apply_from_the_next_command(ws: Workspace) -> None:
     (ws.root / ".gitignore").write_text("was/\n")
     shell(ws.root, "mkdir was; echo old > was/f")
     await ws.turn("x", "echo will/ > .gitignore")
@@ -272,7 +272,7 @@ async def test_new_ignore_rules_hold_from_the_next_command_on(ws: Workspace) -> 
     assert (ws.root / "was" / "f").read_text() == "old\n"
 
 
-async def test_the_store_stays_within_its_limit_and_forgets_the_oldest_turns(tmp_path: Path) -> None:
+async def test_the_undo_store_stays_within_its_limit_and_drops_the_oldest_turns(tmp_path: Path) -> None:
     ws = make_workspace(tmp_path, limit_bytes=200_000)
     (ws.root / "a").write_bytes(b"first")
     for number in range(12):
@@ -292,7 +292,7 @@ async def test_the_store_stays_within_its_limit_and_forgets_the_oldest_turns(tmp
     await again.store.aclose()
 
 
-async def test_a_file_that_finds_no_room_costs_no_earlier_turn(tmp_path: Path) -> None:
+async def test_a_file_that_does_not_fit_evicts_no_earlier_turn(tmp_path: Path) -> None:
     ws = make_workspace(tmp_path, limit_bytes=100_000)
     await ws.turn("small", "echo x > a")
     shell(ws.root, "head -c 95000 /dev/urandom > large; head -c 60000 /dev/urandom > other")
@@ -357,7 +357,7 @@ FILTERS = {
 
 
 @pytest.mark.parametrize("setup", FILTERS.values(), ids=FILTERS.keys())
-async def test_filters_of_git_never_lead_to_wrong_bytes(ws: Workspace, setup: str) -> None:
+async def test_git_filters_never_lead_to_wrong_bytes(ws: Workspace, setup: str) -> None:
     shell(ws.root, f"git init -q .; {setup}")
     (ws.root / "a.txt").write_bytes(b"hello $Id$ \r\nworld\r\n")
     shell(ws.root, "git add -A; git commit -qm x; rm a.txt; git checkout -q -- a.txt")
@@ -401,7 +401,7 @@ class BlindRecorder(ChangeRecorder):
         raise OSError(errno.EIO, "input/output error")
 
 
-def test_a_command_that_cannot_be_watched_leaves_no_thread_behind(tmp_path: Path) -> None:
+def test_a_command_that_cannot_be_tracked_leaves_no_thread_behind(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     recorder = BlindRecorder(tmp_path / "ws", tmp_path / "undo", 1 << 20, None, print, None, NoMounts())
     expected = ExpectedEffects("touch a", (Claim(FileEffect.WRITE, "a"),))

@@ -116,7 +116,7 @@ async def reached(path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_git", [False, True], ids=["plain", "git"])
-async def test_a_job_never_writes_a_protected_path_while_its_turn_is_undone_and_redone(
+async def test_a_job_cannot_write_a_protected_path_during_undo_and_redo(
     make: Callable[..., Bench], in_git: bool
 ) -> None:
     bench = make()
@@ -159,7 +159,7 @@ async def test_a_placeholder_is_in_no_checkpoint_and_no_turn(make: Callable[...,
     assert not names & {".forge", ".git", "HEAD"}
 
 
-async def test_a_folder_that_undo_would_remove_stays_while_a_job_is_protected_by_it(
+async def test_undo_keeps_a_folder_that_protects_a_running_job(
     make: Callable[..., Bench],
 ) -> None:
     bench = make()
@@ -179,7 +179,7 @@ async def test_a_folder_that_undo_would_remove_stays_while_a_job_is_protected_by
     assert planted(bench.root) == []
 
 
-async def test_a_file_tool_does_not_replace_what_a_running_job_is_kept_from(
+async def test_a_file_tool_does_not_replace_a_path_protected_from_a_running_job(
     make: Callable[..., Bench],
 ) -> None:
     bench = make()
@@ -212,7 +212,7 @@ class StartsJob:
         await self._bench.store.settle()
 
 
-async def test_a_file_tool_does_not_replace_what_a_job_is_kept_from_that_starts_meanwhile(
+async def test_a_file_tool_does_not_replace_a_path_protected_from_a_job_just_starting(
     make: Callable[..., Bench],
 ) -> None:
     bench = make()
@@ -316,7 +316,7 @@ async def test_a_placeholder_stays_for_the_workspace_that_still_needs_it(make: C
     assert not (inner.root / ".git/hooks").exists()
 
 
-async def test_a_folder_that_the_user_makes_meanwhile_stays(make: Callable[..., Bench]) -> None:
+async def test_a_folder_created_by_the_user_during_a_job_is_kept(make: Callable[..., Bench]) -> None:
     bench = make()
     await bench.turn(job="touch begun; while [ ! -e go ]; do sleep 0.02; done")
     await reached(bench.root / "begun")
@@ -358,7 +358,7 @@ with box.launch(["bash", "-c", "echo started; sleep 60"], root, os.environ) as l
 """
 
 
-async def test_what_a_killed_forge_has_left_is_nobodys_change_and_cleared_at_the_next_start(
+async def test_placeholders_of_a_killed_process_are_not_changes_and_are_removed_at_startup(
     make: Callable[..., Bench], tmp_path: Path
 ) -> None:
     bench = make()
@@ -400,7 +400,7 @@ async def start_session(root: Path, state_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("start_in", ["ws", "elsewhere", "ws/sub", "."])
-async def test_a_session_clears_what_a_killed_forge_has_left_in_any_workspace(
+async def test_a_session_removes_placeholders_of_killed_processes_in_any_workspace(
     make: Callable[..., Bench], tmp_path: Path, start_in: str
 ) -> None:
     bench = make()
@@ -423,7 +423,7 @@ async def test_a_session_leaves_the_placeholders_of_a_running_job_elsewhere(
     assert planted(bench.root) == []
 
 
-async def test_a_workspace_that_is_out_of_reach_is_cleared_by_a_later_session(
+async def test_placeholders_in_an_unreachable_workspace_are_removed_by_a_later_session(
     make: Callable[..., Bench], tmp_path: Path
 ) -> None:
     bench = make()
@@ -436,7 +436,7 @@ async def test_a_workspace_that_is_out_of_reach_is_cleared_by_a_later_session(
     assert shapes(bench.root) == {}
 
 
-def test_what_a_sandbox_leaves_that_is_about_to_end_is_cleared_at_the_start(tmp_path: Path) -> None:
+def test_placeholders_of_a_sandbox_about_to_end_are_removed_at_startup(tmp_path: Path) -> None:
     root, state_dir = (tmp_path / "ws").resolve(), tmp_path / "state"
     root.mkdir()
     stand = Placeholders(root, MountedPaths(state_dir))

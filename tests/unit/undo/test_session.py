@@ -51,7 +51,7 @@ async def test_a_turn_with_file_tools_and_commands_is_undone_and_redone(tmp_path
 
 
 @pytest.mark.parametrize("is_sandboxed", [False, True], ids=["bare", "sandboxed"])
-async def test_what_may_be_the_users_is_listed_with_the_way_to_choose_it(
+async def test_possible_user_edits_are_listed_with_a_hint_how_to_select_them(
     tmp_path: Path, is_sandboxed: bool
 ) -> None:
     root = tmp_path / "ws"

@@ -66,7 +66,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("in_git", [False, True], ids=["plain", "git"])
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
-async def test_what_a_command_did_is_undone_and_redone(ws: Workspace, command: str, in_git: bool) -> None:
+async def test_changes_by_a_command_are_undone_and_redone(ws: Workspace, command: str, in_git: bool) -> None:
     (ws.root / "d" / "e").mkdir(parents=True)
     (ws.root / "a.txt").write_text("old\n")
     (ws.root / "d" / "b.txt").write_text("bbb\n")
@@ -173,7 +173,7 @@ async def test_a_background_job_is_covered_until_its_turn_ends(ws: Workspace) ->
     assert shapes(ws.root).keys() == {"mine", "later"}
 
 
-async def test_files_outside_the_workspace_that_a_tool_changed_come_back(
+async def test_files_changed_outside_the_workspace_by_a_tool_are_restored(
     ws: Workspace, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.txt"
@@ -185,7 +185,7 @@ async def test_files_outside_the_workspace_that_a_tool_changed_come_back(
     assert outside.read_text() == "old"
 
 
-async def test_undo_of_a_hard_link_leaves_the_file_alone_whose_name_it_had_become(ws: Workspace) -> None:
+async def test_undo_of_a_hard_link_does_not_touch_the_linked_file(ws: Workspace) -> None:
     (ws.root / "a").write_text("a")
     (ws.root / "c").write_text("c")
     (ws.root / "same").write_text("a")
@@ -204,7 +204,7 @@ async def test_a_hard_link_that_the_user_has_made_since_keeps_its_content(ws: Wo
     assert ((ws.root / "a").read_text(), (ws.root / "kept").read_text()) == ("old", "tool\n")
 
 
-async def test_a_file_with_names_outside_is_written_through_them_as_the_tool_did(
+async def test_a_file_hard_linked_outside_the_workspace_is_restored_in_place(
     ws: Workspace, tmp_path: Path
 ) -> None:
     (ws.root / "a").write_text("old")
@@ -215,7 +215,7 @@ async def test_a_file_with_names_outside_is_written_through_them_as_the_tool_did
     assert (tmp_path / "outside").read_text() == "old"
 
 
-async def test_a_tool_that_writes_through_a_link_changes_its_target(ws: Workspace) -> None:
+async def test_undo_of_a_write_through_a_link_restores_its_target(ws: Workspace) -> None:
     (ws.root / "a").write_text("old")
     (ws.root / "link").symlink_to("a")
     await ws.store.begin_turn("edit")
@@ -225,7 +225,7 @@ async def test_a_tool_that_writes_through_a_link_changes_its_target(ws: Workspac
     assert (ws.root / "a").read_text() == "old"
 
 
-async def test_a_tool_that_removes_a_link_has_nothing_to_do_with_its_target(ws: Workspace) -> None:
+async def test_undo_of_a_removed_link_does_not_touch_its_target(ws: Workspace) -> None:
     (ws.root / "a").write_text("old")
     (ws.root / "link").symlink_to("a")
     await ws.store.begin_turn("remove")
@@ -262,7 +262,7 @@ async def test_state_kept_inside_the_workspace_is_not_watched(tmp_path: Path) ->
     assert ws.changed() == {"a"}
 
 
-async def test_names_that_are_no_unicode_survive_a_restart(ws: Workspace, tmp_path: Path) -> None:
+async def test_non_unicode_names_survive_a_restart(ws: Workspace, tmp_path: Path) -> None:
     await ws.turn("odd", r"printf x > $'\xff\nname'; printf y > ü")
     await ws.store.aclose()
     again = make_workspace(tmp_path)

@@ -250,7 +250,7 @@ def _environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
-async def test_a_usual_command_is_undone_and_redone_without_a_question(bench: Bench, command: str) -> None:
+async def test_a_common_command_is_undone_and_redone_without_conflicts(bench: Bench, command: str) -> None:
     for word, program in NEEDED.items():
         if word in command and not shutil.which(program):
             pytest.skip(f"{program} is not installed")

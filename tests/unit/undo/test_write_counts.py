@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is an i
 
 
 @pytest.mark.parametrize("text", ["x", ""], ids=["with content", "empty"])
-def test_equal_writes_that_follow_each_other_are_counted_one_by_one(tmp_path: Path, text: str) -> None:
+def test_identical_consecutive_writes_are_counted_individually(tmp_path: Path, text: str) -> None:
     counts = WriteCounts(tmp_path, ["a.txt"])
     for _ in range(200):
         with (tmp_path / "a.txt").open("a") as file:
@@ -22,7 +22,7 @@ def test_equal_writes_that_follow_each_other_are_counted_one_by_one(tmp_path: Pa
     counts.close()
 
 
-def test_files_of_a_tree_are_counted_in_folders_that_exist(tmp_path: Path) -> None:
+def test_tree_writes_are_counted_in_existing_folders(tmp_path: Path) -> None:
     for name in ("src/deep", ".github", "src/node_modules/lib"):
         (tmp_path / name).mkdir(parents=True)
     counts = WriteCounts(tmp_path, [], ["", ".github"])

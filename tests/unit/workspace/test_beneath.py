@@ -25,7 +25,7 @@ def test_a_folder_below_is_opened(tmp_path: Path, way: str) -> None:
             assert os.path.samestat(os.fstat(descriptor), folder.stat())
 
 
-def test_missing_folders_are_made_only_when_asked(tmp_path: Path, way: str) -> None:
+def test_missing_folders_are_created_only_on_request(tmp_path: Path, way: str) -> None:
     with pytest.raises(FileNotFoundError), beneath.opened_folder(tmp_path / "a/b", tmp_path):
         pass
     with beneath.opened_folder(tmp_path / "a/b", tmp_path, make=True):
@@ -44,14 +44,14 @@ def test_no_link_on_the_way_is_followed(tmp_path: Path, way: str, target: str) -
     assert list((tmp_path / "inside").iterdir()) == []
 
 
-def test_what_lies_above_is_refused(tmp_path: Path, way: str) -> None:
+def test_a_path_outside_the_root_is_rejected(tmp_path: Path, way: str) -> None:
     with pytest.raises(OSError), beneath.opened_folder(tmp_path / "a/../../b", tmp_path):
         pass
     with pytest.raises(ValueError), beneath.opened_folder(tmp_path.parent, tmp_path):
         pass
 
 
-def test_no_descriptor_is_left_open(tmp_path: Path, way: str) -> None:
+def test_opening_folders_leaks_no_descriptor(tmp_path: Path, way: str) -> None:
     if not Path("/proc/self/fd").exists():
         pytest.skip("this system does not list its descriptors in /proc")
     before = len(list(Path("/proc/self/fd").iterdir()))

@@ -87,7 +87,7 @@ async def test_staged_unstaged_and_untracked_changes_are_one_list(folder: Path) 
     assert not any(patch.remark for patch in patches.values())
 
 
-async def test_the_whole_file_is_given_on_demand(folder: Path) -> None:
+async def test_the_whole_file_is_available_on_demand(folder: Path) -> None:
     lines = [f"line {number}" for number in range(300)]
     (folder / "a").write_text("\n".join(lines) + "\n")
     commit(folder)
@@ -118,7 +118,7 @@ ODD_NAMES = [
 
 
 @pytest.mark.parametrize("is_tracked", [True, False])
-async def test_a_name_may_be_anything(folder: Path, is_tracked: bool) -> None:
+async def test_changed_files_in_git_can_have_any_name(folder: Path, is_tracked: bool) -> None:
     root = os.fsencode(folder)
     commit(folder)
     for number, name in enumerate(ODD_NAMES):
@@ -153,7 +153,7 @@ def test_names_in_headers_are_quoted_as_git_quotes_them(folder: Path) -> None:
     assert "\x1b" not in quoted("\x1b[m")
 
 
-def test_half_of_a_surrogate_pair_is_quoted_too() -> None:
+def test_a_lone_surrogate_in_a_name_is_quoted() -> None:
     assert quoted("a\ud800\udcff") == '"a\\355\\240\\200\\377"'
     assert header("\udfff", "\ud800").isascii()
 
@@ -213,7 +213,7 @@ async def test_a_link_to_a_folder_outside_is_not_entered(folder: Path, tmp_path:
     assert "hush" not in patch.text
 
 
-async def test_before_the_first_commit_all_is_new(folder: Path) -> None:
+async def test_before_the_first_commit_all_files_are_new(folder: Path) -> None:
     (folder / "staged").write_text("a\n")
     git(folder, "add", "staged")
     (folder / "loose").write_text("b\n")
@@ -236,7 +236,7 @@ async def test_a_detached_head_is_compared_too(folder: Path) -> None:
     assert "-1\n+2\n" in patches["a"].text
 
 
-async def test_a_conflict_is_named(folder: Path) -> None:
+async def test_a_merge_conflict_is_reported(folder: Path) -> None:
     (folder / "a").write_text("1\n")
     commit(folder)
     git(folder, "checkout", "-q", "-b", "other")
@@ -266,7 +266,7 @@ async def test_a_submodule_is_shown_by_its_commit(folder: Path) -> None:
     assert "+Subproject commit " in patches["inner"].text
 
 
-async def test_a_repository_inside_is_named_and_not_entered(folder: Path) -> None:
+async def test_a_nested_repository_is_listed_and_not_entered(folder: Path) -> None:
     commit(folder)
     (folder / "own").mkdir()
     git(folder / "own", "init", "-q")
@@ -276,7 +276,7 @@ async def test_a_repository_inside_is_named_and_not_entered(folder: Path) -> Non
     assert "A repository of its own" in patches["own/"].remark
 
 
-async def test_line_ends_and_a_missing_newline_stay(folder: Path) -> None:
+async def test_line_endings_and_a_missing_final_newline_are_preserved(folder: Path) -> None:
     (folder / "dos").write_bytes(b"a\r\nb\r\n")
     (folder / "open").write_bytes(b"a\nb")
     commit(folder)
@@ -308,14 +308,14 @@ async def test_a_clean_tree_and_a_broken_one_are_reported(folder: Path) -> None:
     assert broken.files == ()
 
 
-async def test_what_is_ignored_is_left_out(folder: Path) -> None:
+async def test_ignored_files_are_not_listed_as_changes(folder: Path) -> None:
     (folder / ".gitignore").write_text("*.log\n")
     commit(folder)
     (folder / "a.log").write_text("x\n")
     assert (await WorkTreeChanges(folder).read()).files == ()
 
 
-async def test_settings_of_the_repository_do_not_change_the_form(folder: Path) -> None:
+async def test_repository_settings_do_not_change_the_diff_format(folder: Path) -> None:
     (folder / "a").write_text("one\n\ntwo\n")
     commit(folder)
     (folder / "a").write_text("one\n\n2\n")
@@ -386,7 +386,7 @@ async def test_a_huge_file_is_truncated_with_a_remark(folder: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(("arm", "plain"), HOSTILE, ids=lambda one: getattr(one, "__name__", " "))
-async def test_reading_changes_runs_nothing_that_a_repository_names(
+async def test_reading_changes_runs_no_program_named_by_the_repository(
     trap: Trap,
     arm: Callable[[Trap], None],
     plain: tuple[str, ...],

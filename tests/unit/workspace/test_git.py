@@ -63,7 +63,7 @@ def test_without_a_repository_there_is_no_branch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "head", ["", "garbage", "ref:", "ref: refs/heads/\x1b[31mred", "ref: refs/heads/.invalid\n"]
 )
-def test_a_head_that_makes_no_sense_gives_none(repository: Path, head: str) -> None:
+def test_an_invalid_head_gives_no_branch(repository: Path, head: str) -> None:
     (repository / ".git/HEAD").write_text(head)
     assert branch(repository) is None
 
@@ -74,7 +74,7 @@ def test_a_fifo_as_head_does_not_block(repository: Path) -> None:
     assert branch(repository) is None
 
 
-async def test_git_is_asked_and_answers(repository: Path) -> None:
+async def test_run_git_returns_the_output_of_git(repository: Path) -> None:
     (repository / "a.txt").write_text("two\n")
     answer = await run_git(repository, "diff")
     assert answer.returncode == 0

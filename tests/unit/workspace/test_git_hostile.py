@@ -249,7 +249,7 @@ async def test_helpers_pagers_editors_and_aliases_are_not_run(trap: Trap) -> Non
     await trap.spring()
 
 
-async def test_variables_of_the_surroundings_do_not_reach_git(
+async def test_git_environment_variables_are_not_inherited(
     trap: Trap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_EDITOR"):

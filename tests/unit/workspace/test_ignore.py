@@ -64,7 +64,7 @@ def all_files(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in found if ".git" not in path.parts)
 
 
-def test_agrees_with_git_about_every_file(repository: Path) -> None:
+def test_ignore_rules_agree_with_git_for_every_file(repository: Path) -> None:
     rules = IgnoreRules(repository)
     files = all_files(repository)
     check = subprocess.run(
@@ -79,7 +79,7 @@ def test_agrees_with_git_about_every_file(repository: Path) -> None:
     assert 10 < len(ignored_by_git) < len(files) - 10
 
 
-def test_the_walk_gives_what_git_would_list(repository: Path) -> None:
+def test_the_walk_lists_the_same_files_as_git(repository: Path) -> None:
     listed = subprocess.run(
         ["git", "ls-files", "--others", "--exclude-standard", "-z"],
         cwd=repository,
@@ -89,18 +89,18 @@ def test_the_walk_gives_what_git_would_list(repository: Path) -> None:
     assert sorted(found.path for found in walk(repository) if found.is_file) == sorted(set(listed) - {""})
 
 
-def test_a_folder_inside_a_repository_obeys_the_rules_above_it(repository: Path) -> None:
+def test_ignore_rules_of_parent_folders_apply_to_a_subfolder(repository: Path) -> None:
     assert IgnoreRules(repository / "sub").is_ignored("x.pyc", False)
     assert not IgnoreRules(repository / "sub").is_ignored("again.pyc", False)
 
 
-def test_git_folders_are_ignored_also_without_a_repository(tmp_path: Path) -> None:
+def test_git_folders_are_ignored_even_without_a_repository(tmp_path: Path) -> None:
     (tmp_path / "a/.git").mkdir(parents=True)
     (tmp_path / "a/.git/config").write_text("x")
     assert [found.path for found in walk(tmp_path)] == ["a"]
 
 
-def test_the_walk_is_in_order_and_does_not_follow_links(tmp_path: Path) -> None:
+def test_the_walk_is_sorted_and_does_not_follow_links(tmp_path: Path) -> None:
     for name in ("b/z", "b/a", "a", "c"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -125,7 +125,7 @@ def test_ignored_folders_are_never_opened(tmp_path: Path) -> None:
     assert [found.path for found in walk(tmp_path)] == [".gitignore"]
 
 
-def test_a_fifo_or_a_link_named_gitignore_is_passed_over(tmp_path: Path) -> None:
+def test_a_fifo_or_link_named_gitignore_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text("a\n")
     (tmp_path / "a").write_text("x")
     os.mkfifo(tmp_path / ".gitignore")
@@ -135,12 +135,12 @@ def test_a_fifo_or_a_link_named_gitignore_is_passed_over(tmp_path: Path) -> None
     assert [found.path for found in walk(tmp_path) if found.is_file] == ["a", "rules", "sub/a"]
 
 
-def test_a_name_that_is_no_utf8_survives(tmp_path: Path) -> None:
+def test_a_non_utf8_name_is_preserved(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("x")
     assert [os.fsencode(found.path) for found in walk(tmp_path)] == [b"caf\xe9.txt"]
 
 
-def test_the_last_line_that_matches_decides() -> None:
+def test_the_last_matching_ignore_line_decides() -> None:
     patterns = PatternFile.parse("*.log\n!a.log\na.log/\n")
     assert patterns.verdict("a.log", "a.log", False) is False
     assert patterns.verdict("a.log", "a.log", True) is True

@@ -43,13 +43,13 @@ def load(root: Path, *, trust: bool = False) -> ForgeConfig:
     ],
     ids=["empty", "theme", "never", "broken", "themes", "readme", "folder", "outside", "dangling", "fifo"],
 )
-def test_nothing_is_asked_about_a_folder_in_which_nothing_would_act(root: Path, prepare: object) -> None:
+def test_trust_is_not_asked_for_a_folder_without_project_files(root: Path, prepare: object) -> None:
     prepare(root)  # type: ignore[operator]
     assert what_would_act(root) == ()
     assert trust_question(load(root)) is None
 
 
-def test_everything_that_would_act_or_instruct_is_named_in_one_safe_line_each(root: Path) -> None:
+def test_every_project_setting_and_instruction_is_named_in_one_safe_line(root: Path) -> None:
     settings(
         root,
         'theme = "x"\npermission_mode = "auto"\nallow = ["bash(a\x1b:*)", "b", "c", "d"]'.replace(
@@ -73,7 +73,7 @@ def test_everything_that_would_act_or_instruct_is_named_in_one_safe_line_each(ro
     assert question is not None and (question.folder, question.findings) == (root.resolve(), found)
 
 
-def test_a_flood_of_entries_is_summed_up(root: Path) -> None:
+def test_a_flood_of_findings_is_summarised(root: Path) -> None:
     for number in range(50):
         (root / f".forge/agent{number:02}").write_text("x")
     found = what_would_act(root)
@@ -82,7 +82,7 @@ def test_a_flood_of_entries_is_summed_up(root: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [True, False])
-def test_a_decision_is_kept_and_not_asked_for_again(root: Path, answer: bool) -> None:
+def test_a_trust_decision_is_saved_and_not_asked_again(root: Path, answer: bool) -> None:
     (root / "AGENTS.md").write_text("Be brief.")
     config = load(root)
     assert trust_question(config) is not None
@@ -93,7 +93,7 @@ def test_a_decision_is_kept_and_not_asked_for_again(root: Path, answer: bool) ->
     assert list(root.rglob("*trust*")) == []
 
 
-def test_trusted_for_once_means_once(root: Path) -> None:
+def test_one_time_trust_applies_only_once(root: Path) -> None:
     (root / "AGENTS.md").write_text("Be brief.")
     config = load(root, trust=True)
     assert is_trusted(config) and trust_question(config) is None

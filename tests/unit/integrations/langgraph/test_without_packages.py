@@ -30,7 +30,7 @@ for make in (
 """
 
 
-def test_every_name_imports_and_every_constructor_says_what_to_install() -> None:
+def test_without_the_packages_all_names_import_and_constructors_say_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -45,7 +45,7 @@ def test_every_name_imports_and_every_constructor_says_what_to_install() -> None
     ]
 
 
-def test_limit_and_thread_go_into_the_graphs_config() -> None:
+def test_recursion_limit_and_thread_id_are_passed_to_the_graph_config() -> None:
     config = LangGraphClientConfig(recursion_limit=6, interrupt_before=("tools",), thread_id="t")
     assert config.to_invoke_kwargs() == {
         "config": {"recursion_limit": 6, "configurable": {"thread_id": "t"}},
@@ -60,13 +60,13 @@ def test_a_limit_below_one_is_refused(limit: int) -> None:
         LangGraphClientConfig(recursion_limit=limit)
 
 
-def test_only_the_sampling_that_was_set_is_sent() -> None:
+def test_only_explicitly_set_sampling_parameters_are_sent() -> None:
     config = LangGraphModelConfig(temperature=0.0, stop=("END",), seed=0, model_provider="acme")
     assert config.to_request_params() == {"temperature": 0.0, "stop": ["END"], "seed": 0}
     assert LangGraphModelConfig().to_request_params() == {}
 
 
-def test_the_provider_is_put_before_the_model_once() -> None:
+def test_the_provider_prefix_is_added_to_the_model_name_once() -> None:
     config = LangGraphModelConfig(model_provider="acme")
     assert config.full_name("large") == config.full_name("acme/large") == "acme/large"
     assert LangGraphModelConfig().full_name("large") == "large"

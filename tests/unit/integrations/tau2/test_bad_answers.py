@@ -57,7 +57,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("unusable", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_an_unusable_answer_is_asked_again_with_the_reason(server: SseServer, unusable: Any) -> None:
+def test_an_invalid_answer_is_requested_again_with_the_reason(server: SseServer, unusable: Any) -> None:
     server.add(unusable(), answer("Here I am."))
     agent = shop.agent(server)
     message, state = agent.generate_next_message(shop.user(), agent.get_init_state())
@@ -71,7 +71,7 @@ def test_an_unusable_answer_is_asked_again_with_the_reason(server: SseServer, un
 
 
 @pytest.mark.parametrize("arguments", ['{"order_id": "1"', '["1"]', "order_id=1"])
-def test_an_unusable_answer_that_came_whole_is_asked_again_too(server: SseServer, arguments: str) -> None:
+def test_an_invalid_non_streamed_answer_is_requested_again(server: SseServer, arguments: str) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": arguments}}
     server.add(whole({"content": None, "tool_calls": [call]}, "tool_calls"), whole({"content": "Here."}))
     agent = shop.agent(server, stream=False)
@@ -114,7 +114,7 @@ def test_a_call_of_an_unknown_tool_is_passed_on_with_its_error(server: SseServer
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 @pytest.mark.parametrize("stream_", [True, False])
-def test_a_passing_failure_is_tried_again(server: SseServer, status: int, stream_: bool) -> None:
+def test_a_transient_failure_is_retried(server: SseServer, status: int, stream_: bool) -> None:
     back = answer("Back.") if stream_ else whole({"content": "Back."})
     server.add(error_reply(status, "busy", headers=NO_WAIT), back)
     agent = shop.agent(server, stream=stream_)
@@ -123,7 +123,7 @@ def test_a_passing_failure_is_tried_again(server: SseServer, status: int, stream
 
 
 @pytest.mark.parametrize(("status", "requests"), [(400, 1), (401, 1), (402, 1), (500, 3), (429, 3)])
-def test_a_lasting_failure_is_raised_with_status_and_words_and_without_the_key(
+def test_a_permanent_failure_is_raised_with_status_and_message_but_without_the_key(
     server: SseServer, status: int, requests: int
 ) -> None:
     words = "no use: key sk-loopback-key is known, temperature is not"
@@ -147,7 +147,7 @@ def test_an_incomplete_answer_raises_and_is_not_sent(server: SseServer) -> None:
     assert len(server.requests) == 1
 
 
-def test_after_a_failure_the_same_turn_can_be_asked_again(server: SseServer) -> None:
+def test_a_failed_turn_can_be_repeated(server: SseServer) -> None:
     server.add(error_reply(400, "no"), answer("Now."))
     agent = shop.agent(server)
     state = agent.get_init_state()

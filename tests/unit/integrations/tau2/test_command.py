@@ -35,7 +35,7 @@ def python(program: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_both_names_are_registered_and_twice_is_as_good(registry: Any) -> None:
+def test_registering_twice_keeps_both_agent_names(registry: Any) -> None:
     forge_tau2.register()
     forge_tau2.register()
     made = forge_tau2.create_tau2_forge_agent
@@ -43,7 +43,7 @@ def test_both_names_are_registered_and_twice_is_as_good(registry: Any) -> None:
     assert registry.get_agent_factory("langchain_agent") is made
 
 
-def test_another_agents_old_name_is_left_alone(registry: Any) -> None:
+def test_an_existing_registration_of_the_old_name_is_kept(registry: Any) -> None:
     theirs = object()
     registry.register_agent_factory(theirs, "langchain_agent")
     forge_tau2.register("mine")
@@ -51,12 +51,12 @@ def test_another_agents_old_name_is_left_alone(registry: Any) -> None:
     assert registry.get_agent_factory("mine") is forge_tau2.create_tau2_forge_agent
 
 
-def test_a_name_that_is_taken_is_refused(registry: Any) -> None:
+def test_an_already_registered_name_is_rejected(registry: Any) -> None:
     with pytest.raises(ValueError, match="already registered"):
         forge_tau2.register("llm_agent")
 
 
-def test_the_factory_takes_what_tau2_gives_every_factory(registry: Any) -> None:
+def test_the_factory_accepts_the_arguments_that_tau2_passes(registry: Any) -> None:
     forge_tau2.register()
     agent = registry.get_agent_factory("forge_agent")(
         tools=[],
@@ -72,7 +72,7 @@ def test_the_factory_takes_what_tau2_gives_every_factory(registry: Any) -> None:
     assert isinstance(agent.get_init_state(), forge_tau2.LangChainAgentState)
 
 
-def test_the_command_line_is_tau2s_with_forge_in_it(
+def test_forge_tau2_runs_the_tau2_command_line_with_the_forge_agent(
     registry: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = list(sys.argv)
@@ -105,7 +105,7 @@ def test_a_run_without_an_agent_is_forges(
 
 
 @pytest.mark.parametrize(("code", "expected"), [(None, 0), (3, 3), ("no such domain", 1)])
-def test_tau2s_exit_code_is_handed_on(
+def test_the_tau2_exit_code_is_passed_through(
     registry: Any, monkeypatch: pytest.MonkeyPatch, code: int | str | None, expected: int
 ) -> None:
     def leave() -> None:
@@ -115,7 +115,7 @@ def test_tau2s_exit_code_is_handed_on(
     assert forge_tau2.main(["view"]) == expected
 
 
-def test_without_tau2_the_package_loads_and_its_use_names_the_address() -> None:
+def test_without_tau2_the_package_imports_and_its_use_names_the_repository() -> None:
     program = WITHOUT_TAU2 + (
         "import forge_core.integrations.tau2 as t\n"
         "t.Tau2ForgeState(); t.create_tau2_forge_agent; t.register; t.LangChainAgent\n"
@@ -130,12 +130,12 @@ def test_without_tau2_the_package_loads_and_its_use_names_the_address() -> None:
     assert sum(line == "1" for line in lines) == 1
 
 
-def test_importing_the_package_loads_nothing_of_tau2_or_langchain() -> None:
+def test_importing_the_package_loads_neither_tau2_nor_langchain() -> None:
     program = "import sys, forge_core.integrations.tau2\nprint({'tau2', 'langchain_core', 'pydantic'} & set(sys.modules))"
     assert python(program).strip() == "set()"
 
 
-def test_forge_tau2_hands_everything_over_unread(registry: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_forge_tau2_passes_all_arguments_through(registry: Any, capsys: pytest.CaptureFixture[str]) -> None:
     from forge_tui.cli import main
 
     assert main(["tau2", "run", "--help"]) == 0

@@ -17,7 +17,7 @@ def roles(state: Any) -> tuple[list[str], list[str]]:
     return [m.role for m in state.messages], [ROLES[m.type] for m in state.langchain_messages]
 
 
-def test_words_for_the_user_are_content_without_calls(server: SseServer) -> None:
+def test_a_text_answer_has_content_and_no_tool_calls(server: SseServer) -> None:
     server.add(answer("How can ", "I help?"))
     agent = shop.agent(server)
     message, state = agent.generate_next_message(shop.user("Hi"), agent.get_init_state([shop.said("Hello!")]))
@@ -50,7 +50,7 @@ def test_no_tool_runs_in_a_turn(server: SseServer) -> None:
     assert len(server.requests) == 1
 
 
-def test_text_beside_calls_is_kept_apart(server: SseServer) -> None:
+def test_text_beside_tool_calls_is_stored_separately(server: SseServer) -> None:
     server.add(tool_answer(("c1", "get_order", {"order_id": "1"}), text="Let me look."))
     agent = shop.agent(server)
     message, state = agent.generate_next_message(shop.user(), agent.get_init_state())
@@ -78,7 +78,7 @@ def test_several_results_answer_their_calls_in_order(server: SseServer) -> None:
     assert roles(state) == (["user", "assistant", "tool", "tool", "assistant"],) * 2
 
 
-def test_a_message_is_younger_than_what_it_answers(server: SseServer) -> None:
+def test_message_timestamps_are_in_order(server: SseServer) -> None:
     live = shop.environment()
     server.add(tool_answer(("c1", "get_order", {"order_id": "1"})), answer("It is open."))
     agent = shop.agent(server, live)
@@ -90,7 +90,7 @@ def test_a_message_is_younger_than_what_it_answers(server: SseServer) -> None:
     assert times == sorted(times)
 
 
-def test_a_missing_id_is_filled_and_a_repeated_one_replaced(server: SseServer) -> None:
+def test_missing_and_duplicate_call_ids_are_replaced(server: SseServer) -> None:
     live = shop.environment()
     nameless = {"index": 0, "type": "function", "function": {"name": "get_order", "arguments": "{}"}}
     server.add(
@@ -127,7 +127,7 @@ def test_a_foreign_history_is_converted_so_that_a_strict_host_accepts_it(server:
     assert [m["content"] for m in body["messages"] if m["role"] == "tool"] == ["open", "sent", "open", "open"]
 
 
-def test_an_empty_list_of_calls_in_a_history_is_no_call(server: SseServer) -> None:
+def test_an_empty_list_of_tool_calls_counts_as_no_call(server: SseServer) -> None:
     server.add(answer("Yes?"))
     empty = shop.messages().AssistantMessage(role="assistant", content="Hello!", tool_calls=[])
     agent = shop.agent(server)
@@ -168,9 +168,7 @@ def refused_messages() -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize(("why", "make"), refused_messages(), ids=range(8))
-def test_what_cannot_be_answered_is_refused_before_any_request(
-    server: SseServer, why: str, make: Any
-) -> None:
+def test_an_invalid_message_is_rejected_before_any_request(server: SseServer, why: str, make: Any) -> None:
     agent = shop.agent(server)
     state = agent.get_init_state()
     with pytest.raises(ValueError, match=why):
@@ -189,7 +187,7 @@ def test_what_cannot_be_answered_is_refused_before_any_request(
     ],
     ids=range(5),
 )
-def test_a_history_that_is_not_the_agents_is_refused(server: SseServer, why: str, make: Any) -> None:
+def test_an_invalid_history_is_rejected(server: SseServer, why: str, make: Any) -> None:
     agent = shop.agent(server)
     with pytest.raises(ValueError, match=why):
         agent.get_init_state(make())
@@ -204,7 +202,7 @@ def test_a_turn_waits_for_the_results_of_all_calls(server: SseServer) -> None:
     assert server.requests == []
 
 
-def test_the_callers_history_is_not_changed(server: SseServer) -> None:
+def test_the_history_passed_by_the_caller_is_not_changed(server: SseServer) -> None:
     server.add(answer("Yes."))
     history = [shop.said("Hello!")]
     agent = shop.agent(server)
@@ -212,7 +210,7 @@ def test_the_callers_history_is_not_changed(server: SseServer) -> None:
     assert len(history) == 1
 
 
-def test_the_agent_never_ends_a_conversation_and_stops_twice(server: SseServer) -> None:
+def test_the_agent_never_ends_a_conversation_and_stop_is_idempotent(server: SseServer) -> None:
     server.add(answer("Yes."), answer("Still here."))
     agent = shop.agent(server)
     assert not agent.is_stop(shop.said("###STOP###"))

@@ -20,7 +20,7 @@ def clean(server: SseServer) -> bool:
     return [problem for seen in server.requests for problem in violations(seen.json)] == []
 
 
-def test_reads_run_ahead_and_the_words_follow_without_another_request(server: SseServer) -> None:
+def test_reads_are_executed_ahead_and_the_answer_needs_no_further_request(server: SseServer) -> None:
     live = shop.environment()
     server.add(tool_answer(READ_1), tool_answer(READ_2), answer("One is open, one is sent."))
     events: list[AgentEvent] = []
@@ -38,7 +38,7 @@ def test_reads_run_ahead_and_the_words_follow_without_another_request(server: Ss
     assert len(state.langchain_messages) == 5
 
 
-def test_a_run_ends_with_a_write_and_the_live_database_waits_for_tau2(server: SseServer) -> None:
+def test_a_run_ends_at_a_write_and_the_live_database_is_changed_only_by_tau2(server: SseServer) -> None:
     live = shop.environment()
     before = live.tools.get_db_hash()
     server.add(tool_answer(READ_1), tool_answer(WRITE), answer("Cancelled."))
@@ -52,7 +52,7 @@ def test_a_run_ends_with_a_write_and_the_live_database_waits_for_tau2(server: Ss
     assert len(server.requests) == 3 and clean(server)
 
 
-def test_a_result_that_did_not_come_true_drops_what_was_prepared(server: SseServer) -> None:
+def test_a_differing_real_result_discards_the_prepared_answer(server: SseServer) -> None:
     live = shop.environment()
     server.add(tool_answer(READ_1), answer("It is open."), answer("It is lost."))
     agent = shop.agent(server, live, mode="react")
@@ -64,7 +64,7 @@ def test_a_result_that_did_not_come_true_drops_what_was_prepared(server: SseServ
     assert clean(server)
 
 
-def test_each_turn_begins_with_the_live_state(server: SseServer) -> None:
+def test_each_turn_starts_from_the_live_state(server: SseServer) -> None:
     live = shop.environment()
     server.add(*[reply for _ in range(2) for reply in (tool_answer(READ_1), answer("So."))])
     agent = shop.agent(server, live, mode="react")
@@ -82,7 +82,7 @@ def test_an_answer_without_calls_is_sent_at_once(server: SseServer) -> None:
     assert (message.content, message.tool_calls, state.prepared_text) == ("Which order?", None, None)
 
 
-def test_an_unknown_tool_ends_the_run_and_comes_true(server: SseServer) -> None:
+def test_a_call_to_an_unknown_tool_ends_the_run_with_the_real_error(server: SseServer) -> None:
     live = shop.environment()
     server.add(tool_answer(("c1", "fly", {})), answer("I cannot."))
     agent = shop.agent(server, live, mode="react")
@@ -93,7 +93,7 @@ def test_an_unknown_tool_ends_the_run_and_comes_true(server: SseServer) -> None:
     assert message.content == "I cannot."
 
 
-def test_an_unusable_call_is_never_shipped(server: SseServer) -> None:
+def test_an_invalid_call_is_never_passed_to_tau2(server: SseServer) -> None:
     server.add(tool_answer(READ_1), tool_answer(("c2", "get_order", "{")), answer("Open."))
     agent = shop.agent(server, mode="react")
     message, _ = agent.generate_next_message(shop.user(), agent.get_init_state())
@@ -101,7 +101,7 @@ def test_an_unusable_call_is_never_shipped(server: SseServer) -> None:
     assert clean(server)
 
 
-def test_a_run_has_a_limit(server: SseServer) -> None:
+def test_the_number_of_calls_ahead_is_limited(server: SseServer) -> None:
     live = shop.environment()
     server.add(*[tool_answer((f"c{n}", "get_order", {"order_id": "1"})) for n in range(10)])
     agent = shop.agent(server, live, mode="react")
@@ -109,7 +109,7 @@ def test_a_run_has_a_limit(server: SseServer) -> None:
     assert len(message.tool_calls) == 10 and state.prepared_text is None
 
 
-def test_an_executor_of_the_callers_runs_the_tools(server: SseServer) -> None:
+def test_a_custom_tool_executor_runs_the_tools(server: SseServer) -> None:
     apart = shop.environment()
     seen: list[Any] = []
 
@@ -128,7 +128,7 @@ def test_an_unused_executor_is_logged(server: SseServer, caplog: pytest.LogCaptu
     assert 'mode="react"' in caplog.text
 
 
-def test_tools_that_cannot_be_copied_are_refused_with_the_way_out(server: SseServer) -> None:
+def test_tools_that_cannot_be_copied_are_rejected_with_a_hint(server: SseServer) -> None:
     import threading
     from importlib import import_module
 

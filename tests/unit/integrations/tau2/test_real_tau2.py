@@ -37,7 +37,7 @@ def model(script: list[Any], problems: list[str]) -> Any:
 
 
 @pytest.mark.parametrize("mode", ["step", "react"])
-def test_a_task_runs_through_the_registry_with_tau2s_own_user(server: SseServer, mode: str) -> None:
+def test_a_task_runs_through_the_registry_with_the_tau2_user_simulator(server: SseServer, mode: str) -> None:
     registry = import_module("tau2.registry").registry
     runs = import_module("tau2.runner.batch")
     config_of = import_module("tau2.data_model.simulation").TextRunConfig
@@ -71,7 +71,7 @@ def test_a_task_runs_through_the_registry_with_tau2s_own_user(server: SseServer,
 
 
 @pytest.mark.parametrize("domain", ["mock", "retail"])
-def test_the_schemas_of_a_domain_reach_the_wire_unchanged(server: SseServer, domain: str) -> None:
+def test_the_tool_schemas_of_a_domain_are_sent_unchanged(server: SseServer, domain: str) -> None:
     live = import_module("tau2.registry").registry.get_env_constructor(domain)()
     server.add(words("Hi."))
     agent = forge_tau2.create_tau2_forge_agent(
@@ -88,7 +88,7 @@ def test_the_schemas_of_a_domain_reach_the_wire_unchanged(server: SseServer, dom
     assert body["messages"][0]["content"] == f"at {domain}"
 
 
-def test_the_stand_in_has_the_fields_of_the_real_messages() -> None:
+def test_the_stub_messages_use_only_fields_of_the_real_ones() -> None:
     import ast
 
     from tests.unit.integrations.tau2.conftest import STANDIN

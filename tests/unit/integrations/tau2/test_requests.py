@@ -23,7 +23,7 @@ def asked(server: SseServer, agent: Any) -> Any:
     return server.requests[-1].json
 
 
-def test_seed_and_sampling_reach_the_wire_and_secrets_do_not(server: SseServer) -> None:
+def test_seed_and_sampling_parameters_are_sent_and_secrets_are_not(server: SseServer) -> None:
     given = {"temperature": 0.0, "max_tokens": 77, "top_k": 3, "num_retries": 1, "drop_params": True}
     given["extra_body"] = {"min_p": 0.1}
     agent = shop.agent(server, llm_args=given, base_url=server.base_url, api_key="sk-explicit")
@@ -37,7 +37,7 @@ def test_seed_and_sampling_reach_the_wire_and_secrets_do_not(server: SseServer) 
     assert server.requests[0].headers["authorization"] == "Bearer sk-explicit"
 
 
-def test_the_callers_arguments_stay_as_they_are(server: SseServer) -> None:
+def test_the_arguments_passed_by_the_caller_are_not_changed(server: SseServer) -> None:
     given: dict[str, Any] = {"api_base": server.base_url, "api_key": "sk-1", "stop": "END", "reasoning": {}}
     before = copy.deepcopy(given)
     agent = shop.forge_tau2.create_tau2_forge_agent([], "policy", llm="m", llm_args=given)
@@ -48,23 +48,23 @@ def test_the_callers_arguments_stay_as_they_are(server: SseServer) -> None:
 
 
 @pytest.mark.parametrize("name", ["messages", "tools", "model", "extra_headers"])
-def test_arguments_that_would_replace_the_agents_own_are_refused(server: SseServer, name: str) -> None:
+def test_arguments_that_conflict_with_those_of_the_agent_are_rejected(server: SseServer, name: str) -> None:
     with pytest.raises(ValueError, match=name):
         shop.agent(server, llm_args={name: "x"})
 
 
-def test_schemas_reach_the_wire_as_the_tools_gave_them(server: SseServer) -> None:
+def test_tool_schemas_are_sent_unchanged(server: SseServer) -> None:
     live = shop.environment()
     body = asked(server, shop.agent(server, live))
     assert body["tools"] == [tool.openai_schema for tool in shop.shop_tools(live)]
     assert "$defs" in str(body["tools"])
 
 
-def test_without_tools_there_is_no_field_for_them(server: SseServer) -> None:
+def test_without_tools_the_request_has_no_tools_field(server: SseServer) -> None:
     assert "tools" not in asked(server, shop.agent(server, tools=[]))
 
 
-def test_an_answer_may_come_whole(server: SseServer) -> None:
+def test_a_non_streamed_answer_is_supported(server: SseServer) -> None:
     body = asked(server, agent := shop.agent(server, stream=True))
     assert body["stream"] is True
     agent.stop()
@@ -89,17 +89,17 @@ def test_an_answer_may_come_whole(server: SseServer) -> None:
     ],
     ids=["braces", "function", "domain", "default", "empty"],
 )
-def test_the_prompt_is_the_callers(server: SseServer, prompt: Any, expected: str) -> None:
+def test_a_custom_system_prompt_is_used(server: SseServer, prompt: Any, expected: str) -> None:
     body = asked(server, shop.agent(server, system_prompt=prompt, domain="shop"))
     assert body["messages"][0] == {"role": "system", "content": expected}
 
 
-def test_the_own_prompt_holds_the_policy_once(server: SseServer) -> None:
+def test_the_default_prompt_contains_the_policy_once(server: SseServer) -> None:
     text = asked(server, shop.agent(server, system_prompt={"airline": "x"}))["messages"][0]["content"]
     assert text.count(shop.POLICY) == 1 and "{domain_policy}" not in text
 
 
-def test_a_domain_is_known_by_the_module_of_its_toolkit() -> None:
+def test_the_domain_is_derived_from_the_toolkit_module() -> None:
     from forge_core.integrations.tau2.system_prompt import domain_of
 
     tools = shop.shop_tools(shop.environment())
@@ -116,7 +116,7 @@ def test_a_domain_is_known_by_the_module_of_its_toolkit() -> None:
         (NEBIUS, "NEBIUS_API_KEY"),
     ],
 )
-def test_a_key_comes_from_the_variable_of_the_host(
+def test_the_key_is_read_from_the_variable_of_the_host(
     monkeypatch: pytest.MonkeyPatch, url: str, variable: str
 ) -> None:
     from forge_core.integrations.tau2.llm_arguments import build_llm
@@ -147,7 +147,7 @@ def test_a_missing_key_is_reported_at_construction(
         shop.forge_tau2.Tau2ForgeAgent([], "p", "m", {"api_key": blank}, base_url=url, api_key=blank)
 
 
-def test_a_server_of_ones_own_needs_no_key(server: SseServer) -> None:
+def test_a_custom_server_needs_no_key(server: SseServer) -> None:
     agent = shop.forge_tau2.Tau2ForgeAgent([], "p", "m", {"base_url": server.base_url})
     assert asked(server, agent)["model"] == "m"
     assert "authorization" not in server.requests[0].headers
@@ -163,7 +163,7 @@ def test_a_server_of_ones_own_needs_no_key(server: SseServer) -> None:
         ("openai/gpt-oss-120b", NEBIUS, "openai/gpt-oss-120b"),
     ],
 )
-def test_the_name_of_the_service_is_taken_off_where_it_is_not_the_models(
+def test_a_service_prefix_is_removed_when_it_is_not_part_of_the_model_name(
     llm: str, url: str, expected: str
 ) -> None:
     from forge_core.integrations.tau2.llm_arguments import build_llm
@@ -171,7 +171,7 @@ def test_the_name_of_the_service_is_taken_off_where_it_is_not_the_models(
     assert build_llm(llm, {}, url, "sk-1").model == expected
 
 
-def test_a_price_in_the_arguments_counts_and_does_not_go_out(server: SseServer) -> None:
+def test_a_price_in_the_arguments_is_used_and_not_sent(server: SseServer) -> None:
     prices = {"input_cost_per_token": 0.5, "output_cost_per_token": 2.0}
     server.add(answer("Yes."))
     agent = shop.agent(server, llm_args=prices)
@@ -180,7 +180,7 @@ def test_a_price_in_the_arguments_counts_and_does_not_go_out(server: SseServer) 
     assert prices.keys().isdisjoint(server.requests[0].json)
 
 
-def test_a_price_that_only_litellm_lists_counts(server: SseServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_price_listed_only_by_litellm_is_used(server: SseServer, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {"input_cost_per_token": 0.25, "output_cost_per_token": 1.0}
     monkeypatch.setitem(sys.modules, "litellm", SimpleNamespace(model_cost={"gpt-4.1": listed, "odd": {}}))
     for llm, expected in (("openai/gpt-4.1", (4.0, "litellm")), ("odd", (0.0, "unknown"))):

@@ -14,7 +14,7 @@ from tests.support.sse_server import Seen, SseServer, answer, tool_answer
 from tests.support.strict_host import violations
 
 
-def test_the_pieces_joined_are_the_message(server: SseServer) -> None:
+def test_streamed_pieces_join_to_the_message(server: SseServer) -> None:
     events: list[AgentEvent] = []
     server.add(answer("Your ", "order ", "is open."))
     agent = shop.agent(server, on_event=events.append)
@@ -25,7 +25,7 @@ def test_the_pieces_joined_are_the_message(server: SseServer) -> None:
     assert events[-1].cost_usd is not None
 
 
-def test_an_answer_that_came_whole_is_one_piece(server: SseServer) -> None:
+def test_a_non_streamed_answer_is_one_piece(server: SseServer) -> None:
     from tests.support.sse_server import USAGE, json_reply
 
     choice = {"index": 0, "message": {"role": "assistant", "content": "Whole."}, "finish_reason": "stop"}
@@ -40,7 +40,7 @@ def test_an_answer_that_came_whole_is_one_piece(server: SseServer) -> None:
     assert pieces == ["Whole."]
 
 
-def test_every_start_has_its_end_also_when_the_provider_fails(server: SseServer) -> None:
+def test_every_start_event_has_an_end_event_even_on_provider_failure(server: SseServer) -> None:
     events: list[AgentEvent] = []
     agent = shop.agent(server, on_event=events.append, llm_args={"max_retries": 0})
     with pytest.raises(Exception, match="500"):
@@ -48,7 +48,9 @@ def test_every_start_has_its_end_also_when_the_provider_fails(server: SseServer)
     assert [type(event) for event in events] == [LLMStart, LLMEnd]
 
 
-def test_a_broken_listener_ends_nothing(server: SseServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_in_the_listener_does_not_end_the_turn(
+    server: SseServer, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken(event: AgentEvent) -> None:
         raise RuntimeError("listener")
 
@@ -59,7 +61,7 @@ def test_a_broken_listener_ends_nothing(server: SseServer, caplog: pytest.LogCap
     assert "on_event failed" in caplog.text
 
 
-async def test_it_works_inside_a_running_loop(server: SseServer) -> None:
+async def test_the_agent_works_inside_a_running_event_loop(server: SseServer) -> None:
     server.add(answer("In a loop."))
     assert asyncio.get_running_loop().is_running()
     agent = shop.agent(server)

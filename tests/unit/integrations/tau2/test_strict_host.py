@@ -45,11 +45,11 @@ def result(call_id: str = "a", content: str | None = "r") -> dict[str, Any]:
     ],
     ids=range(14),
 )
-def test_a_broken_rule_is_named(messages: list[dict[str, Any]], problem: str) -> None:
+def test_each_violation_is_reported(messages: list[dict[str, Any]], problem: str) -> None:
     assert any(problem in found for found in violations({"messages": messages}))
 
 
-def test_a_sound_request_passes_and_an_empty_list_of_tools_does_not() -> None:
+def test_a_valid_request_passes_and_an_empty_tools_list_fails() -> None:
     sound = {"messages": [SYSTEM, USER, call("a"), result("a"), call("b"), result("b"), USER]}
     assert violations(sound) == []
     assert violations({**sound, "tools": []}) == ["tools is empty"]

@@ -176,7 +176,7 @@ def held(world: World) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.name)
-def test_a_way_out_is_closed(world: World, attempt: Attempt) -> None:
+def test_a_file_system_escape_is_blocked(world: World, attempt: Attempt) -> None:
     attempt.prepare(world)
     before = held(world)
     try:

@@ -68,7 +68,7 @@ def test_another_process_cannot_be_killed(world: World) -> None:
             pass
 
 
-def test_another_process_gives_away_nothing(world: World) -> None:
+def test_another_process_reveals_no_information(world: World) -> None:
     reading = "cat /proc/*/environ /proc/*/task/*/environ 2>/dev/null | tr '\\0' '\\n'"
     with target(world):
         assert SECRET not in world.run(reading).output
@@ -98,7 +98,7 @@ def test_another_process_cannot_be_traced_nor_its_memory_read(world: World) -> N
             assert f"DONE {pid}" in world.bare(memory).output
 
 
-def test_even_its_own_children_cannot_be_traced(world: World) -> None:
+def test_child_processes_cannot_be_traced(world: World) -> None:
     trace_me = python("call(101, 117, 0, 0, 0, 0)")
     assert "errno 1" in world.run(trace_me).output
     assert "DONE" in world.bare(trace_me).output
@@ -155,7 +155,7 @@ def listening(family: int, kind: int, address: object) -> socket.socket:
 
 
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
-def test_the_hosts_own_services_are_out_of_reach(world: World, kind: str) -> None:
+def test_host_services_are_unreachable(world: World, kind: str) -> None:
     with listening(socket.AF_INET, getattr(socket, kind), ("127.0.0.1", 0)) as service:
         command = connect("AF_INET", kind, service.getsockname())
         world.run(command)
@@ -209,12 +209,12 @@ def test_a_named_socket_of_a_service_is_out_of_reach(world: World, where: str, n
 
 
 @pytest.mark.parametrize("family", [17, 38, 40], ids=["packet", "alg", "vsock"])
-def test_other_families_of_sockets_are_refused(world: World, family: int) -> None:
+def test_other_socket_families_are_rejected(world: World, family: int) -> None:
     assert "errno 1\n" in world.run(python(f"call(41, 198, {family}, 3, 0)")).output
     assert "errno 1\n" in world.run(python(f"call(41, 198, {family}, 3, 0)"), network=True).output
 
 
-def test_what_leads_to_sockets_is_not_handed_in(world: World) -> None:
+def test_variables_that_point_to_sockets_are_not_passed(world: World) -> None:
     names = (
         "SSH_AUTH_SOCK",
         "DBUS_SESSION_BUS_ADDRESS",
@@ -272,7 +272,7 @@ POWERS = [
 
 
 @pytest.mark.parametrize("power", POWERS, ids=lambda power: power.name)
-def test_a_power_is_taken_away(world: World, power: Power) -> None:
+def test_a_privilege_is_removed(world: World, power: Power) -> None:
     confined = world.run(power.command)
     assert power.sign not in confined.output, confined
     if power.bare == "same" or (power.bare == "root" and world.person.uid == 0):
@@ -284,7 +284,7 @@ def test_clone3_reports_enosys_so_that_programs_use_clone(world: World) -> None:
     assert "errno 38" not in world.bare(python("call(435, 435, 0, 0)")).output
 
 
-def test_keys_cannot_be_pushed_into_the_terminal(world: World) -> None:
+def test_input_cannot_be_injected_into_the_terminal(world: World) -> None:
     main, terminal = os.openpty()
     name = os.ttyname(terminal)
     os.chown(name, world.person.uid, -1)

@@ -28,7 +28,7 @@ def confined(world: World, command: str, *, network: bool = False) -> str:
     return world.run(command, sandbox=SandboxKind.LANDLOCK, network=network).output
 
 
-def test_the_workspace_is_written_and_nothing_else(world: World) -> None:
+def test_only_the_workspace_is_writable(world: World) -> None:
     confined(
         world,
         'echo x > new; mkdir -p a/b; mv new a/b; echo x > ~/new; echo x > "$OUTSIDE/new"; rm "$OUTSIDE/file"; ln "$OUTSIDE/file" hard; ln -s "$OUTSIDE" out; echo x > out/linked; echo x >> ~/.gitconfig',
@@ -39,20 +39,20 @@ def test_the_workspace_is_written_and_nothing_else(world: World) -> None:
     assert not (world.work / "hard").exists()
 
 
-def test_keys_and_forges_state_cannot_be_read(world: World) -> None:
+def test_secrets_and_forge_state_cannot_be_read(world: World) -> None:
     reading = 'cat ~/.ssh/id_ed25519 "$STATE/session"'
     assert SECRET not in confined(world, reading)
     assert SECRET in world.bare(reading).output
 
 
-def test_there_is_no_network_unless_allowed(world: World) -> None:
+def test_the_network_is_unavailable_unless_allowed(world: World) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         reach = f"\"$PYTHON\" -I -c \"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 5); print('DONE')\""
         assert "DONE" not in confined(world, reach)
         assert "DONE" in confined(world, reach, network=True)
 
 
-def test_other_processes_give_away_nothing(world: World) -> None:
+def test_other_processes_reveal_no_information(world: World) -> None:
     pid = world.person.start(["sleep", "300"], {"CANARY": SECRET})
     try:
         look = f"tr '\\0' '\\n' < /proc/{pid}/environ; kill -9 {pid}"
@@ -63,7 +63,7 @@ def test_other_processes_give_away_nothing(world: World) -> None:
         world.person.stop(pid)
 
 
-def test_powers_are_gone(world: World) -> None:
+def test_privileges_are_dropped(world: World) -> None:
     assert "0000000000000000" in confined(world, "grep CapEff /proc/self/status")
     assert "DONE" not in confined(
         world,
@@ -87,7 +87,7 @@ def test_git_commits_in_a_linked_worktree(world: World) -> None:
     assert done.code == 0, done
 
 
-def test_a_failure_to_confine_starts_nothing(world: World) -> None:
+def test_a_failure_to_set_up_confinement_starts_nothing(world: World) -> None:
     import forge_core.permissions.sandbox.confine as confine
 
     words = f'"$PYTHON" -I -S "{confine.__file__}" \'{{"fs": 1, "net": 0, "scope": 0, "rules": [["/", 4611686018427387904]], "filter": ""}}\' touch owned'
@@ -97,7 +97,7 @@ def test_a_failure_to_confine_starts_nothing(world: World) -> None:
     assert not (world.work / "owned").exists()
 
 
-def test_what_is_visible_leaves_out_only_what_is_hidden(tmp_path: Path) -> None:
+def test_visible_paths_exclude_only_hidden_ones(tmp_path: Path) -> None:
     for name in ("a/b/c", "a/b/secret", "a/d", "e"):
         (tmp_path / name).mkdir(parents=True)
     shown = visible(tmp_path, {tmp_path / "a/b/secret"})

@@ -20,7 +20,7 @@ def works(world: World, command: str, **more: object) -> str:
     return done.output
 
 
-def test_git_adds_commits_branches_and_tells(world: World) -> None:
+def test_git_add_commit_branch_and_log_work(world: World) -> None:
     works(
         world,
         "echo more >> README.md; git add -A; git commit -q -m second; git switch -q -c side; git stash list",
@@ -75,7 +75,7 @@ def test_git_commits_in_a_submodule_that_is_the_workspace(world: World) -> None:
     )
 
 
-def test_a_file_that_only_claims_to_be_of_a_repository_opens_nothing(world: World) -> None:
+def test_a_forged_git_file_opens_no_other_repository(world: World) -> None:
     """A hostile archive may bring a `.git` file that names somebody's repository."""
     hostile = world.outside / "unpacked"
     world.write(hostile / ".git", f"gitdir: {world.work}/.git\n")
@@ -86,7 +86,7 @@ def test_a_file_that_only_claims_to_be_of_a_repository_opens_nothing(world: Worl
     assert everything_in(world.work) == before
 
 
-def test_a_virtual_environment_is_made_and_tests_run(world: World) -> None:
+def test_a_virtual_environment_can_be_created_and_tests_run(world: World) -> None:
     if not world.person.python:
         pytest.skip("no interpreter that this user may start")
     world.write(world.work / "sums.py", "def add(a, b):\n    return a + b\n")
@@ -102,7 +102,7 @@ def test_a_virtual_environment_is_made_and_tests_run(world: World) -> None:
     assert str(world.work / ".venv/bin/python") in output
 
 
-def test_a_suite_with_a_server_on_loopback_runs(world: World) -> None:
+def test_a_test_suite_with_a_loopback_server_runs(world: World) -> None:
     program = """
 import http.server, threading, urllib.request
 for address in (("127.0.0.1", 0),):
@@ -142,7 +142,7 @@ if __name__ == "__main__":
     assert lines == ["[0, 1]", "[0, 1]", "[1]", "b'pair'", "local", "done"]
 
 
-def test_temporary_files_have_room(world: World) -> None:
+def test_temporary_files_can_be_written(world: World) -> None:
     world.variables["TMPDIR"] = str(world.outside)
     assert (
         works(world, 'f=$(mktemp); echo x > "$f"; cat "$f"; echo $TMPDIR; touch /tmp/a /var/tmp/b /dev/shm/c')
@@ -168,7 +168,7 @@ def test_node_runs(world: World) -> None:
     assert works(world, f'node -e "{program.replace("s.address()", "{port:s.address().port}")}"') == "ok\n"
 
 
-def test_caches_can_be_written_and_never_reach_the_home(world: World) -> None:
+def test_caches_are_writable_but_not_in_the_home_folder(world: World) -> None:
     world.write(world.home / ".cache/pypoetry/environment", "kept\n")
     world.write(world.home / ".cache/pip/http", "old\n")
     world.write(world.home / ".npm/_cacache/index", "old\n")
@@ -185,11 +185,11 @@ def test_caches_can_be_written_and_never_reach_the_home(world: World) -> None:
     }
 
 
-def test_without_a_cache_folder_another_is_named(world: World) -> None:
+def test_without_a_cache_folder_a_temporary_one_is_used(world: World) -> None:
     assert works(world, "echo $XDG_CACHE_HOME $npm_config_cache") == "/tmp/.cache /tmp/.npm\n"
 
 
-def test_with_the_network_allowed_names_and_certificates_are_there(world: World) -> None:
+def test_with_network_access_name_resolution_and_certificates_work(world: World) -> None:
     for path in ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"):
         if Path(path).exists():
             assert works(world, f"cat {path}", network=True) == Path(path).read_text()
@@ -201,7 +201,7 @@ def test_with_the_network_allowed_names_and_certificates_are_there(world: World)
         assert works(world, f'"$PYTHON" -I -c "{reach}"', network=True) == "reached\n"
 
 
-def test_the_exit_code_and_both_streams_come_through(world: World) -> None:
+def test_the_exit_code_and_both_streams_are_passed_through(world: World) -> None:
     assert world.run("echo out; echo err >&2; exit 7").code == 7
     assert world.run("echo out; echo err >&2; exit 7").output == "out\nerr\n"
     assert world.run("kill -TERM $$").code == 128 + 15
@@ -220,7 +220,7 @@ def test_a_workspace_may_have_any_name(world: World, name: str) -> None:
     assert not (world.outside / "new").exists()
 
 
-def test_a_workspace_given_as_a_link_is_the_folder_it_leads_to(world: World) -> None:
+def test_a_workspace_given_as_a_link_is_resolved(world: World) -> None:
     link = world.outside / "link"
     link.symlink_to(world.work)
     works(world, "echo x > new; cat README.md", folder=link)
@@ -229,7 +229,7 @@ def test_a_workspace_given_as_a_link_is_the_folder_it_leads_to(world: World) -> 
     assert link.is_symlink()
 
 
-def test_a_command_may_start_in_a_folder_below_or_beside_the_workspace(world: World) -> None:
+def test_a_command_can_start_in_a_folder_inside_or_beside_the_workspace(world: World) -> None:
     world.write(world.work / "deep/er/file", "deep\n")
     assert works(world, "cat file; pwd", folder=world.work / "deep/er", root=world.work).startswith("deep\n/")
     assert (
@@ -240,7 +240,7 @@ def test_a_command_may_start_in_a_folder_below_or_beside_the_workspace(world: Wo
 
 
 @pytest.mark.parametrize("parent", ["/tmp", "/var/tmp", "/dev/shm", "/run"])
-def test_home_and_workspace_may_lie_in_odd_places(world: World, parent: str) -> None:
+def test_home_and_workspace_can_be_in_unusual_locations(world: World, parent: str) -> None:
     place = Path(parent) / f"forge-odd-{os.getpid()}"
     try:
         shutil.move(world.base, place)
@@ -266,7 +266,7 @@ def test_home_and_workspace_may_lie_in_odd_places(world: World, parent: str) -> 
         subprocess.run(["mv", str(place), str(world.base)], check=True)
 
 
-def test_what_git_holds_anyway_is_not_hidden_and_stays_as_committed(world: World) -> None:
+def test_secret_looking_files_tracked_by_git_are_readable_and_stay_as_committed(world: World) -> None:
     world.write(world.work / ".env.example", "NAME=value\n")
     world.write(world.work / "tests/server.key", "-----BEGIN PRIVATE KEY-----\nfor tests\n")
     world.bare("git add -A; git commit -q -m examples")
@@ -291,11 +291,11 @@ def test_a_hidden_environment_file_explains_that_it_is_hidden(world: World) -> N
     assert works(world, "cat .env") == "# The contents of this file are hidden from sandboxed commands.\n"
 
 
-def test_a_settings_file_that_may_hold_a_token_is_empty_rather_than_an_error(world: World) -> None:
+def test_a_settings_file_that_may_contain_a_token_is_readable_but_empty(world: World) -> None:
     world.write(world.work / ".npmrc", "//registry.example.org/:_authToken=secret\n")
     assert "secret" not in works(world, "cat .npmrc")
 
 
-def test_certificates_are_no_secrets(world: World) -> None:
+def test_certificates_are_not_treated_as_secrets(world: World) -> None:
     world.write(world.work / "ca.pem", "-----BEGIN CERTIFICATE-----\n")
     assert works(world, "cat ca.pem") == "-----BEGIN CERTIFICATE-----\n"

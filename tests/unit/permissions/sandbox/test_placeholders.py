@@ -64,7 +64,9 @@ def test_what_the_user_creates_meanwhile_stays(stand: Placeholders, work: Path) 
     assert sorted(everything_in(work)) == [".forge", ".forge/config.toml", "config"]
 
 
-def test_a_link_put_in_its_place_is_not_followed(stand: Placeholders, work: Path, tmp_path: Path) -> None:
+def test_a_link_that_replaces_a_placeholder_is_not_followed(
+    stand: Placeholders, work: Path, tmp_path: Path
+) -> None:
     (tmp_path / "empty").write_text("")
     held = stand.join()
     stand.put_up({work / "config": "file"})
@@ -97,7 +99,7 @@ print(sorted({str(path) for one in found for path in one}), flush=True)
 """
 
 
-def test_processes_that_look_at_once_do_not_take_each_other_for_a_sandbox(work: Path, tmp_path: Path) -> None:
+def test_concurrent_checks_are_not_mistaken_for_running_sandboxes(work: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     mounted = MountedPaths(tmp_path / "state")
@@ -120,7 +122,7 @@ def test_processes_that_look_at_once_do_not_take_each_other_for_a_sandbox(work: 
     os.close(held)
 
 
-def test_what_is_left_is_cleared_while_another_process_looks(
+def test_leftover_placeholders_are_removed_while_another_process_checks(
     stand: Placeholders, work: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "state").mkdir()
@@ -137,7 +139,7 @@ def test_what_is_left_is_cleared_while_another_process_looks(
             assert everything_in(work) == {}
 
 
-def test_a_record_of_mounts_alone_is_cleared_too(stand: Placeholders, work: Path) -> None:
+def test_a_record_with_mounts_only_is_cleared(stand: Placeholders, work: Path) -> None:
     held = stand.join()
     stand.put_up({}, [work / ".env"])
     os.close(held)
@@ -145,7 +147,7 @@ def test_a_record_of_mounts_alone_is_cleared_too(stand: Placeholders, work: Path
     assert not stand.mounted.has_notes()
 
 
-def test_a_missing_parent_is_held_instead_of_what_would_lie_in_it(work: Path) -> None:
+def test_a_missing_parent_folder_is_protected_instead_of_its_future_content(work: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=work, check=True)
     subprocess.run(["git", "config", "core.hooksPath", "tools/git/hooks"], cwd=work, check=True)
     assert protection(work).missing[work / "tools"] == "folder"
@@ -159,7 +161,7 @@ def test_an_empty_git_folder_does_not_become_a_repository(work: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".forge", ".git/hooks", ".git"])
-def test_a_link_where_something_protected_should_be_is_named(work: Path, name: str) -> None:
+def test_a_link_in_place_of_a_protected_path_is_reported(work: Path, name: str) -> None:
     subprocess.run(["git", "init", "-q"], cwd=work, check=True)
     (work / ".forge").mkdir()
     (work / name).rename(work / "elsewhere")
@@ -188,7 +190,7 @@ def bubblewrap() -> SandboxState:
     return SandboxState(SandboxKind.BUBBLEWRAP, program=shutil.which("bwrap") or "")
 
 
-def test_a_later_command_clears_what_a_killed_forge_has_left(work: Path, tmp_path: Path) -> None:
+def test_a_later_command_removes_placeholders_of_a_killed_process(work: Path, tmp_path: Path) -> None:
     state = bubblewrap()
     words = [sys.executable, "-c", KILLED, str(work), str(tmp_path / "state"), state.program]
     killed = subprocess.run(words, stdout=subprocess.PIPE, cwd=Path.cwd(), check=False)
@@ -223,7 +225,7 @@ def test_a_running_job_keeps_its_protection_when_another_command_ends(work: Path
     assert sorted(everything_in(work)) == ["made"]
 
 
-def test_leaving_early_is_safe_and_tidied_later(work: Path, tmp_path: Path) -> None:
+def test_exiting_early_keeps_protection_and_is_cleaned_up_later(work: Path, tmp_path: Path) -> None:
     box = Sandbox(bubblewrap(), work, state_dir=tmp_path / "state")
     with box.launch(["bash", "-c", "read -r go; mkdir .forge/x"], work, os.environ) as launch:
         job = subprocess.Popen(
@@ -255,7 +257,7 @@ def run(box: Sandbox, folder: Path, command: str) -> int:
     return done.returncode
 
 
-def test_a_link_put_in_between_is_noticed(tmp_path: Path) -> None:
+def test_a_link_swapped_in_before_the_mount_is_detected(tmp_path: Path) -> None:
     """A job in the background exchanges a folder for a link after it was looked at and before it is mounted."""
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret/config").write_text("secret")
@@ -280,7 +282,7 @@ def test_a_placeholder_is_not_put_up_through_a_link(stand: Placeholders, work: P
     assert everything_in(tmp_path / "elsewhere") == {}
 
 
-def test_commands_that_start_at_once_share_the_files_that_mask_others(tmp_path: Path) -> None:
+def test_commands_started_simultaneously_share_mask_files(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     state = SandboxState(SandboxKind.BUBBLEWRAP, program="/usr/bin/bwrap")
 

@@ -59,12 +59,12 @@ def has_landlock() -> bool:
 NO_NAMESPACES = "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace, likely because the kernel does not allow non-privileged user namespaces.' >&2\nexit 1\n"
 
 
-def test_a_working_bubblewrap_is_on_for_everybody(world: World) -> None:
+def test_a_working_bubblewrap_gives_a_full_sandbox_for_every_user(world: World) -> None:
     assert world.person.probe(world.work, world.environment) == ("full", "sandbox: on")
     assert (world.work / ".forge").exists() is False
 
 
-async def test_it_is_found_within_a_tenth_of_a_second_and_known_then(work: Path) -> None:
+async def test_probing_is_fast_and_its_result_is_cached(work: Path) -> None:
     if not bwrap_works():
         pytest.skip(needs_bwrap)
     probe_now(root=work)  # imports
@@ -148,7 +148,7 @@ def test_a_bwrap_that_may_not_create_namespaces_is_distinguished_from_a_missing_
     ],
     ids=["silent", "pretends", "no interpreter", "not a program", "runs without confining", "escapes"],
 )
-def test_a_bwrap_that_does_not_hold_is_no_sandbox(
+def test_a_bwrap_that_does_not_confine_is_not_used(
     tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     without_landlock(monkeypatch)
@@ -160,7 +160,7 @@ def test_a_bwrap_that_does_not_hold_is_no_sandbox(
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".forge-probe")] == []
 
 
-def test_a_bwrap_that_hangs_is_given_up(tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_bwrap_is_abandoned(tmp_path: Path, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_landlock(monkeypatch)
     monkeypatch.setattr(probing, "_TIMEOUT_S", 0.3)
     state = probe_now(
@@ -172,7 +172,7 @@ def test_a_bwrap_that_hangs_is_given_up(tmp_path: Path, work: Path, monkeypatch:
     assert "did not finish" in state.reason
 
 
-def test_where_proc_cannot_be_mounted_the_hosts_is_shown_but_gives_nothing_away(world: World) -> None:
+def test_an_unmountable_proc_falls_back_to_the_host_proc_without_leaking(world: World) -> None:
     """As in most containers: parts of /proc are covered, so the kernel lets nobody mount a new one."""
     if os.geteuid() != 0 or world.person.uid == 0:
         pytest.skip("takes root to cover a part of /proc for somebody else")
@@ -216,7 +216,7 @@ exec {bwrap} "$@"
 """
 
 
-def test_a_bwrap_too_old_to_hold_descriptors_is_weak_but_works(tmp_path: Path, work: Path) -> None:
+def test_a_bwrap_too_old_to_mount_descriptors_is_weak_but_works(tmp_path: Path, work: Path) -> None:
     if not bwrap_works():
         pytest.skip(needs_bwrap)
     environment = host(tmp_path, OLD.format(bwrap=shutil.which("bwrap")))
@@ -225,7 +225,7 @@ def test_a_bwrap_too_old_to_hold_descriptors_is_weak_but_works(tmp_path: Path, w
     assert "update bubblewrap" in state.label
 
 
-def test_folders_that_may_not_be_entered_are_passed_over(world: World) -> None:
+def test_inaccessible_folders_are_skipped(world: World) -> None:
     locked = world.base / "locked"
     (locked / "bin").mkdir(parents=True)
     os.chown(locked, 0 if os.geteuid() == 0 else -1, -1)
@@ -242,15 +242,17 @@ def test_off_by_choice_runs_nothing_and_reports_it(work: Path) -> None:
     assert state.label == "sandbox: OFF - turned off by choice. Commands that may write will ask."
 
 
-def test_strict_finds_the_same(work: Path) -> None:
+def test_strict_mode_gives_the_same_probe_result(work: Path) -> None:
     assert probe_now("strict", work) == probe_now("auto", work)
 
 
-def test_the_root_of_the_file_system_is_no_workspace() -> None:
+def test_the_file_system_root_is_not_a_valid_workspace() -> None:
     assert probe_now(root=Path("/")).strength == "off"
 
 
-def test_a_home_as_workspace_is_weak_for_its_start_up_files(world: World, person: Person) -> None:
+def test_the_home_folder_as_workspace_is_weak_because_of_its_startup_files(
+    world: World, person: Person
+) -> None:
     world.write(world.home / ".bashrc", "mine\n")
     strength, label = person.probe(world.home, world.environment)
     assert strength == "weak"
@@ -261,7 +263,7 @@ def test_a_home_as_workspace_is_weak_for_its_start_up_files(world: World, person
     assert (world.home / "new").exists()
 
 
-def test_a_link_for_a_protected_folder_is_weak(world: World, person: Person) -> None:
+def test_a_link_in_place_of_a_protected_folder_makes_the_sandbox_weak(world: World, person: Person) -> None:
     (world.work / ".forge").symlink_to(world.outside)
     assert person.probe(world.work, world.environment) == (
         "weak",
@@ -269,7 +271,7 @@ def test_a_link_for_a_protected_folder_is_weak(world: World, person: Person) -> 
     )
 
 
-def test_a_workspace_of_somebody_else_that_only_root_may_write_to_is_not_on(world: World) -> None:
+def test_a_workspace_owned_by_another_user_is_not_fully_sandboxed_for_root(world: World) -> None:
     if world.person.uid != 0:
         pytest.skip("only root writes in other people's folders")
     for one in (world.work, *world.work.rglob("*")):
@@ -279,11 +281,11 @@ def test_a_workspace_of_somebody_else_that_only_root_may_write_to_is_not_on(worl
     assert "owner" in label
 
 
-def test_a_folder_that_does_not_exist_never_raises(tmp_path: Path) -> None:
+def test_probing_a_missing_folder_does_not_raise(tmp_path: Path) -> None:
     assert probe_now(root=tmp_path / "gone").label
 
 
-def test_the_workspaces_own_bwrap_is_not_taken(tmp_path: Path) -> None:
+def test_a_bwrap_inside_the_workspace_is_not_used(tmp_path: Path) -> None:
     own = tmp_path / "bin" / "bwrap"
     own.parent.mkdir()
     own.write_text("#!/bin/sh\n")

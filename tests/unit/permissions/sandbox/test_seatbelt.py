@@ -75,14 +75,14 @@ def _expressions(text: str) -> list[list[object]]:
     return stack[0]  # type: ignore[return-value]
 
 
-def test_what_no_rule_names_is_denied() -> None:
+def test_the_profile_denies_by_default() -> None:
     text, _ = profile(BOUNDS)
     assert text.startswith("(version 1)\n(deny default)\n")
     assert "(allow default)" not in text
     assert "(allow file-write*)" not in text
 
 
-def test_the_workspace_and_the_temporary_folder_can_be_written_and_nothing_else() -> None:
+def test_only_the_workspace_and_temporary_folder_are_writable() -> None:
     to = Profile(BOUNDS)
     for path in (ROOT / "a.py", ROOT / "new/deep/file", "/private/var/folders/x/forge-1/t"):
         assert to.allows("file-write-data", path), path
@@ -97,7 +97,7 @@ def test_the_workspace_and_the_temporary_folder_can_be_written_and_nothing_else(
         assert to.allows("file-read-data", path), path
 
 
-def test_what_steers_git_and_forge_cannot_be_written_in_any_case_of_its_name() -> None:
+def test_git_and_forge_configuration_is_write_protected_in_any_letter_case() -> None:
     to = Profile(BOUNDS)
     for name in (".git/config", ".git/hooks/pre-commit", "sub/dep/.git/config", ".forge/config.toml", ".forge", ".FORGE/x",
                  ".Forge/x", ".git/commondir", ".git/CommonDir", ".GIT/COMMONDIR"):  # fmt: skip
@@ -109,14 +109,14 @@ def test_what_steers_git_and_forge_cannot_be_written_in_any_case_of_its_name() -
         assert to.allows("file-write-create", ROOT / name), name
 
 
-def test_no_folder_above_what_is_held_or_hidden_can_be_renamed() -> None:
+def test_parents_of_protected_or_hidden_paths_cannot_be_renamed() -> None:
     to = Profile(BOUNDS)
     for name in (".git", "sub", "sub/dep", "sub/dep/.git", "deploy"):
         assert not to.allows("file-write-unlink", ROOT / name), name
         assert to.allows("file-write-unlink", ROOT / name / "other"), name
 
 
-def test_secrets_can_be_neither_read_nor_moved() -> None:
+def test_secrets_cannot_be_read_or_moved() -> None:
     to = Profile(BOUNDS)
     for path in ("/Users/ada/.ssh/id_ed25519", "/Users/ada/.ssh", ROOT / "deploy/.env"):
         for operation in ("file-read-data", "file-read-metadata", "file-write-unlink", "file-write-data"):
@@ -125,7 +125,7 @@ def test_secrets_can_be_neither_read_nor_moved() -> None:
         assert not to.allows(operation, ROOT / "a.py"), operation
 
 
-def test_the_network_is_off_unless_it_was_asked_for_and_never_reaches_named_sockets() -> None:
+def test_the_network_is_off_unless_requested_and_never_reaches_named_sockets() -> None:
     assert "network" not in profile(BOUNDS)[0]
     text, _ = profile(Bounds(writable=[ROOT], network=True))
     assert "(allow network-outbound (remote ip)" in text
@@ -147,7 +147,7 @@ def test_the_network_is_off_unless_it_was_asked_for_and_never_reaches_named_sock
         "#|",
     ],
 )
-def test_no_path_can_add_a_rule(name: str) -> None:
+def test_a_path_cannot_inject_a_profile_rule(name: str) -> None:
     hostile = Path("/Users/ada") / name
     bounds = Bounds(
         [hostile], [hostile / ".git/config"], [hostile / ".forge"], [hostile / ".git"], [hostile / ".env"]
@@ -160,9 +160,7 @@ def test_no_path_can_add_a_rule(name: str) -> None:
     assert command[-2:] == ("--", "true")
 
 
-def test_the_sandbox_gives_the_profile_of_a_real_workspace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_real_workspace_gives_the_expected_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, root = tmp_path / "home", tmp_path / "home/work"
     (home / ".ssh").mkdir(parents=True)
     (home / "Library/Keychains").mkdir(parents=True)
@@ -233,7 +231,7 @@ def probed(program: Path, script: str | None) -> SandboxState:
     return state
 
 
-def test_it_is_on_once_the_probe_has_passed(mac: Path) -> None:
+def test_seatbelt_is_on_once_the_probe_has_passed(mac: Path) -> None:
     if not bwrap_works():
         pytest.skip(needs_bwrap)
     state = probed(mac, CONFINING)

@@ -10,7 +10,7 @@ import pytest
 from forge_core.permissions.sandbox import SandboxKind, SandboxState
 
 
-def test_a_sandbox_that_holds_everything_is_on() -> None:
+def test_a_sandbox_without_gaps_is_on() -> None:
     state = SandboxState(SandboxKind.BUBBLEWRAP)
     assert (state.label, state.strength) == ("sandbox: on", "full")
 
@@ -31,13 +31,13 @@ def test_the_label_without_a_sandbox_names_the_reason_the_remedy_and_the_consequ
         SandboxState(SandboxKind.LANDLOCK),
     ],
 )
-def test_whatever_leaves_a_gap_is_weak(state: SandboxState) -> None:
+def test_a_sandbox_with_any_gap_is_weak(state: SandboxState) -> None:
     assert state.strength == "weak"
     assert state.label.startswith("sandbox: weak - ")
     assert state.label.endswith(". Commands that may write will ask.")
 
 
-def test_the_package_loads_nothing_heavy_before_it_is_used() -> None:
+def test_importing_the_sandbox_package_loads_nothing_heavy() -> None:
     program = (
         "from forge_core.permissions.sandbox import Sandbox, SandboxState, probe_now; import sys;"
         "print(*[n for n in ('ctypes', 'tree_sitter', 'yaml', 'httpx', 'pydantic') if n in sys.modules])"

@@ -51,7 +51,7 @@ while True:
 
 
 @pytest.mark.parametrize("is_judged", [True, False])
-async def test_no_write_follows_a_link_that_takes_a_folders_place(tmp_path: Path, is_judged: bool) -> None:
+async def test_a_write_does_not_follow_a_link_that_replaced_a_folder(tmp_path: Path, is_judged: bool) -> None:
     work, outside = tmp_path / "work", tmp_path / "outside"
     (work / "dir").mkdir(parents=True)
     outside.mkdir()
@@ -96,7 +96,7 @@ def test_a_file_is_whole_whenever_its_writer_is_killed(tmp_path: Path) -> None:
         assert path.read_bytes() in (b"1" * 300_000, b"2" * 300_000)
 
 
-def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_every_file_unchanged(tmp_path: Path) -> None:
     """A child with a limit on the size of files: its write fails half-way, as on a full disk."""
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "hard.txt").write_text("one\n")
@@ -141,7 +141,7 @@ class Meddler:
     async def settle(self) -> None: ...
 
 
-async def test_what_was_written_is_put_back_when_a_later_file_fails(tmp_path: Path) -> None:
+async def test_written_files_are_rolled_back_when_a_later_file_fails(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "b.txt").write_text("one\n")
 
@@ -154,7 +154,7 @@ async def test_what_was_written_is_put_back_when_a_later_file_fails(tmp_path: Pa
     assert (tmp_path / "b.txt").read_text() == "theirs\n"
 
 
-async def test_folders_made_for_a_file_that_is_taken_back_go_with_it(tmp_path: Path) -> None:
+async def test_folders_created_for_a_rolled_back_file_are_removed(tmp_path: Path) -> None:
     """Those that were there before stay, also when they are empty, and so does one that others use by now."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "b.txt").write_text("one\n")
@@ -169,7 +169,7 @@ async def test_folders_made_for_a_file_that_is_taken_back_go_with_it(tmp_path: P
     assert left == ["b.txt", "empty"]
 
 
-def test_a_folder_made_for_a_file_stays_when_somebody_uses_it(tmp_path: Path) -> None:
+def test_a_folder_created_for_a_rolled_back_file_is_kept_when_in_use(tmp_path: Path) -> None:
     target = WriteTarget(tmp_path / "new" / "deep" / "a.txt", tmp_path)
     made = write_file(target, b"x", None)
     (tmp_path / "new" / "theirs").mkdir()
@@ -177,7 +177,7 @@ def test_a_folder_made_for_a_file_stays_when_somebody_uses_it(tmp_path: Path) ->
     assert [one.name for one in (tmp_path / "new").iterdir()] == ["theirs"]
 
 
-async def test_a_link_out_of_the_workspace_is_followed_only_when_it_was_judged(tmp_path: Path) -> None:
+async def test_a_link_out_of_the_workspace_is_followed_only_after_approval(tmp_path: Path) -> None:
     work, outside = tmp_path / "work", tmp_path / "outside"
     work.mkdir()
     outside.mkdir()
@@ -195,7 +195,7 @@ async def test_a_link_out_of_the_workspace_is_followed_only_when_it_was_judged(t
     assert (outside / "a.txt").read_text() == "two\n"
 
 
-async def test_a_path_outside_that_is_named_itself_works(tmp_path: Path) -> None:
+async def test_an_explicitly_named_path_outside_the_workspace_can_be_written(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     result = await write(ExecutionContext(work), str(tmp_path / "outside" / "a.txt"), "x\n")
@@ -210,7 +210,7 @@ async def test_a_dangling_link_is_not_written_through(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
-async def test_a_device_and_a_large_file_are_refused(tmp_path: Path) -> None:
+async def test_devices_and_large_files_are_rejected(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.truncate(50 * 1024 * 1024 + 1)
     params = {"old_string": "a", "new_string": "b"}
@@ -221,7 +221,7 @@ async def test_a_device_and_a_large_file_are_refused(tmp_path: Path) -> None:
         assert words in (result.error or "")
 
 
-def test_a_file_is_deleted_only_as_it_was_seen(tmp_path: Path) -> None:
+def test_a_file_is_deleted_only_if_unchanged_since_it_was_read(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("theirs")
     with pytest.raises(ToolError, match="another program has just changed"):
@@ -230,7 +230,7 @@ def test_a_file_is_deleted_only_as_it_was_seen(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-async def test_calls_on_the_same_files_in_any_order_never_wait_in_a_ring(tmp_path: Path) -> None:
+async def test_calls_on_the_same_files_in_any_order_never_deadlock(tmp_path: Path) -> None:
     context = ExecutionContext(tmp_path)
     for name in "ab":
         (tmp_path / name).write_text("".join(f"line {number:02}\n" for number in range(20)))
@@ -249,7 +249,7 @@ async def test_calls_on_the_same_files_in_any_order_never_wait_in_a_ring(tmp_pat
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write in every folder")
-def test_a_file_in_a_folder_that_takes_no_new_files_is_written_in_place(tmp_path: Path) -> None:
+def test_a_file_in_a_read_only_folder_is_written_in_place(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     path = folder / "a.txt"

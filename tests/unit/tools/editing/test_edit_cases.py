@@ -192,7 +192,9 @@ def left(context: ExecutionContext) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-async def test_bytes_before_call_bytes_after(context: ExecutionContext, case: Case) -> None:
+async def test_a_call_turns_the_bytes_before_into_the_bytes_after(
+    context: ExecutionContext, case: Case
+) -> None:
     name = str(case.call.get("file_path", "a.txt"))
     path = context.root / name
     path.write_bytes(case.before)
@@ -215,7 +217,9 @@ def case(*names: str) -> Callable[[Any], Any]:
 
 @pytest.mark.parametrize("tool", ["edit", "write", "multi_edit", "apply_patch"])
 @case("changed since read")
-async def test_a_file_changed_since_it_was_read_is_refused(context: ExecutionContext, tool: str) -> None:
+async def test_editing_a_file_changed_since_it_was_read_is_rejected(
+    context: ExecutionContext, tool: str
+) -> None:
     path = context.root / "a.txt"
     path.write_bytes(b"one\n")
     await read(context, "a.txt")
@@ -248,7 +252,9 @@ async def test_a_file_deleted_since_it_was_read_is_named_and_may_be_created_agai
 
 
 @case("created since read")
-async def test_a_file_created_since_it_was_missed_is_not_overwritten(context: ExecutionContext) -> None:
+async def test_a_file_created_after_it_was_reported_missing_is_not_overwritten(
+    context: ExecutionContext,
+) -> None:
     path = context.root / "a.txt"
     assert "does not exist" in ((await edit(context, "a.txt")).error or "")
     path.write_bytes(b"theirs\n")
@@ -260,7 +266,7 @@ async def test_a_file_created_since_it_was_missed_is_not_overwritten(context: Ex
 
 
 @case("symlink in")
-async def test_a_link_within_the_workspace_stays_one(context: ExecutionContext) -> None:
+async def test_a_link_within_the_workspace_stays_a_link(context: ExecutionContext) -> None:
     (context.root / "dir").mkdir()
     (context.root / "dir" / "real.txt").write_bytes(b"one\r\n")
     (context.root / "link.txt").symlink_to("dir/real.txt")
@@ -293,7 +299,7 @@ async def test_a_dangling_link_is_neither_edited_nor_written_through(context: Ex
 
 
 @case("hard link")
-async def test_both_names_of_a_file_get_the_edit(context: ExecutionContext) -> None:
+async def test_both_hard_links_of_a_file_get_the_edit(context: ExecutionContext) -> None:
     path, other = context.root / "a.txt", context.root / "b.txt"
     path.write_bytes(b"one and more\r\nend")
     other.hardlink_to(path)
@@ -303,7 +309,7 @@ async def test_both_names_of_a_file_get_the_edit(context: ExecutionContext) -> N
 
 
 @case("exec bit")
-async def test_the_mode_stays(context: ExecutionContext) -> None:
+async def test_the_file_mode_is_preserved(context: ExecutionContext) -> None:
     path = context.root / "run.sh"
     path.write_bytes(b"echo one\n")
     path.chmod(0o2751)
@@ -313,7 +319,7 @@ async def test_the_mode_stays(context: ExecutionContext) -> None:
 
 
 @case("xattr")
-async def test_extended_attributes_stay(context: ExecutionContext) -> None:
+async def test_extended_attributes_are_preserved(context: ExecutionContext) -> None:
     path = context.root / "a.txt"
     path.write_bytes(b"one\n")
     try:
@@ -325,7 +331,7 @@ async def test_extended_attributes_stay(context: ExecutionContext) -> None:
 
 
 @case("read-only")
-async def test_a_read_only_file_is_refused(context: ExecutionContext) -> None:
+async def test_editing_a_read_only_file_is_rejected(context: ExecutionContext) -> None:
     path = context.root / "a.txt"
     path.write_bytes(b"one\n")
     path.chmod(0o444)
@@ -338,7 +344,7 @@ async def test_a_read_only_file_is_refused(context: ExecutionContext) -> None:
 
 @case("directory", "FIFO")
 @pytest.mark.parametrize("name", ["directory", "FIFO"])
-async def test_what_is_no_file_is_named(context: ExecutionContext, name: str) -> None:
+async def test_editing_a_non_file_names_its_type(context: ExecutionContext, name: str) -> None:
     (context.root / "directory").mkdir()
     os.mkfifo(context.root / "FIFO")
     assert name in ((await edit(context, name)).error or "").partition("is a")[2]
@@ -349,7 +355,9 @@ async def test_what_is_no_file_is_named(context: ExecutionContext, name: str) ->
 
 
 @case("..")
-async def test_dots_are_taken_as_the_kernel_takes_them(context: ExecutionContext, tmp_path: Path) -> None:
+async def test_parent_segments_in_edits_resolve_like_in_the_kernel(
+    context: ExecutionContext, tmp_path: Path
+) -> None:
     """Also behind a link, where going back by name would lead to another file."""
     (context.root / "dir" / "deep").mkdir(parents=True)
     for path in (context.root / "a.txt", context.root / "dir" / "a.txt", tmp_path / "a.txt"):
@@ -366,7 +374,7 @@ async def test_dots_are_taken_as_the_kernel_takes_them(context: ExecutionContext
 
 
 @case("> 50 MB")
-async def test_a_file_over_50_mb_is_refused(context: ExecutionContext) -> None:
+async def test_editing_a_file_over_50_mb_is_rejected(context: ExecutionContext) -> None:
     with (context.root / "large").open("wb") as file:
         file.write(b"one\n")
         file.truncate(50 * 1024 * 1024 + 1)
@@ -395,7 +403,7 @@ asyncio.run(main())
 
 
 @case("full disk in mid-write")
-def test_a_full_disk_leaves_all_as_it_was(context: ExecutionContext) -> None:
+def test_a_full_disk_leaves_everything_unchanged(context: ExecutionContext) -> None:
     """A child with a limit on the size of files: its writes fail half-way, as on a full disk."""
     (context.root / "a.txt").write_bytes(b"one\r\n")
     (context.root / "hard.txt").write_bytes(b"one\r\n")
@@ -409,7 +417,7 @@ def test_a_full_disk_leaves_all_as_it_was(context: ExecutionContext) -> None:
 
 
 @case("two edits at once")
-async def test_edits_at_once_all_happen_one_after_the_other(context: ExecutionContext) -> None:
+async def test_concurrent_edits_are_applied_one_after_the_other(context: ExecutionContext) -> None:
     path = context.root / "a.txt"
     path.write_bytes(b"".join(b"line %02d\r\n" % number for number in range(20)))
     (context.root / "link.txt").symlink_to("a.txt")
@@ -424,7 +432,7 @@ async def test_edits_at_once_all_happen_one_after_the_other(context: ExecutionCo
 
 
 @case("two edits at once")
-async def test_of_two_edits_of_the_same_text_one_is_made(context: ExecutionContext) -> None:
+async def test_only_one_of_two_concurrent_edits_of_the_same_text_succeeds(context: ExecutionContext) -> None:
     (context.root / "a.txt").write_bytes(b"one\n")
     ended = await asyncio.gather(edit(context, "a.txt", new="two"), edit(context, "a.txt", new="three"))
     assert [one.success for one in ended] == [True, False]
@@ -469,7 +477,7 @@ async def test_a_file_is_whole_whenever_its_writer_is_killed(context: ExecutionC
     assert left(context) == ["a.txt", "b.txt"]
 
 
-def test_every_name_of_the_list_has_a_case() -> None:
+def test_every_listed_case_name_has_a_case() -> None:
     names = [name.strip() for name in NAMES.replace("\n", " ").split(";")]
     assert len(names) == len(set(names))
     assert set(names) == {one.name for one in CASES} | COVERED

@@ -33,7 +33,7 @@ FOUR = b"one\n  two\n  three\n\nfour\n"
         (b"x = (1,\n     2)\n", ",\n     2", ", 2", b"x = (1, 2)\n", "exact"),
     ],
 )  # fmt: skip
-def test_a_line_end_sent_by_habit_stays_and_a_join_that_is_asked_for_is_made(
+def test_a_habitual_trailing_newline_is_ignored_and_a_requested_line_join_is_made(
     data: bytes, old: str, new: str, after: bytes, tier: str
 ) -> None:
     done = replace(data, old, new)
@@ -57,21 +57,19 @@ def test_a_line_end_sent_by_habit_stays_and_a_join_that_is_asked_for_is_made(
         (b"a\n\n  x\nb\n", "\n\n  x\n", "", "joined to line 1"),
     ],
 )  # fmt: skip
-def test_a_join_that_may_not_be_meant_is_refused_with_the_way_to_ask_for_it(
-    data: bytes, old: str, new: str, words: str
-) -> None:
+def test_an_ambiguous_line_join_is_rejected_with_a_hint(data: bytes, old: str, new: str, words: str) -> None:
     with pytest.raises(ToolError) as caught:
         replace(data, old, new)
     assert words in str(caught.value)
 
 
-def test_every_place_keeps_its_line_end() -> None:
+def test_every_replacement_keeps_its_line_ending() -> None:
     done = replace(b"a\nx\na\r\ny\na\n", "a\n", "b", replace_all=True)
     assert (done.data, done.count) == (b"b\nx\nb\r\ny\nb", 3)
 
 
 @pytest.mark.parametrize("old", ["\nb\r\n", "a\r", "\r", "\nb"])
-def test_a_carriage_return_is_never_torn_from_its_newline(old: str) -> None:
+def test_a_carriage_return_is_never_separated_from_its_newline(old: str) -> None:
     data = b"a\r\nb\r\n"
     try:
         after = replace(data, old, "X\n" if old.endswith("\n") else "X").data
@@ -81,13 +79,13 @@ def test_a_carriage_return_is_never_torn_from_its_newline(old: str) -> None:
     assert after.replace(b"\r\n", b"").count(b"\n") == 0
 
 
-def test_an_edit_that_would_change_nothing_is_refused() -> None:
+def test_an_edit_without_effect_is_rejected() -> None:
     with pytest.raises(ToolError, match="Nothing would change"):
         replace(b"a\nb\n", "a  \n", "a\n")
 
 
 @pytest.mark.parametrize(("line", "old"), [("x ", "x"), ("x\u201c", '"'), ("x\u201c", 'x"')])
-def test_very_many_places_of_one_line_are_replaced(line: str, old: str) -> None:
+def test_very_many_matches_in_one_line_are_replaced(line: str, old: str) -> None:
     """Quadratic work for each place would take minutes here."""
     done = replace((line * 20_000 + "\n").encode(), old, "q", replace_all=True)
     assert (done.count, done.data.count(b"q")) == (20_000, 20_000)

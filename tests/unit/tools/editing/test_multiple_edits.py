@@ -61,7 +61,7 @@ async def test_nothing_is_written_unless_every_edit_applies(
         ("a\n", ("a", "x "), ("x\t", "y"), None),
     ],
 )
-async def test_a_later_edit_takes_an_earlier_ones_text_only_where_that_is_plain(
+async def test_a_later_edit_matches_text_of_an_earlier_one_only_when_unambiguous(
     tmp_path: Path,
     context: ExecutionContext,
     before: str,
@@ -75,7 +75,9 @@ async def test_a_later_edit_takes_an_earlier_ones_text_only_where_that_is_plain(
     assert (tmp_path / "a").read_text() == (after or before)
 
 
-async def test_two_names_are_not_swapped_into_one(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_swapping_two_names_with_replace_all_is_rejected(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
     (tmp_path / "a").write_text("foo bar foo\n")
     result = await edits(context, ("a", "foo", "bar"), ("a", "bar", "foo"), replace_all=True)
     assert "whether the text before or after" in (result.error or "")
@@ -105,7 +107,7 @@ PYTHON = "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n    
         (["@@", "-class A", "+class C"], "does not fit"),
     ],
 )  # fmt: skip
-async def test_a_hunk_fits_one_place_or_none(
+async def test_a_hunk_matches_one_place_or_none(
     tmp_path: Path, context: ExecutionContext, lines: list[str], after: tuple[int, str] | str
 ) -> None:
     (tmp_path / "a.py").write_text(PYTHON)
@@ -125,7 +127,7 @@ async def test_sections_of_a_flat_file_are_distinguished(tmp_path: Path, context
     assert (tmp_path / "a.ini").read_text() == "[a]\nx = 2\n\n[b]\nx = 1\n"
 
 
-async def test_a_patch_makes_moves_and_deletes(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_a_patch_creates_moves_and_deletes_files(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "run.sh").write_bytes(b"one\r\ntwo")
     (tmp_path / "run.sh").chmod(0o751)
     (tmp_path / "gone").write_text("x\n")
@@ -174,7 +176,7 @@ async def test_a_patch_that_fails_in_one_file_changes_none(tmp_path: Path, conte
         assert sorted(one.name for one in tmp_path.iterdir()) == ["a"]
 
 
-async def test_hunks_are_looked_for_in_the_file_as_it_was(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_hunks_are_matched_against_the_original_file(tmp_path: Path, context: ExecutionContext) -> None:
     """What an earlier hunk writes is never taken for what a later one means."""
     (tmp_path / "a").write_text("a\nb\nc\nd\n")
     assert (
@@ -185,7 +187,7 @@ async def test_hunks_are_looked_for_in_the_file_as_it_was(tmp_path: Path, contex
     assert "change the same lines" in (result.error or "")
 
 
-async def test_hunks_may_share_their_context(tmp_path: Path, context: ExecutionContext) -> None:
+async def test_hunks_can_share_context_lines(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a").write_text("a\nb\nc\nd\ne\n")
     lines = ["@@", " a", "-b", "+B", " c", "@@", " c", "-d", "+D", " e"]
     assert (await patched(context, "*** Update File: a", *lines)).success
@@ -211,7 +213,7 @@ async def test_lines_are_added_at_the_end_of_a_file(tmp_path: Path, context: Exe
         "apply_patch\n{}",
     ],
 )
-def test_what_models_wrap_a_patch_in_is_taken_off(wrapped: str) -> None:
+def test_wrappers_around_a_patch_are_removed(wrapped: str) -> None:
     patch = "*** Begin Patch\n*** Delete File: a b\n*** End Patch"
     assert parse_patch(wrapped.format(patch))[0].path == "a b"
     assert parse_patch(wrapped.format(patch.replace("\n", "\r\n")))[0].path == "a b"
@@ -247,9 +249,7 @@ async def test_a_file_named_twice_in_a_patch_is_refused(tmp_path: Path, context:
     assert "named twice" in (result.error or "")
 
 
-async def test_a_link_is_neither_moved_nor_deleted_by_a_patch(
-    tmp_path: Path, context: ExecutionContext
-) -> None:
+async def test_a_patch_does_not_move_or_delete_links(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a").write_text("a\n")
     (tmp_path / "link").symlink_to("a")
     assert "is a link" in ((await patched(context, "*** Delete File: link")).error or "")

@@ -118,7 +118,7 @@ PERTURBED = {
 
 
 @pytest.mark.parametrize("name", PERTURBED)
-def test_what_models_make_of_a_text_gives_the_right_bytes_or_none(name: str) -> None:
+def test_a_perturbed_edit_gives_the_correct_bytes_or_is_rejected(name: str) -> None:
     """The oracle is the same edit sent exactly. A perturbation of the old text alone stands for a model that
     copies badly and writes well, one of both texts for a model that works in a frame of its own."""
     perturb, is_old_alone = PERTURBED[name]

@@ -43,7 +43,9 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "other.txt", "new.txt"])
-def test_the_next_write_into_the_folder_sweeps_what_a_killed_one_left(tmp_path: Path, name: str) -> None:
+def test_the_next_write_into_a_folder_removes_temporary_files_of_a_killed_one(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "a.txt").write_text("first")
     (tmp_path / "other.txt").write_text("first")
     writer = stuck_writer(tmp_path / "a.txt")
@@ -55,7 +57,7 @@ def test_the_next_write_into_the_folder_sweeps_what_a_killed_one_left(tmp_path: 
     assert (tmp_path / name).read_bytes() == b"third"
 
 
-def test_the_temporary_of_a_process_that_lives_stays(tmp_path: Path) -> None:
+def test_the_temporary_file_of_a_live_process_is_kept(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("first")
     writer = stuck_writer(tmp_path / "a.txt")
     try:
@@ -68,7 +70,7 @@ def test_the_temporary_of_a_process_that_lives_stays(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.txt", "b.txt"]
 
 
-def test_a_locked_temporary_stays_though_no_process_here_has_its_number(tmp_path: Path) -> None:
+def test_a_locked_temporary_file_is_kept_although_its_process_id_is_unknown(tmp_path: Path) -> None:
     """As when the folder is shared with a container, which counts its processes for itself."""
     import fcntl
 
@@ -83,14 +85,14 @@ def test_a_locked_temporary_stays_though_no_process_here_has_its_number(tmp_path
     assert names(tmp_path) == ["a.txt", "b.txt"]
 
 
-def test_what_a_process_of_the_same_number_left_is_swept(tmp_path: Path) -> None:
+def test_a_temporary_file_of_an_earlier_process_with_the_same_id_is_removed(tmp_path: Path) -> None:
     """In a container the first process has the same number each time."""
     (tmp_path / f".forge-{os.getpid()}-{'0' * 8}-{'0' * 8}.tmp").write_bytes(b"x")
     write_file(WriteTarget(tmp_path / "a.txt"), b"x", None)
     assert names(tmp_path) == ["a.txt"]
 
 
-def test_only_files_of_that_very_name_are_swept(tmp_path: Path) -> None:
+def test_only_files_with_the_exact_temporary_name_are_removed(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     stem = f".forge-{gone.pid}-00000000-00000000"
@@ -107,7 +109,7 @@ def test_only_files_of_that_very_name_are_swept(tmp_path: Path) -> None:
     assert names(tmp_path) == sorted([*before, "a.txt"])
 
 
-def test_the_second_name_that_a_killed_creation_left_goes_before_the_file_is_replaced(tmp_path: Path) -> None:
+def test_a_leftover_hard_link_is_removed_before_the_file_is_replaced(tmp_path: Path) -> None:
     """Else the file would have two names, and be written in place."""
     path = tmp_path / "a.txt"
     path.write_text("first")
@@ -118,7 +120,7 @@ def test_the_second_name_that_a_killed_creation_left_goes_before_the_file_is_rep
     assert path.stat().st_ino != inode
 
 
-def test_folders_that_a_failed_write_made_are_removed(
+def test_folders_created_by_a_failed_write_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "there").mkdir()

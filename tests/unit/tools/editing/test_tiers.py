@@ -73,7 +73,7 @@ TABS = CODE.replace(b"    ", b"\t")
         (b"a \nlast ", "a\nlast\n", "a\nlost\n", b"a \nlost", "trailing blanks"),
     ],
 )  # fmt: skip
-def test_what_was_looked_past_stays_where_nothing_changes(
+def test_tolerated_differences_are_preserved_where_the_edit_changes_nothing(
     data: bytes, old: str, new: str, after: bytes, tier: str
 ) -> None:
     done = replace(data, old, new)
@@ -97,7 +97,7 @@ METHOD = b"class A:\n    def f(self):\n        if x:\n            return 1\n"
         ("f(self):\n        if x", "f(self, x):\n        if x"),
     ],
 )
-def test_what_begins_within_a_line_is_replaced_as_sent_when_its_other_lines_stand_as_in_the_file(
+def test_a_match_starting_within_a_line_is_replaced_as_sent_if_later_lines_match_exactly(
     old: str, new: str
 ) -> None:
     assert replace(METHOD, old, new).data == METHOD.replace(old.encode(), new.encode())
@@ -141,18 +141,18 @@ def test_what_begins_within_a_line_is_replaced_as_sent_when_its_other_lines_stan
         ("\u4e2d\u6587 ".encode() + b"\xff\nz\n", "\u4e2d\u6587 \ufffd \nz", "\u4e2d\u6587! \ufffd\nz", "U+FFFD"),
     ],
 )  # fmt: skip
-def test_what_could_be_meant_two_ways_is_refused(data: bytes, old: str, new: str, words: str) -> None:
+def test_an_ambiguous_edit_is_rejected(data: bytes, old: str, new: str, words: str) -> None:
     with pytest.raises(ToolError) as caught:
         replace(data, old, new)
     assert words in str(caught.value)
 
 
-def test_every_place_of_a_looser_match_is_replaced_in_its_own_depth() -> None:
+def test_every_loose_match_is_replaced_with_its_own_indentation() -> None:
     data = b"  f()\n  g()\nx\n    f()\n    g()\n"
     done = replace(data, "\tf()\n\tg()\n", "\th()\n", replace_all=True)
     assert (done.data, done.count) == (b"  h()\nx\n    h()\n", 2)
 
 
-def test_a_refusal_names_the_lines_of_a_crlf_file_as_an_editor_does() -> None:
+def test_line_numbers_in_an_error_for_a_crlf_file_match_those_of_an_editor() -> None:
     with pytest.raises(ToolError, match=r"at lines 2, 4\."):
         replace(b"a\r\nb\r\nc\r\nb\r\n", "b\r\n", "x\r\n")

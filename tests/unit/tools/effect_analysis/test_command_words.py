@@ -27,7 +27,7 @@ def test_here_documents_are_removed_from_a_line(line: str, plain: str, bodies: t
     assert without_bodies(line) == (plain, bodies)
 
 
-def test_many_here_documents_that_never_end_are_read_in_one_pass() -> None:
+def test_many_unterminated_here_documents_are_parsed_in_one_pass() -> None:
     line = "".join(f"echo $((1<<{number})) << END{number}\n" for number in range(50_000))
     assert without_bodies(line) == (line, ())
 
@@ -41,5 +41,5 @@ def test_a_name_that_contains_a_variable_is_a_pattern(tmp_path: Path, word: str,
     assert [claim.path for claim in found.claims if claim.effect is FileEffect.WRITE] == paths
 
 
-def test_a_long_word_of_variables_is_read_in_one_pass(tmp_path: Path) -> None:
+def test_a_long_word_of_variables_is_parsed_in_one_pass(tmp_path: Path) -> None:
     assert expected_effects(f"rm 'a{'$b' * 6_000}/'", tmp_path).claims == ()

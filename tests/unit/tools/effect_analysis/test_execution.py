@@ -52,7 +52,7 @@ def test_an_exit_status_proves_that_a_command_ran(
     assert (found.reached, found.succeeded) == (reached, succeeded)
 
 
-def test_a_proof_needs_a_shell_that_ended_by_itself() -> None:
+def test_a_proof_requires_a_shell_that_exited_normally() -> None:
     assert [one.holds(0) for one in Proof] == [False, True, True]
     assert [one.holds(1) for one in Proof] == [False, False, True]
     assert [one.holds(137) for one in Proof] == [one.holds(None) for one in Proof] == [False] * 3
