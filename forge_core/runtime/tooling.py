@@ -96,7 +96,7 @@ def build_agent(
     from forge_core.langchain.agent import ForgeAgent, warm_up
     from forge_core.langchain.callbacks import LoggingCallback
     from forge_core.redact import Redactor
-    from forge_core.session.loop_detector import LoopDetector, asking_to_go_on
+    from forge_core.session.loop_detector import LoopDetector, ask_to_continue
     from forge_core.tools.executor import ToolExecutor
     from forge_core.tools.registry import builtin_tools
 
@@ -111,7 +111,7 @@ def build_agent(
         executor=ToolExecutor(environment.policy, environment.responder, output_dir=environment.output_dir),
         make_context=environment.context,
         make_watch=LoopDetector,
-        go_on=asking_to_go_on(environment.responder),
+        may_continue=ask_to_continue(environment.responder),
         clock=clock,
         tracker=tracker,
         callbacks=[tracker, LoggingCallback(logger, redact=Redactor((key,) if key else ()))],

@@ -15,7 +15,7 @@ SAME_CALLS = 3
 SAME_ERRORS = 5
 """So do this many errors of one kind, with no success of that tool and no changed file in between."""
 
-GO_ON = "Go on"
+GO_ON = "Continue"
 STOP = "Stop"
 
 _DURATION = re.compile(r"\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds?)\b")
@@ -78,20 +78,22 @@ def error_class(result: str) -> str:
     return " | ".join(_PARTICULARS.sub("…", line) for line in ends)
 
 
-def asking_to_go_on(questioner: Questioner) -> Callable[[str], Awaitable[bool | str]]:
-    """A hook for `ForgeAgent.go_on` that puts the matter to the person. No answer means to stop; their own
-    words are for the model."""
+def ask_to_continue(questioner: Questioner) -> Callable[[str], Awaitable[bool | str]]:
+    """Return a hook for `ForgeAgent.may_continue` that asks the user.
 
-    async def go_on(what: str) -> bool | str:
+    No answer means to stop; an answer in the user's own words is passed to the model.
+    """
+
+    async def may_continue(what: str) -> bool | str:
         options = (QuestionOption(STOP, "End here; nothing is lost."), QuestionOption(GO_ON))
-        request = QuestionRequest("", (Question(f"{what} Go on?", "Go on?", options),))
+        request = QuestionRequest("", (Question(f"{what} Continue?", "Continue?", options),))
         reply = await questioner(request)
         if reply.declined or not reply.answers or not reply.answers[0]:
             return False
         answer = reply.answers[0][0]
         return answer if answer not in (GO_ON, STOP) else answer == GO_ON
 
-    return go_on
+    return may_continue
 
 
 def _shown(record: ToolCallRecord) -> str:

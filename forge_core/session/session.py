@@ -228,7 +228,7 @@ class ForgeSession:
         if self._has_begun:
             self._journal.record("reset", {})
 
-    def tell_model(self, line: str) -> None:
+    def inform_model(self, line: str) -> None:
         """Inform the model, with the next message, of something outside the conversation."""
         self._news.append(line)
 

@@ -132,7 +132,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
             answer = self._message(run.answer, turn)
             self._commit(state, history, answer)
         else:
-            answer = self._message(AIMessage(""), turn, calls=run.calls, raw=_told_by(run.answer))
+            answer = self._message(AIMessage(""), turn, calls=run.calls, raw=_answer_metadata(run.answer))
             self._commit(state, history, answer, run.results, run.text)
         return answer, state
 
@@ -164,7 +164,12 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         made = list(calls) or to_tool_calls(answer)
         text = str(answer.text)
         cost, told_by = self._costs.cost_of(turn.usage) if turn.model_calls else (0.0, "nothing asked")
-        data = {**_told_by(answer), **(raw or {}), "cost_source": told_by, "model_calls": turn.model_calls}
+        data = {
+            **_answer_metadata(answer),
+            **(raw or {}),
+            "cost_source": told_by,
+            "model_calls": turn.model_calls,
+        }
         if turn.refused_answers:
             data["refused_answers"] = turn.refused_answers
         if made and text.strip():
@@ -192,7 +197,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         state.tool_execution_cache, state.prepared_text = cache or {}, prepared_text
 
 
-def _told_by(answer: AIMessage) -> dict[str, Any]:
+def _answer_metadata(answer: AIMessage) -> dict[str, Any]:
     """Return the metadata of an answer, JSON-ready."""
     known: dict[str, Any] = {"model_name": model_of(answer), "finish_reason": finish_reason_of(answer)}
     known |= {name: answer.response_metadata.get(name) for name in ("provider", "generation_id")}

@@ -91,7 +91,7 @@ class ForgeAgent:
     callbacks: Sequence[BaseCallbackHandler] = ()
     make_watch: Callable[[ToolRegistry], CallWatch] | None = None
     """Returns the watch of one run, which can end it with "loop"; None: only `max_iterations` ends it."""
-    go_on: Callable[[str], Awaitable[bool | str]] | None = None
+    may_continue: Callable[[str], Awaitable[bool | str]] | None = None
     """Asks the user whether a run that repeats itself or has reached `max_iterations` should continue; the
     argument is the reason. Returned text is sent to the model, and the run continues. None: the run ends."""
     clock: RunClock = field(default_factory=RunClock)
@@ -333,9 +333,9 @@ class AgentRun:
 
     async def _may_continue(self, question: str) -> bool:
         """Return the user's answer; False when no user can be asked, or an interrupt comes first."""
-        if self._agent.go_on is None:
+        if self._agent.may_continue is None:
             return False
-        asking = asyncio.ensure_future(self._agent.go_on(question))
+        asking = asyncio.ensure_future(self._agent.may_continue(question))
         interrupted = ExecutionContext(interrupted=self.stop.event)
         try:
             with self._agent.clock.paused():

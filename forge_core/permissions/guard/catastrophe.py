@@ -172,7 +172,7 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
     if program.startswith("mkfs") or program in FORMATTERS:
         return f"{program} destroys what is on a disk"
     if program == "git":
-        return rewrites_a_remote(words) or _cleaned_away(command, folder, root, home)
+        return rewrites_a_remote(words) or _deleted_by_clean(command, folder, root, home)
     if _ends_all(program, words):
         return "it ends every process of a user"
     return _loss(command, folder, root, home)
@@ -200,7 +200,7 @@ def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | No
     return None
 
 
-def _cleaned_away(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
+def _deleted_by_clean(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
     """Return what of value besides the project a `git clean` empties."""
     found = parse_clean(command.words[1:], command.assignments)
     if found is None:

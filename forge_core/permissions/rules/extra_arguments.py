@@ -64,7 +64,7 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
         or _shows_keys(word, root)
         or _may_be_option(word, programs[0])
         or ("pytest" in programs and (_leaves(word, root) or _WARNING_CLASS.match(word.text) is not None))
-        or (not ONLY_INSIDE.isdisjoint(programs) and _lies_outside(word, root))
+        or (not ONLY_INSIDE.isdisjoint(programs) and _is_outside(word, root))
         for word in added
     )
 
@@ -82,7 +82,7 @@ def _leaves(word: Word, root: Path) -> bool:
     return any(part.startswith("~") or not locate(root / part, root).is_inside for part in parts)
 
 
-def _lies_outside(word: Word, root: Path) -> bool:
+def _is_outside(word: Word, root: Path) -> bool:
     """Return whether an operand is a file outside of `root`, links followed: pytest runs its code,
     formatters write it, and git compares such files with no repository at all."""
     if word.text.startswith("-"):

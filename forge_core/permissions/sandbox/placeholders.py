@@ -199,7 +199,7 @@ class Placeholders:
             raise
         return descriptor
 
-    def put_up(self, missing: Mapping[Path, PlaceholderKind], mounted: Iterable[Path] = ()) -> list[Path]:
+    def create_all(self, missing: Mapping[Path, PlaceholderKind], mounted: Iterable[Path] = ()) -> list[Path]:
         """Create what is `missing`, notes what else will be `mounted` over, and gives the placeholders that
         exist now. Call it after `join`, within `mounted.settled()`.
 

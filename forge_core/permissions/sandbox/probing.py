@@ -124,7 +124,7 @@ def _find(root: Path, environment: Mapping[str, str]) -> SandboxState:
         trial = _try(state, root, environment)
     if trial.problem:
         return _fallback(trial.problem, root, environment)
-    return replace(state, reason=_what_is_not_held(state, root))
+    return replace(state, reason=_unprotected_reason(state, root))
 
 
 def _find_seatbelt(root: Path, environment: Mapping[str, str]) -> SandboxState:
@@ -135,10 +135,10 @@ def _find_seatbelt(root: Path, environment: Mapping[str, str]) -> SandboxState:
     trial = _run(state, root, environment)
     if trial.problem:
         return SandboxState(SandboxKind.OFF, trial.problem)
-    return replace(state, reason=_what_is_not_held(state, root))
+    return replace(state, reason=_unprotected_reason(state, root))
 
 
-def _what_is_not_held(state: SandboxState, root: Path) -> str:
+def _unprotected_reason(state: SandboxState, root: Path) -> str:
     """Return why a working sandbox is "weak" for this workspace; empty when it is not."""
     from forge_core.permissions.sandbox.hidden import home_folders
     from forge_core.permissions.sandbox.protected import protection

@@ -192,7 +192,7 @@ class Sandbox:
         with self._placeholders.mounted.settled():
             held = protection(self._root, found.repositories, homes)
             others = (*held.pinned, *held.read_only, *kept)
-            standing = self._placeholders.put_up({} if read_only else held.missing, others)
+            standing = self._placeholders.create_all({} if read_only else held.missing, others)
         noted = [path for path in kept if path.name.startswith(".") and path not in tracked]
         return LayoutInputs(
             self._root,

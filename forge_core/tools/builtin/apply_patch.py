@@ -123,7 +123,7 @@ def _moved(
     text = _text(there.data)
     after = draft.change() if draft is not None else there.changed(there.data, text, text)
     made = replace(after, target=target, name=name, before=None, moved_from=there.name)
-    return [made, replace(there.changed(None, text, ""), is_told=True)]
+    return [made, replace(there.changed(None, text, ""), is_reported_elsewhere=True)]
 
 
 def _text(data: bytes) -> str:

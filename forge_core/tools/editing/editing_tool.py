@@ -46,4 +46,6 @@ class EditingTool(BaseTool):
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
         changes = await asyncio.to_thread(self.plan, params, context)
-        return tuple([await asyncio.to_thread(change.diff) for change in changes if not change.is_told])
+        return tuple(
+            [await asyncio.to_thread(change.diff) for change in changes if not change.is_reported_elsewhere]
+        )

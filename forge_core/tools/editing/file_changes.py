@@ -54,7 +54,7 @@ class PlannedChange:
     tiers: tuple[str, ...] = ()
     moved_from: str = ""
     """The name of the file that goes when this one is made."""
-    is_told: bool = False
+    is_reported_elsewhere: bool = False
     """Another change of the call reports this one."""
 
     @property
@@ -132,7 +132,9 @@ async def _write_and_report(changes: Sequence[PlannedChange], context: Execution
             context.files.pop(str(change.path), None)
         else:
             context.files[str(change.path)] = sha256(change.data)
-    return await asyncio.to_thread(_result, [change for change in changes if not change.is_told])
+    return await asyncio.to_thread(
+        _result, [change for change in changes if not change.is_reported_elsewhere]
+    )
 
 
 def _check_judged(change: PlannedChange, context: ExecutionContext) -> None:

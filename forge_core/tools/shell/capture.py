@@ -39,7 +39,7 @@ class OutputCapture:
         """What the last `take` left out."""
         self._limit = limit
         self._shown = TerminalText()
-        self._told_row = ""
+        self._reported_row = ""
         """The part of the current row, which may still change, that `take` has returned."""
         self._piece = _Piece(limit * 4)
         self._spill = _Spill(outputs, stem)
@@ -57,7 +57,7 @@ class OutputCapture:
     @property
     def has_news(self) -> bool:
         """Whether output has arrived since the last `take`."""
-        return self._piece.total_bytes > 0 or bool(self._shown.row.removeprefix(self._told_row))
+        return self._piece.total_bytes > 0 or bool(self._shown.row.removeprefix(self._reported_row))
 
     def feed(self, data: bytes) -> None:
         self.total_bytes += len(data)
@@ -87,8 +87,8 @@ class OutputCapture:
         of a character or control sequence waits for its rest.
         """
         row = self._shown.row
-        self._piece.feed(row.removeprefix(self._told_row).encode())
-        self._told_row = row
+        self._piece.feed(row.removeprefix(self._reported_row).encode())
+        self._reported_row = row
         text, self.omission = self._limited()
         self._piece = _Piece(self._limit * 4)
         return text
@@ -108,8 +108,8 @@ class OutputCapture:
         data = text.encode()
         news = data
         if text:
-            news = text.removeprefix(self._told_row).encode()
-            self._told_row = ""
+            news = text.removeprefix(self._reported_row).encode()
+            self._reported_row = ""
         if self._live is not None:
             self._live.feed(text)
         # Trimmed at twice its size, so that small writes do not move 8 KB each.

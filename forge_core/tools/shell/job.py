@@ -101,11 +101,11 @@ class Job:
         self.state = JobState.RUNNING
         self.notes: list[str] = []
         """Notes for the model with the next output."""
-        self.seen_off = asyncio.Event()
+        self.end_reported = asyncio.Event()
         """Set when it has ended as a job and everything about that is known."""
-        self.is_end_told = False
+        self.is_end_reported = False
         """Whether the model knows of its end."""
-        self.output_came = asyncio.Event()
+        self.output_arrived = asyncio.Event()
         """Set by each piece of output; cleared by who waits for it."""
         self._changed = asyncio.Event()
         self._started = time.monotonic()
@@ -199,7 +199,7 @@ class Job:
     def _take(self, data: bytes) -> None:
         self.capture.feed(data)
         if self.capture.has_news:
-            self.output_came.set()
+            self.output_arrived.set()
 
 
 def shorten(text: str, length: int = _SHOWN_COMMAND) -> str:

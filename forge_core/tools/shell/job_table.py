@@ -81,10 +81,10 @@ class JobTable:
         lines = tuple(
             f"{job.view().label} {job.view().outcome}; job_output {job.id} gives its output"
             for job in self._news
-            if not job.is_end_told
+            if not job.is_end_reported
         )
         for job in self._news:
-            job.is_end_told = True
+            job.is_end_reported = True
         self._news.clear()
         return lines
 
@@ -109,13 +109,13 @@ class JobTable:
         job = self._job(job_id)
         await _wait_for_output(job, wait_s, interrupted)
         if job.process.all_ended.is_set():
-            await job.seen_off.wait()
+            await job.end_reported.wait()
         await job.process.look()
         has_ended = job.state is not JobState.RUNNING
         text = job.capture.take()
-        job.output_came.clear()
+        job.output_arrived.clear()
         notes, job.notes = tuple(job.notes), []
-        job.is_end_told = job.is_end_told or has_ended or job.process.shell_ended.is_set()
+        job.is_end_reported = job.is_end_reported or has_ended or job.process.shell_ended.is_set()
         return JobUpdate(job.view(), text, notes, job.capture.omission)
 
     async def stop(self, job_id: int, *, by_model: bool = False) -> JobView:
@@ -127,7 +127,7 @@ class JobTable:
         """
         job = self._job(job_id)
         if job.state is JobState.RUNNING:
-            job.is_end_told = by_model
+            job.is_end_reported = by_model
             job.stop()
             self._changed()
             if not by_model:
@@ -187,7 +187,7 @@ class JobTable:
                 job.capture.close()
             if job.id == 0 and job.state is not JobState.EXITED:
                 job.stop()
-                self._watch(job, self._bury(job))
+                self._watch(job, self._await_leftovers(job))
 
     async def _attended(
         self, job: Job, interrupted: asyncio.Event | None, background_after_s: float
@@ -243,7 +243,7 @@ class JobTable:
         job.capture.keep()
         self._jobs[job.id] = job
         self._forget_oldest()
-        self._watch(job, self._see_off(job))
+        self._watch(job, self._await_end(job))
         job.announce_change()
         self._changed()
 
@@ -252,31 +252,31 @@ class JobTable:
         self._watchers[task] = job
         task.add_done_callback(lambda done: self._watchers.pop(done, None))
 
-    async def _see_off(self, job: Job) -> None:
+    async def _await_end(self, job: Job) -> None:
         """Wait for the job's end and report it once, when its shell has ended."""
         was_left_over = job.process.shell_ended.is_set()
-        is_told = False
+        is_reported = False
         try:
             if not was_left_over and not await job.shell_done() and job.state is JobState.RUNNING:
                 job.forget_timeout()
-                self._tell_end(job)
-                is_told = True
+                self._report_end(job)
+                is_reported = True
             await job.process.all_ended.wait()
             job.notes += await job.watch.end(job.process.exit_code)
         finally:
             job.capture.close()
             job.mark_exited()
-            job.seen_off.set()
+            job.end_reported.set()
             self._changed()
-        if not is_told:
-            self._tell_end(job)
+        if not is_reported:
+            self._report_end(job)
 
-    async def _bury(self, job: Job) -> None:
+    async def _await_leftovers(self, job: Job) -> None:
         """Wait until nothing is left of a command that did not become a job."""
         await job.process.all_ended.wait()
         await job.watch.end()
 
-    def _tell_end(self, job: Job) -> None:
+    def _report_end(self, job: Job) -> None:
         job.announce_change()
         if job.state is JobState.STOPPED:
             return
@@ -304,13 +304,13 @@ class JobTable:
 async def _wait_for_output(job: Job, wait_s: float, interrupted: asyncio.Event | None) -> None:
     """Return when there is output that was not taken yet, the job has ended, or the time is over."""
     if not job.capture.has_news:
-        job.output_came.clear()
+        job.output_arrived.clear()
     if job.state is not JobState.RUNNING or job.capture.has_news or wait_s <= 0:
         return
     loop = asyncio.get_running_loop()
     until = loop.time() + wait_s
     interrupted = interrupted or asyncio.Event()
-    with temporary_tasks(job.changed.wait(), interrupted.wait(), job.output_came.wait()) as tasks:
+    with temporary_tasks(job.changed.wait(), interrupted.wait(), job.output_arrived.wait()) as tasks:
         changed, interrupt, came = tasks
         await asyncio.wait(tasks, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         settle = min(SETTLE_S, max(until - loop.time(), 0))

@@ -130,7 +130,7 @@ class ShellProcess:
 
     async def _live(self) -> None:
         try:
-            await self._told_or_ended()
+            await self._exit_status_or_end()
             self.shell_ended.set()
             # If short processes keep starting others, the looks become rarer, down to one per second.
             pause_s = 0.0
@@ -158,7 +158,7 @@ class ShellProcess:
             return []
         return await asyncio.to_thread(self._members)
 
-    async def _told_or_ended(self) -> None:
+    async def _exit_status_or_end(self) -> None:
         """Return when the supervisor has reported the exit code or has ended."""
         with temporary_tasks(self._status_reader.ended.wait(), self._told.wait()) as tasks:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -17,7 +17,7 @@ from forge_core.session.loop_detector import (
     SAME_CALLS,
     SAME_ERRORS,
     LoopDetector,
-    asking_to_go_on,
+    ask_to_continue,
     error_class,
 )
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolParameter, ToolResult
@@ -86,7 +86,7 @@ async def run(
     agent = ForgeAgent(
         llm=ScriptedLLM(replies=[list(reply) for reply in replies]),
         tools=list(tools),
-        **{"max_iterations": 20, "make_watch": LoopDetector, "go_on": person} | options,
+        **{"max_iterations": 20, "make_watch": LoopDetector, "may_continue": person} | options,
     )
     result = await agent.run("go")
     answered = [call.id for message in result.messages for call in message.tool_calls or ()]
@@ -193,7 +193,7 @@ async def test_user_advice_on_a_loop_is_sent_to_the_model_and_the_run_continues(
         return "try the other file"
 
     llm = ScriptedLLM(replies=[[Call("echo", {"text": "x"})]] * 3 + [["I will."]])
-    agent = ForgeAgent(llm=llm, tools=[Echo()], make_watch=LoopDetector, go_on=advise)
+    agent = ForgeAgent(llm=llm, tools=[Echo()], make_watch=LoopDetector, may_continue=advise)
     result = await agent.run("go")
     assert (result.stopped_reason, result.output) == ("complete", "I will.")
     assert str(llm.seen[-1][-1].content) == "try the other file"
@@ -241,7 +241,7 @@ async def test_an_interrupt_during_the_loop_question_ends_the_run_and_closes_it(
         llm=ScriptedLLM(replies=[[Call("echo", {"text": "x"})]]),
         tools=[Echo()],
         make_watch=LoopDetector,
-        go_on=silent,
+        may_continue=silent,
     )
     running = asyncio.create_task(agent.run("go"))
     await asked.wait()
@@ -261,7 +261,9 @@ async def test_waiting_for_the_answer_does_not_count_against_the_timeout() -> No
         return True
 
     replies: list[list[Piece]] = [[Call("echo", {"text": "x"})]] * 3 + [["done"]]
-    agent = ForgeAgent(llm=ScriptedLLM(replies=replies), tools=[Echo()], make_watch=LoopDetector, go_on=slow)
+    agent = ForgeAgent(
+        llm=ScriptedLLM(replies=replies), tools=[Echo()], make_watch=LoopDetector, may_continue=slow
+    )
     assert (await agent.run("go")).stopped_reason == "complete"
     assert counted == [pytest.approx(0, abs=0.01)]
 
@@ -274,7 +276,7 @@ async def test_a_failing_continue_hook_ends_the_run() -> None:
         llm=ScriptedLLM(replies=[[Call("echo", {"text": "x"})]]),
         tools=[Echo()],
         make_watch=LoopDetector,
-        go_on=broken,
+        may_continue=broken,
     )
     events = [event async for event in agent.stream("go")]
     assert isinstance(events[-1], AgentEnd)
@@ -284,12 +286,12 @@ async def test_a_failing_continue_hook_ends_the_run() -> None:
 @pytest.mark.parametrize(
     ("reply", "goes_on"),
     [
-        (QuestionReply((("Go on",),)), True),
+        (QuestionReply((("Continue",),)), True),
         (QuestionReply((("Stop",),)), False),
         (QuestionReply((("try the other file",),)), "try the other file"),
         (QuestionReply(((),)), False),
         (QuestionReply(), False),
-        (QuestionReply((("Go on",),), declined=True), False),
+        (QuestionReply((("Continue",),), declined=True), False),
     ],
 )
 async def test_the_loop_question_preselects_stop_and_continues_only_on_an_answer(
@@ -301,10 +303,10 @@ async def test_the_loop_question_preselects_stop_and_continues_only_on_an_answer
         seen.append(request)
         return reply
 
-    assert await asking_to_go_on(person)("It loops.") == goes_on
+    assert await ask_to_continue(person)("It loops.") == goes_on
     (question,) = seen[0].questions
-    assert question.text == "It loops. Go on?"
-    assert [option.label for option in question.options] == ["Stop", "Go on"]
+    assert question.text == "It loops. Continue?"
+    assert [option.label for option in question.options] == ["Stop", "Continue"]
 
 
 def test_errors_are_of_one_kind_when_only_names_and_figures_differ() -> None:

@@ -83,7 +83,7 @@ async def test_out_of_band_notes_are_sent_once_with_the_next_message(
     tmp_path: Path,
 ) -> None:
     session = scripted_session(tmp_path, [["one"], ["two"]])
-    session.tell_model("The user has undone the changes of a.py.")
+    session.inform_model("The user has undone the changes of a.py.")
     async for _ in session.send("first"):
         pass
     async for _ in session.send("second"):

@@ -335,7 +335,7 @@ def test_an_empty_folder_that_the_user_made_first_is_not_taken_for_a_placeholder
     stand = Placeholders(root, MountedPaths(tmp_path / "state"))
     held = stand.join()
     (root / ".forge").mkdir()  # after it was looked for, and before it would have been created
-    assert stand.put_up({root / ".forge": "folder", root / "HEAD": "folder"}) == [
+    assert stand.create_all({root / ".forge": "folder", root / "HEAD": "folder"}) == [
         root / ".forge",
         root / "HEAD",
     ]
@@ -442,7 +442,7 @@ def test_placeholders_of_a_sandbox_about_to_end_are_removed_at_startup(tmp_path:
     stand = Placeholders(root, MountedPaths(state_dir))
     held = stand.join()
     with stand.mounted.settled():
-        stand.put_up({root / ".forge": "folder"})
+        stand.create_all({root / ".forge": "folder"})
     clear_leftovers(root, state_dir)
     assert (root / ".forge").is_dir()
     os.close(held)

@@ -40,7 +40,7 @@ def stand(tmp_path: Path, work: Path) -> Placeholders:
 
 def test_a_placeholder_exists_only_while_a_sandbox_needs_it(stand: Placeholders, work: Path) -> None:
     first, second = stand.join(), stand.join()
-    standing = stand.put_up(
+    standing = stand.create_all(
         {work / ".forge": "folder", work / "file": "file", work / "commondir": "commondir"}
     )
     assert sorted(path.name for path in standing) == [".forge", "commondir", "file"]
@@ -55,7 +55,7 @@ def test_a_placeholder_exists_only_while_a_sandbox_needs_it(stand: Placeholders,
 
 def test_what_the_user_creates_meanwhile_stays(stand: Placeholders, work: Path) -> None:
     held = stand.join()
-    stand.put_up({work / ".forge": "folder", work / "config": "file", work / "gone": "folder"})
+    stand.create_all({work / ".forge": "folder", work / "config": "file", work / "gone": "folder"})
     (work / ".forge/config.toml").write_text("mine")
     (work / "config").write_text("mine too")
     (work / "gone").rmdir()
@@ -69,7 +69,7 @@ def test_a_link_that_replaces_a_placeholder_is_not_followed(
 ) -> None:
     (tmp_path / "empty").write_text("")
     held = stand.join()
-    stand.put_up({work / "config": "file"})
+    stand.create_all({work / "config": "file"})
     (work / "config").unlink()
     (work / "config").symlink_to(tmp_path / "empty")
     os.close(held)
@@ -83,7 +83,7 @@ def test_a_folder_that_is_not_ours_to_write_needs_no_placeholder(stand: Placehol
         pytest.skip("root may write everywhere")
     work.chmod(0o555)
     held = stand.join()
-    assert stand.put_up({work / ".forge": "folder"}) == []
+    assert stand.create_all({work / ".forge": "folder"}) == []
     os.close(held)
 
 
@@ -105,8 +105,8 @@ def test_concurrent_checks_are_not_mistaken_for_running_sandboxes(work: Path, tm
     mounted = MountedPaths(tmp_path / "state")
     left, alive = Placeholders(work, mounted), Placeholders(other.resolve(), mounted)
     ended, held = left.join(), alive.join()
-    left.put_up({work / ".forge": "folder"})
-    alive.put_up({other / ".forge": "folder"})
+    left.create_all({work / ".forge": "folder"})
+    alive.create_all({other / ".forge": "folder"})
     os.close(ended)
     words = [sys.executable, "-c", PROBES, str(tmp_path / "state")]
     probes = [
@@ -133,7 +133,7 @@ def test_leftover_placeholders_are_removed_while_another_process_checks(
         probe.stdin.flush()
         while probe.poll() is None:
             held = stand.join()
-            stand.put_up({work / ".forge": "folder"})
+            stand.create_all({work / ".forge": "folder"})
             os.close(held)
             assert stand.take_down()
             assert everything_in(work) == {}
@@ -141,7 +141,7 @@ def test_leftover_placeholders_are_removed_while_another_process_checks(
 
 def test_a_record_with_mounts_only_is_cleared(stand: Placeholders, work: Path) -> None:
     held = stand.join()
-    stand.put_up({}, [work / ".env"])
+    stand.create_all({}, [work / ".env"])
     os.close(held)
     stand.mounted.clear_reachable()
     assert not stand.mounted.has_notes()
@@ -277,7 +277,7 @@ def test_a_placeholder_is_not_put_up_through_a_link(stand: Placeholders, work: P
     (work / "sub").symlink_to(tmp_path / "elsewhere")
     held = stand.join()
     with pytest.raises(OSError, match="the path was replaced"):
-        stand.put_up({work / "sub" / "hooks": "folder"})
+        stand.create_all({work / "sub" / "hooks": "folder"})
     os.close(held)
     assert everything_in(tmp_path / "elsewhere") == {}
 
