@@ -225,6 +225,8 @@ class BaseTool(ABC):
     """The same call with the same result is no sign of a loop: waiting for a job, say."""
     checks_own_arguments: bool = False
     """The executor passes the arguments on unchecked: the tool has its own schema."""
+    limits_own_output: bool = False
+    """The executor passes the output on whole: the tool gives it in pages."""
     timeout_s: float | None = None
     """After this time the executor ends a call; None: never, or the tool sees to it itself."""
 

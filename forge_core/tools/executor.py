@@ -159,7 +159,9 @@ class ToolExecutor:
 
     def _capped(self, tool: BaseTool, result: ToolResult, context: ExecutionContext) -> ToolResult:
         outputs = context.outputs or self.outputs
-        output, left_out = outputs.limit(result.output, tool.name, self.output_limit)
+        output, left_out = result.output, None
+        if not tool.limits_own_output:
+            output, left_out = outputs.limit(output, tool.name, self.output_limit)
         error = result.error and outputs.limit(result.error, f"{tool.name}-error", self.output_limit)[0]
         if self.policy is not None and outputs.folder is not None:
             self.policy.allow_reading(outputs.folder)

@@ -24,7 +24,9 @@ _DEFINITION = re.compile(
 )
 _SHOWN = re.compile(r"`([^`\n]+)`, lines? (\d+)(?:–(\d+))?")
 _DIRECTORY = re.compile(r"\bis a (?:directory|folder)\b|\bdirectory\b.*\bls\b", re.I)
-_PAST_END = re.compile(r"no line at offset|nothing at offset|beyond the end|past the end|offset .*(?:exceeds|beyond)", re.I)
+_PAST_END = re.compile(
+    r"no line at offset|nothing at offset|beyond the end|past the end|offset .*(?:exceeds|beyond)", re.I
+)
 _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|there is no|missing", re.I)
 
 

@@ -86,6 +86,7 @@ class ReadTool(BaseTool):
     category = ToolCategory.FILE
     effect = Effect.READ
     kind = ToolKind.LOOK
+    limits_own_output = True
     title = "Read"
     action = "read a file"
     timeout_s = 60.0

@@ -70,10 +70,18 @@ async def test_many_lines_are_truncated_with_a_hint_how_to_read_the_rest(
     assert result.output.endswith(f"[lines 1-{MAX_LINES} of 5000; continue with offset={MAX_LINES + 1}]")
 
 
+async def test_no_row_of_a_page_is_left_out(tmp_path: Path, context: ExecutionContext) -> None:
+    """The limit on the output of other tools is lower than a page."""
+    (tmp_path / "a.txt").write_text("".join(f"{n:04} {'y' * 58}\n" for n in range(700)))
+    result = await ToolExecutor().execute(ReadTool(), {"file_path": "a.txt"}, context)
+    assert result.omission is None
+    numbers = [row.partition("\t")[2][:4] for row in result.output.splitlines()]
+    assert numbers[:700] == [f"{n:04}" for n in range(700)]
+
+
 async def test_many_bytes_are_truncated(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a.txt").write_text(("y" * 999 + "\n") * 100)
-    executor = ToolExecutor(output_limit=10 * MAX_BYTES)
-    result = await executor.execute(ReadTool(), {"file_path": "a.txt"}, context)
+    result = await read(context, "a.txt")
     assert len(result.output) < MAX_BYTES + 500
     assert "of 100; continue with offset=" in result.output
 
