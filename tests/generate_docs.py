@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import get_args
 
 from forge_core import errors, events
-from forge_core.approval import Effect
+from forge_core.approval import Effect, ToolKind
 from forge_core.commands.permission_commands import mode_summary
 from forge_core.commands.specs import SPECS, Tier
 from forge_core.config.settings import SETTINGS, PermissionMode
@@ -41,7 +41,7 @@ _TIERS = {
 _PERMISSIONS = {
     Effect.READ: "runs without asking inside the folder",
     Effect.WRITE: "asks",
-    Effect.RUN: "asks, unless the line plainly only reads",
+    Effect.RUN: "asks, unless the line only reads",
     Effect.NETWORK: "asks",
 }
 _PROJECT_ACCESS = {"always": "yes", "trusted": "once trusted", "never": "no"}
@@ -167,8 +167,12 @@ def models() -> str:
 
 
 def tools() -> str:
-    rows = [(_code(tool.name), _first_sentence(tool), _PERMISSIONS[tool.effect]) for tool in builtin_tools()]
+    rows = [(_code(tool.name), _first_sentence(tool), _permission(tool)) for tool in builtin_tools()]
     return _table(("tool", "what it does", "in mode `ask`"), rows)
+
+
+def _permission(tool: BaseTool) -> str:
+    return "runs without asking" if tool.kind is ToolKind.SESSION else _PERMISSIONS[tool.effect]
 
 
 def tool_parameters() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import io
@@ -24,6 +25,7 @@ from tests.support.doc_examples import SAMPLE, Example, examples, run_example
 
 PAGES = pages()
 DOCS = [page for page in PAGES if page.name != "CHANGELOG.md"]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 EXAMPLES = [example for page in DOCS for example in examples(page)]
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE
@@ -189,20 +191,25 @@ def named_packages(page: Path) -> set[str]:
 
 def test_every_class_and_method_in_a_call_path_exists() -> None:
     paths = "".join(blocks(ROOT / "docs/architecture.md", "text"))
-    classes, functions = definitions()
+    methods, functions = definitions()
     for owner, name in re.findall(r"\b([A-Z]\w*[a-z]\w*)\.([a-z_]\w*)", paths):
-        assert owner in classes, f"there is no class {owner}"
-        assert name in functions, f"there is no method {owner}.{name}"
+        assert owner in methods, f"there is no class {owner}"
+        assert name in methods[owner], f"there is no method {owner}.{name}"
     for name in re.findall(r"(?<![\w.])([a-z_]\w*)\(", paths):
         assert name in functions, f"there is no function {name}"
 
 
 @cache
-def definitions() -> tuple[frozenset[str], frozenset[str]]:
-    """The names of all classes, and of all functions and methods, in the source."""
-    source = "".join(
-        path.read_text() for package in ("forge_core", "forge_tui") for path in package_files(package)
-    )
-    classes = re.findall(r"^ *class (\w+)", source, re.MULTILINE)
-    functions = re.findall(r"^ *(?:async )?def (\w+)", source, re.MULTILINE)
-    return frozenset(classes), frozenset(functions)
+def definitions() -> tuple[dict[str, set[str]], set[str]]:
+    """The methods of each class of the source, and the names of all functions and methods."""
+    methods: dict[str, set[str]] = {}
+    functions: set[str] = set()
+    for package in ("forge_core", "forge_tui"):
+        for path in package_files(package):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, FUNCTIONS):
+                    functions.add(node.name)
+                elif isinstance(node, ast.ClassDef):
+                    defined = methods.setdefault(node.name, set())
+                    defined |= {item.name for item in node.body if isinstance(item, FUNCTIONS)}
+    return methods, functions
