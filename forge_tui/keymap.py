@@ -165,6 +165,11 @@ KEYS: tuple[Key, ...] = (
 )
 
 
+def keys_of(key_id: str) -> str:
+    """Return the keys of a row, for a panel that the same key closes. Raise StopIteration if there is none."""
+    return next(key.keys for key in KEYS if key.id == key_id)
+
+
 def bindings(context: KeyContext) -> list[Binding]:
     """Return the Textual bindings for one part of the screen."""
     return [

@@ -10,6 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from forge_core.commands import specs
+from forge_tui.keymap import keys_of
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.choices import Choice, ChoiceList
 
@@ -25,7 +26,7 @@ class CommandPalette(Overlay[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n", "move(1)", show=False),
         Binding("up", "move(-1)", show=False),
-        Binding("ctrl+p", "leave", show=False),
+        Binding(keys_of("chat.palette"), "leave", show=False),
     ]
 
     def __init__(self) -> None:

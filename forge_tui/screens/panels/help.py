@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from forge_core.commands.specs import SPECS
-from forge_tui.keymap import KeyContext, help_rows
+from forge_tui.keymap import KeyContext, help_rows, keys_of
 from forge_tui.screens.panels.overlay import ScrollingOverlay
 
 COLUMN = 24
@@ -56,7 +56,9 @@ def _row_lines(name: str, text: str, width: int) -> Iterator[Content]:
 class HelpScreen(ScrollingOverlay):
     """Shows the help page."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f1,q,enter", "leave", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(f"{keys_of('chat.help')},q,enter", "leave", show=False)
+    ]
 
     def __init__(self, only: KeyContext | None = None) -> None:
         super().__init__()
