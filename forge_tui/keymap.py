@@ -166,7 +166,7 @@ KEYS: tuple[Key, ...] = (
 
 
 def keys_of(key_id: str) -> str:
-    """Return the keys of a row, for a panel that the same key closes. Raise StopIteration if there is none."""
+    """Return the keys of a row, for a panel that they close. Raise StopIteration if there is none."""
     return next(key.keys for key in KEYS if key.id == key_id)
 
 

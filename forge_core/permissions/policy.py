@@ -284,7 +284,7 @@ class PermissionPolicy:
                 is_destructive=outside is not None,
                 is_private=True,
             )
-        if use.kind is ToolKind.LOOK and use.effect is Effect.READ:
+        if use.kind is ToolKind.LOOK and use.effect is Effect.READ and places:
             return Verdict(Decision.ALLOW, "it only reads, inside the folder", is_read_only=True)
         edits_unasked = self.mode in (PermissionMode.ACCEPT_EDITS, PermissionMode.AUTO)
         if edits_unasked and _is_edit(use) and places and not use.is_destructive:

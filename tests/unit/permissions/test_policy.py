@@ -39,6 +39,11 @@ def test_reading_inside_the_workspace_runs_unasked_and_other_calls_ask(root: Pat
     assert policy.decide("web_fetch", ToolUse(Effect.NETWORK, "https://example.org")).decision is ASK
 
 
+def test_a_reading_tool_that_names_no_path_asks(root: Path) -> None:
+    use = ToolUse(Effect.READ, "x", kind=ToolKind.LOOK)
+    assert PermissionPolicy(root).decide("look", use).decision is ASK
+
+
 def test_a_foreign_tool_that_claims_to_read_asks(root: Path) -> None:
     assert PermissionPolicy(root).decide("search_wiki", ToolUse(Effect.READ, "x")).decision is ASK
 
