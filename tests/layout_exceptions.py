@@ -1,30 +1,6 @@
-"""The exceptions of tests/test_layout.py.
-
-`NOT_YET_…`: source that offends today. Delete an entry when its cause is gone; the test fails while one is left
-that no longer offends. The other tables are exceptions by design, each with its reason.
-"""
+"""The exceptions of tests/test_layout.py, each with its reason. One that is no longer needed fails the test."""
 
 from __future__ import annotations
-
-NOT_YET_SHORTENED: set[str] = set()
-"""Files and functions over the limits: `module` or `module.function`."""
-
-NOT_YET_JOINED: set[str] = set()
-"""Small modules that only one sibling imports."""
-
-NOT_YET_MERGED: set[str] = set()
-"""Base classes that serve one subclass."""
-
-NOT_YET_UNTANGLED: set[str] = set()
-"""Modules that import each other in a circle."""
-
-NOT_YET_UNIQUE = {
-    "Notice",
-}
-"""Names of more than one public class."""
-
-NOT_YET_SPLIT: set[str] = set()
-"""Packages with too many units or too long chains of imports."""
 
 BASES_BY_DESIGN = {
     "forge_tui.terminal.compositor.DirtyRegionScreen": "keeps Textual's private parts out of the screens",

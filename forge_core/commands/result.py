@@ -18,7 +18,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class CommandNotice:
     """A confirmation of one line."""
 
     text: str
@@ -48,4 +48,4 @@ class ResumeTurn:
     """A request to read `session.retry()`: the turn that failed resumes."""
 
 
-CommandResult: TypeAlias = Text | Notice | Failure | ShowDiff | Cleared | ResumeTurn
+CommandResult: TypeAlias = Text | CommandNotice | Failure | ShowDiff | Cleared | ResumeTurn

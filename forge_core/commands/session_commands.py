@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
-from forge_core.commands.result import Cleared, CommandResult, Failure, Notice, ResumeTurn, ShowDiff, Text
+from forge_core.commands.result import (
+    Cleared,
+    CommandNotice,
+    CommandResult,
+    Failure,
+    ResumeTurn,
+    ShowDiff,
+    Text,
+)
 from forge_core.commands.specs import ArgumentValue
 from forge_core.sanitize import safe_line
 from forge_core.session.session import NOTHING_TO_RETRY, ForgeSession
@@ -42,7 +50,7 @@ async def model(argument: str, session: ForgeSession) -> CommandResult:
             f"{argument!r} is not the name of a model: it contains spaces. /model alone lists some."
         )
     session.set_model(argument)
-    return Notice(f"Model: {argument}")
+    return CommandNotice(f"Model: {argument}")
 
 
 def model_values(session: ForgeSession) -> Sequence[ArgumentValue]:

@@ -44,7 +44,7 @@ class CommandRunner:
         match result:
             case results.Text(body, title):
                 self._screen.show_text(body, title)
-            case results.Notice(text):
+            case results.CommandNotice(text):
                 self._screen.say(text)
             case results.Failure(text):
                 self._screen.complain(text)
