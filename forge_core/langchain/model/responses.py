@@ -244,8 +244,10 @@ def _register_refusals() -> None:
 
 
 def _blocks_with_refusal(message: AIMessage) -> list[ContentBlock]:
-    """The blocks that core finds by itself, and the refusal. Raises NotImplementedError where there is none,
-    on which core goes on by itself."""
+    """Return the blocks that langchain-core finds, and the refusal.
+
+    Without a refusal, raise NotImplementedError: langchain-core then uses its own translation.
+    """
     refusal = message.additional_kwargs.get("refusal")
     if not refusal:
         raise NotImplementedError
