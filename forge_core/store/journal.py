@@ -8,20 +8,19 @@ block. Important records are fsynced (`DURABLE`), so a kill -9 costs at most the
 
 from __future__ import annotations
 
-import json
-import os
 import queue
 import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from forge_core.errors import JournalError
 from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk
+from forge_core.workspace.record_file import RecordFile, read_records
 
 DURABLE = frozenset(
     {
@@ -134,7 +133,7 @@ class Journal:
         self._queue.put(record)
 
     def _write_all(self) -> None:
-        file = _AppendOnly(self.path)
+        file = RecordFile(self.path)
         pending: list[dict[str, Any]] = []
         is_closing = False
         while not is_closing or pending:
@@ -165,55 +164,6 @@ class Journal:
         self._failed = str(error)
 
 
-class _AppendOnly:
-    """A file that grows by whole lines only: a partial write is truncated before the next attempt."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._fd: int | None = None
-
-    def append(self, record: dict[str, Any], *, is_durable: bool) -> None:
-        fd = self._open()
-        line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
-        payload = line.encode("utf-8", "backslashreplace")
-        end = os.lseek(fd, 0, os.SEEK_END)
-        written = os.write(fd, payload)
-        if written != len(payload):  # os.write may be short without raising, on a full disk above all
-            os.ftruncate(fd, end)
-            raise OSError(28, "no space left on the device")
-        if is_durable:
-            os.fsync(fd)
-
-    def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
-    def _open(self) -> int:
-        if self._fd is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._fd = os.open(self._path, flags, 0o600)
-            _repair_tail(self._fd)
-        return self._fd
-
-
-def _repair_tail(fd: int) -> None:
-    """Truncate a torn last line, so that the next record starts on a line of its own."""
-    size = os.fstat(fd).st_size
-    if size == 0 or os.pread(fd, 1, size - 1) == b"\n":
-        return
-    position = size
-    while position > 0:
-        start = max(0, position - 65536)
-        found = os.pread(fd, position - start, start).rfind(b"\n")
-        if found >= 0:
-            os.ftruncate(fd, start + found + 1)
-            return
-        position = start
-    os.ftruncate(fd, 0)
-
-
 @dataclass(frozen=True, slots=True)
 class JournalContent:
     """The records of a journal; `damaged` counts the lines that were skipped."""
@@ -228,25 +178,9 @@ def read_journal(path: Path) -> JournalContent:
     Raises:
         JournalError: the file cannot be read.
     """
-    records: list[dict[str, Any]] = []
-    damaged = 0
     try:
-        for line in _lines(path):
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                record = None
-            if isinstance(record, dict) and isinstance(record.get("type"), str):
-                records.append(record)
-            else:
-                damaged += 1
+        lines = list(read_records(path))
     except OSError as error:
         raise JournalError(f"The session's record {str(path)!r} cannot be read: {error.strerror}.") from error
-    return JournalContent(records, damaged)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        for line in file:
-            if line.strip():
-                yield line
+    records = [record for record in lines if record is not None and isinstance(record.get("type"), str)]
+    return JournalContent(records, len(lines) - len(records))

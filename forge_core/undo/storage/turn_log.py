@@ -9,26 +9,21 @@ Loading replays them and skips lines that cannot be read.
 from __future__ import annotations
 
 import contextlib
-import errno
-import json
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from forge_core.undo.file_state import FileChange, FileState
 from forge_core.undo.storage.turn_history import DoubtfulChange, History, TurnRecord
-
-Record = dict[str, Any]
-"""One line of the file."""
+from forge_core.workspace.record_file import Record, RecordFile, read_records
 
 
 class TurnLog:
     """The running turn and the ones before it. `on_trouble` gets a message for the user."""
 
     def __init__(self, path: Path, on_trouble: Callable[[str], None]) -> None:
-        self._file = _TurnFile(path)
+        self._path = path
+        self._file = RecordFile(path)
         self._on_trouble = on_trouble
         self._reported: set[str] = set()
         self.history = History()
@@ -37,7 +32,8 @@ class TurnLog:
 
     def load(self) -> None:
         """Read the turns from disk. Raises OSError."""
-        self.history = _replay(self._file.records())
+        with contextlib.suppress(FileNotFoundError):
+            self.history = _replay(read_records(self._path))
 
     def close(self) -> None:
         self._file.close()
@@ -133,75 +129,10 @@ class TurnLog:
             self.report(f"Undo works only until Forge ends: its record can't be written ({reason}).")
 
 
-class _TurnFile:
-    """Appends lines. Names that are not valid Unicode survive: JSON escapes lone surrogates."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._fd: int | None = None
-
-    def records(self) -> Iterator[Record]:
-        """Yield the readable lines; none when the file does not exist. Raises OSError."""
-        try:
-            data = self._path.read_bytes()
-        except FileNotFoundError:
-            return
-        for line in data.split(b"\n"):
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict):
-                yield record
-
-    def append(self, record: Record) -> None:
-        """Raises OSError when the whole line cannot be written; then no part of it remains."""
-        fd = self._open()
-        line = _encoded(record)
-        end = os.lseek(fd, 0, os.SEEK_END)
-        # os.write may be short without an exception, on a full disk above all.
-        if os.write(fd, line) != len(line):
-            os.ftruncate(fd, end)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def sync(self) -> None:
-        """Flush to disk, so that the lines survive a power failure."""
-        if self._fd is not None:
-            with contextlib.suppress(OSError):
-                os.fsync(self._fd)
-
-    def rewrite(self, records: Iterator[Record]) -> None:
-        """Replace the file by these lines. Raises OSError and then keeps the old file."""
-        lines = b"".join(map(_encoded, records))
-        temporary = self._path.with_suffix(".new")
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        self.close()
-        temporary.replace(self._path)
-
-    def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
-
-    def _open(self) -> int:
-        if self._fd is None:
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-            self._fd = os.open(self._path, flags, 0o600)
-            size = os.fstat(self._fd).st_size
-            # After a line that a kill has torn, the next one starts on a line of its own.
-            if size and os.pread(self._fd, 1, size - 1) != b"\n":
-                os.write(self._fd, b"\n")
-        return self._fd
-
-
-def _replay(records: Iterator[Record]) -> History:
+def _replay(records: Iterable[Record | None]) -> History:
     """Build the history from the lines; invalid lines are skipped."""
     turns: dict[int, TurnRecord] = {}
-    for record in records:
+    for record in filter(None, records):
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
             _apply(record, turns)
     return History(turn for turn in turns.values() if not turn.is_empty)
@@ -286,7 +217,3 @@ def _lost_line(number: int, name: str, why: str) -> Record:
 def _undone_line(turn: TurnRecord) -> Record:
     record = {"type": "undone", "turn": turn.number, "paths": list(turn.undone or ())}
     return record | ({"chosen": list(turn.undone_doubts)} if turn.undone_doubts else {})
-
-
-def _encoded(record: Record) -> bytes:
-    return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
