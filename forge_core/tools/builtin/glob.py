@@ -61,7 +61,7 @@ class GlobTool(FolderTool):
         count = f"{len(found):,} file{'' if len(found) == 1 else 's'}"
         if not found:
             rows.insert(0, f"No file matches {params['pattern']!r} here (ignored ones aside).")
-        return ToolResult(True, "\n".join(rows), summary=count, metadata={"count": len(found)})
+        return ToolResult(True, "\n".join(rows), summary=count)
 
     def folder(self, params: dict[str, Any], context: ExecutionContext) -> Path:
         return _split(params, context)[0]

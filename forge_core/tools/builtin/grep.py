@@ -105,7 +105,7 @@ class GrepTool(FolderTool):
         )
         total, files = sum(counts.values()), len(counts)
         summary = f"{total:,} match{'' if total == 1 else 'es'} in {files:,} file{'' if files == 1 else 's'}"
-        return ToolResult(True, "\n".join(rows), summary=summary, metadata={"matches": total, "files": files})
+        return ToolResult(True, "\n".join(rows), summary=summary)
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
         await asyncio.to_thread(_query, params, context)

@@ -58,7 +58,7 @@ class LsTool(FolderTool):
         if tally.left_out:
             rows.append(f"[{tally.left_out:,} more entries; give a path or a smaller depth]")
         entries = f"{tally.shown:,} {'entry' if tally.shown == 1 else 'entries'}"
-        return ToolResult(True, "\n".join(rows), summary=entries, metadata={"count": tally.shown})
+        return ToolResult(True, "\n".join(rows), summary=entries)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return text_of(arguments, "path") if "path" in arguments else "."

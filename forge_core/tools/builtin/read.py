@@ -127,7 +127,6 @@ def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         True,
         "\n".join([*page.rows, _footer(page, total)]),
         summary=f"{count:,} lines" if count != 1 else "1 line",
-        metadata={"path": str(path), "first": page.first, "last": page.last, "total_lines": total},
     )
 
 

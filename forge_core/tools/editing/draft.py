@@ -41,7 +41,6 @@ class FileDraft:
         self._written: list[tuple[int, int]] = []
         """Ranges of the text that are the work of earlier edits; an empty one is where something went."""
         self._notes: list[str] = []
-        self._tiers: list[str] = []
 
     def edit(self, old: str, new: str, *, replace_all: bool = False) -> None:
         """Raise ToolError naming the file when the edit does not apply."""
@@ -69,13 +68,12 @@ class FileDraft:
     def _take(self, done: Replacement, tiers: Sequence[MatchTier]) -> None:
         self._data, self._after = done.data, done.after
         self._notes += [note for tier in tiers if (note := NOTES.get(tier))]
-        self._tiers += tiers
 
     def change(self) -> PlannedChange:
         before = decode(self._there.data).text
         after = before if self._after is None else self._after
         note = f" ({'; '.join(dict.fromkeys(self._notes))})" if self._notes else ""
-        return self._there.changed(self._data, before, after, note, tuple(self._tiers))
+        return self._there.changed(self._data, before, after, note)
 
     def _check_meant(self, done: Replacement, old: str, new: str) -> None:
         is_plain = done.tier in ("exact", "line ends")

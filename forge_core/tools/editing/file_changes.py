@@ -51,7 +51,6 @@ class PlannedChange:
     """What the model should know of how it was matched."""
     attributes: FileAttributes | None = None
     """Of the existing file, or those for a new one."""
-    tiers: tuple[str, ...] = ()
     moved_from: str = ""
     """The name of the file that goes when this one is made."""
     is_reported_elsewhere: bool = False
@@ -75,11 +74,9 @@ class CurrentFile:
     data: bytes
     attributes: FileAttributes
 
-    def changed(
-        self, data: bytes | None, old_text: str, new_text: str, note: str = "", tiers: tuple[str, ...] = ()
-    ) -> PlannedChange:
+    def changed(self, data: bytes | None, old_text: str, new_text: str, note: str = "") -> PlannedChange:
         return PlannedChange(
-            self.target, self.name, data, self.data, old_text, new_text, note, self.attributes, tiers
+            self.target, self.name, data, self.data, old_text, new_text, note, self.attributes
         )
 
 
@@ -243,24 +240,20 @@ def _roll_back(
 def _result(changes: Sequence[PlannedChange]) -> ToolResult:
     blocks: list[str] = []
     diffs: list[FileDiff] = []
-    facts: list[dict[str, Any]] = []
     for change in changes:
         diff = change.diff()
         is_new = change.before is None and not change.moved_from
         verb = "Moved" if change.moved_from else "Created" if is_new else "Edited"
         lines = [diff.diff] if diff.diff and not is_new else []
-        fact = {"path": str(change.path), "tiers": change.tiers}
         if change.data is None:
             verb, lines = "Deleted", []
         else:
-            fact["sha256"] = sha256(change.data)
             warning = syntax_warning(change.name, None if is_new else change.old_text, change.new_text)
             lines = [warning, *lines] if warning else lines
         blocks.append(
             "\n".join([f"{verb} {diff.path}: +{diff.added} \u2212{diff.removed}{change.note}", *lines])
         )
         diffs.append(diff)
-        facts.append(fact)
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     files = f" in {len(changes)} files" if len(changes) > 1 else ""
     return ToolResult(
@@ -268,7 +261,6 @@ def _result(changes: Sequence[PlannedChange]) -> ToolResult:
         output="\n\n".join(blocks),
         summary=f"+{added} \u2212{removed}{files}",
         diffs=tuple(diffs),
-        metadata=facts[0] if len(facts) == 1 else {"files": facts},
     )
 
 

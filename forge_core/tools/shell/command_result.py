@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from forge_core.result import ToolOutcome
 from forge_core.tools.base import ToolResult
-from forge_core.tools.shell.job import Job, JobState, exit_code_text, processes_text
+from forge_core.tools.shell.job import Job, exit_code_text, processes_text
 from forge_core.tools.shell.job_table import ForegroundOutcome, JobUpdate
 
 _NO_NETWORK = (
@@ -46,7 +46,6 @@ def command_result(
         output="\n".join([body, *told]),
         error=error,
         summary=summary,
-        metadata=_metadata(job, how),
         outcome=_OUTCOMES.get(how, "done" if error is None else "failed"),
         aside=_aside(job, error, told),
         model_notes=tuple(standing),
@@ -65,13 +64,6 @@ def job_result(news: JobUpdate) -> ToolResult:
         summary=f"job {view.id}: {view.outcome}",
         model_notes=(line,),
         omission=news.omission,
-        metadata={
-            "job_id": view.id,
-            "job_state": view.state.value,
-            "exit_code": view.exit_code,
-            "output_bytes": view.output_bytes,
-            "output_file": str(view.output_file) if view.output_file else None,
-        },
     )
 
 
@@ -158,17 +150,3 @@ def _hints(job: Job, how: ForegroundOutcome, output: str) -> list[str]:
     if _READ_ONLY in tail:
         hints.append("[in the sandbox only the workspace and /tmp can be written]")
     return hints
-
-
-def _metadata(job: Job, how: ForegroundOutcome) -> dict[str, object]:
-    return {
-        "exit_code": None
-        if how in (ForegroundOutcome.TIMED_OUT, ForegroundOutcome.INTERRUPTED)
-        else job.process.exit_code,
-        "timed_out": how is ForegroundOutcome.TIMED_OUT,
-        "interrupted": how is ForegroundOutcome.INTERRUPTED,
-        "output_bytes": job.capture.total_bytes,
-        "output_file": str(job.capture.kept_in) if job.capture.kept_in else None,
-        "job_id": job.id or None,
-        "job_state": JobState.RUNNING.value if job.id else None,
-    }

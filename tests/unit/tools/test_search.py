@@ -249,7 +249,7 @@ async def test_glob_finds_matching_files(
     tree: Path, pattern: str, path: str | None, found: list[str]
 ) -> None:
     result = await run(GlobTool(), tree, pattern=pattern, **({"path": path} if path else {}))
-    assert result.metadata["count"] == len(found)
+    assert result.summary.split()[0] == str(len(found))
     assert result.output.splitlines()[: len(found)] == found
 
 
