@@ -83,11 +83,10 @@ def _words(item: TodoItem) -> str:
 async def jobs(argument: str, session: ForgeSession) -> CommandResult:
     """List the background jobs; `stop N` stops one."""
     if argument:
-        number = int(argument.split()[-1])
-        await session.jobs.stop(number)
-        return Text(session.jobs.standing(number), "Jobs")
+        stopped = await session.jobs.stop(int(argument.split()[-1]))
+        return Text(stopped.report, "Jobs")
     rows = [
-        (str(view.id), f"{view.outcome}  {' '.join(view.command.split())}") for view in session.jobs.list()
+        (str(job.id), f"{job.outcome}  {' '.join(job.spec.command.split())}") for job in session.jobs.list()
     ]
     if not rows:
         return Text("No command is running in the background.", "Jobs")

@@ -162,7 +162,6 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
         OutputCapture(OUTPUT_LIMIT - _RESERVED, outputs, "bash", context.on_output),
         watch,
         call_id=context.call_id,
-        description=params.get("description") or "",
         timeout_s=_timeout(params),
     )
     try:

@@ -33,8 +33,6 @@ class OutputCapture:
     def __init__(
         self, limit: int, outputs: OutputStore, stem: str, on_output: Callable[[str], None] | None = None
     ) -> None:
-        self.total_bytes = 0
-        """Of raw output."""
         self.omission: Omission | None = None
         """What the last `take` left out."""
         self._limit = limit
@@ -60,7 +58,6 @@ class OutputCapture:
         return self._piece.total_bytes > 0 or bool(self._shown.row.removeprefix(self._reported_row))
 
     def feed(self, data: bytes) -> None:
-        self.total_bytes += len(data)
         self._settle(self._shown.feed(data))
 
     def flush_live(self) -> None:

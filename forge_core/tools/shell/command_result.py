@@ -55,13 +55,13 @@ def command_result(
 
 def job_result(news: JobUpdate) -> ToolResult:
     """Return the result of a look at a job."""
-    view = news.view
+    job = news.job
     body = news.output.rstrip("\n") if news.output.strip() else "(no new output)"
-    line = f"[job {view.id} {view.outcome}]"
+    line = f"[job {job.id} {job.outcome}]"
     return ToolResult(
         success=True,
         output="\n".join([body, line, *news.notes]),
-        summary=f"job {view.id}: {view.outcome}",
+        summary=f"job {job.id}: {job.outcome}",
         model_notes=(line,),
         omission=news.omission,
     )

@@ -6,9 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
@@ -34,50 +32,8 @@ class JobState(StrEnum):
     TIMED_OUT = "timed out"
 
 
-@dataclass(frozen=True, slots=True)
-class JobView:
-    """A job as it is now. Command and output are foreign text."""
-
-    id: int
-    command: str
-    description: str
-    state: JobState
-    exit_code: int | None
-    """Of the shell; it may have ended while what it started runs on. 128 + n after signal n."""
-    duration_s: float
-    output_bytes: int
-    output_file: Path | None
-    """Where its whole output is."""
-    left: tuple[RunningProcess, ...]
-    """What the shell left running, as last seen."""
-    timeout_s: float | None
-    """After this time, counted from its start, it is stopped; None: with the session."""
-
-    @property
-    def label(self) -> str:
-        """ "job 2 (npm run dev)"."""
-        return f"job {self.id} ({shorten(self.command)})"
-
-    @property
-    def outcome(self) -> str:
-        """The state in words: "running for 5 s", "ended: exit code 0 after 34 s"."""
-        took = time_so_far(self.duration_s)
-        code = "" if self.exit_code is None else exit_code_text(self.exit_code)
-        match self.state:
-            case JobState.RUNNING if self.exit_code is not None:
-                return f"its shell ended: {code}; still running: {processes_text(self.left)}"
-            case JobState.RUNNING:
-                return f"running for {took}"
-            case JobState.EXITED:
-                return f"ended: {code} after {took}"
-            case JobState.STOPPED:
-                return f"stopped after {took}"
-            case JobState.TIMED_OUT:
-                return f"timed out after {took} and was ended"
-
-
 class Job:
-    """A command; nothing runs before `begin`."""
+    """A command; nothing runs before `begin`. Command and output are foreign text."""
 
     def __init__(
         self,
@@ -86,7 +42,6 @@ class Job:
         watch: EffectsWatch,
         *,
         call_id: str,
-        description: str,
         timeout_s: float | None,
     ) -> None:
         self.process: ShellProcess
@@ -96,8 +51,8 @@ class Job:
         self.capture = capture
         self.watch = watch
         self.call_id = call_id
-        self.description = description
         self.timeout_s = timeout_s
+        """After this time, counted from its start, it is stopped; None: with the session."""
         self.state = JobState.RUNNING
         self.notes: list[str] = []
         """Notes for the model with the next output."""
@@ -107,7 +62,8 @@ class Job:
         """Whether the model knows of its end."""
         self.output_arrived = asyncio.Event()
         """Set by each piece of output; cleared by who waits for it."""
-        self._changed = asyncio.Event()
+        self.changed = asyncio.Event()
+        """Set when its state next changes; replaced then. Take it before looking at the state."""
         self._started = time.monotonic()
         self._ended: float | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -119,39 +75,42 @@ class Job:
             self._timer = asyncio.get_running_loop().call_later(self.timeout_s, self._time_out)
 
     @property
-    def changed(self) -> asyncio.Event:
-        """Set when the state of it next changes. Take it before looking at the state."""
-        return self._changed
-
-    @property
     def duration_s(self) -> float:
         return (self._ended or time.monotonic()) - self._started
 
-    def view(self) -> JobView:
-        return JobView(
-            id=self.id,
-            command=self.spec.command,
-            description=self.description,
-            state=self.state,
-            exit_code=self.process.exit_code if self.state in (JobState.RUNNING, JobState.EXITED) else None,
-            duration_s=self.duration_s,
-            output_bytes=self.capture.total_bytes,
-            output_file=self.capture.kept_in,
-            left=self.process.left,
-            timeout_s=self.timeout_s,
-        )
+    @property
+    def label(self) -> str:
+        """ "job 2 (npm run dev)"."""
+        return f"job {self.id} ({shorten(self.spec.command)})"
 
     @property
-    def standing(self) -> str:
+    def outcome(self) -> str:
+        """The state in words: "running for 5 s", "ended: exit code 0 after 34 s"."""
+        took = time_so_far(self.duration_s)
+        # The shell may have ended while what it started runs on.
+        code = "" if self.process.exit_code is None else exit_code_text(self.process.exit_code)
+        match self.state:
+            case JobState.RUNNING if code:
+                return f"its shell ended: {code}; still running: {processes_text(self.process.left)}"
+            case JobState.RUNNING:
+                return f"running for {took}"
+            case JobState.EXITED:
+                return f"ended: {code} after {took}"
+            case JobState.STOPPED:
+                return f"stopped after {took}"
+            case JobState.TIMED_OUT:
+                return f"timed out after {took} and was ended"
+
+    @property
+    def report(self) -> str:
         """One line for the user: the state and the last line of output."""
-        view = self.view()
         lines = [line for line in self.capture.recent().splitlines() if line.strip()]
-        said = f"; last line: {shorten(lines[-1], _SHOWN_LINE)}" if lines else ""
-        return f"{view.label} {safe_line(view.outcome)}{said}"
+        last = f"; last line: {shorten(lines[-1], _SHOWN_LINE)}" if lines else ""
+        return f"{self.label} {safe_line(self.outcome)}{last}"
 
     def announce_change(self) -> None:
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self.changed.set()
+        self.changed = asyncio.Event()
 
     def forget_timeout(self) -> None:
         """Let it run without limit of time."""

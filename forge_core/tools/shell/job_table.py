@@ -12,7 +12,7 @@ from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.result import Omission
-from forge_core.tools.shell.job import Job, JobState, JobView
+from forge_core.tools.shell.job import Job, JobState
 from forge_core.tools.shell.process_io import temporary_tasks
 
 MAX_RUNNING_JOBS = 16
@@ -45,7 +45,7 @@ class ForegroundOutcome(Enum):
 class JobUpdate:
     """Output and state of a job since the last look."""
 
-    view: JobView
+    job: Job
     output: str
     notes: tuple[str, ...] = ()
     omission: Omission | None = None
@@ -72,14 +72,14 @@ class JobTable:
         self._last_id = 0
         self._news: builtins.list[Job] = []
 
-    def list(self) -> tuple[JobView, ...]:
+    def list(self) -> tuple[Job, ...]:
         """Return the running jobs and the last ended ones, oldest first."""
-        return tuple(job.view() for job in self._jobs.values())
+        return tuple(self._jobs.values())
 
     def news(self) -> tuple[str, ...]:
         """Return one line for the model for each job whose end it does not know yet. Each is given once."""
         lines = tuple(
-            f"{job.view().label} {job.view().outcome}; job_output {job.id} gives its output"
+            f"{job.label} {job.outcome}; job_output {job.id} gives its output"
             for job in self._news
             if not job.is_end_reported
         )
@@ -92,14 +92,6 @@ class JobTable:
     def running_count(self) -> int:
         """How many jobs run."""
         return sum(job.state is JobState.RUNNING for job in self._jobs.values())
-
-    def standing(self, job_id: int) -> str:
-        """Return one line for the user: the job's state and its last line of output."""
-        return self._job(job_id).standing
-
-    def recent(self, job_id: int) -> str:
-        """Return the end of its output for the user, without marking it as read by the model."""
-        return self._job(job_id).capture.recent()
 
     async def output(
         self, job_id: int, wait_s: float = 0, interrupted: asyncio.Event | None = None
@@ -116,9 +108,9 @@ class JobTable:
         job.output_arrived.clear()
         notes, job.notes = tuple(job.notes), []
         job.is_end_reported = job.is_end_reported or has_ended or job.process.shell_ended.is_set()
-        return JobUpdate(job.view(), text, notes, job.capture.omission)
+        return JobUpdate(job, text, notes, job.capture.omission)
 
-    async def stop(self, job_id: int, *, by_model: bool = False) -> JobView:
+    async def stop(self, job_id: int, *, by_model: bool = False) -> Job:
         """End a job and everything it has started; return when nothing is left, after about two seconds at
         most.
 
@@ -134,7 +126,7 @@ class JobTable:
                 self._news.append(job)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(job.process.all_ended.wait(), _GONE_WITHIN_S)
-        return job.view()
+        return job
 
     def background_now(self, call_id: str = "") -> bool:
         """Move the command of that call (the newest one when empty) to the background, so that its call
@@ -282,7 +274,7 @@ class JobTable:
             return
         self._news.append(job)
         if self.on_end is not None:
-            self.on_end(job.standing)
+            self.on_end(job.report)
 
     def _changed(self) -> None:
         if self.on_change is not None:

@@ -138,7 +138,7 @@ async def test_no_daemon_survives_the_session(
     )
     assert [result.error for result in results if not result.success] == []
     assert [way for way in WAYS if not lives[way].is_there] == []
-    running = {view.command.partition("; ")[2] for view in jobs.list() if view.state is JobState.RUNNING}
+    running = {job.spec.command.partition("; ")[2] for job in jobs.list() if job.state is JobState.RUNNING}
     assert running == set(WAYS.values())
     await jobs.aclose()
     assert [way for way in WAYS if lives[way].is_there] == []

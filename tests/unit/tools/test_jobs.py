@@ -14,7 +14,7 @@ from forge_core.tools.base import BaseTool
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.builtin.job_output import JobOutputTool
 from forge_core.tools.builtin.job_stop import JobStopTool
-from forge_core.tools.shell.job import JobState
+from forge_core.tools.shell.job import Job, JobState
 from forge_core.tools.shell.job_table import MAX_ENDED_KEPT, JobTable
 from forge_core.tools.shell.process_tree import descendants
 
@@ -55,8 +55,17 @@ class Desk:
     async def stop(self, job_id: int) -> ToolResult:
         return await self.call(JobStopTool(), job_id=job_id)
 
+    def job(self, job_id: int) -> Job | None:
+        return next((one for one in self.jobs.list() if one.id == job_id), None)
+
     def state(self, job_id: int) -> JobState:
-        return next(one.state for one in self.jobs.list() if one.id == job_id)
+        job = self.job(job_id)
+        assert job is not None
+        return job.state
+
+    def recent(self, job_id: int) -> str:
+        job = self.job(job_id)
+        return job.capture.recent() if job is not None else ""
 
     async def ended(self, job_id: int) -> None:
         await until(lambda: self.state(job_id) is not JobState.RUNNING)
@@ -95,13 +104,13 @@ async def until(
 
 
 async def test_a_job_gets_a_number_and_the_call_returns_while_it_runs(desk: Desk, patient: None) -> None:
-    result = await desk.start("echo up; sleep 7101", description="serve")
+    result = await desk.start("echo up; sleep 7101")
     assert result.success
     assert result.output.startswith("up\n[runs in the background as job 1; job_output 1 shows its output")
     assert (result.summary, result.outcome, result.aside) == ("job 1", "background", "")
-    (view,) = desk.jobs.list()
-    assert (view.id, view.state, view.command) == (1, JobState.RUNNING, "echo up; sleep 7101")
-    assert (view.description, view.exit_code, view.timeout_s) == ("serve", None, None)
+    (job,) = desk.jobs.list()
+    assert (job.id, job.state, job.spec.command) == (1, JobState.RUNNING, "echo up; sleep 7101")
+    assert (job.process.exit_code, job.timeout_s) == (None, None)
 
 
 async def test_a_job_that_fails_at_once_is_an_ordinary_result(
@@ -117,7 +126,7 @@ async def test_a_job_that_fails_at_once_is_an_ordinary_result(
 
 async def test_job_output_returns_only_new_output(desk: Desk, tmp_path: Path) -> None:
     await desk.start(f"echo one; {GO.format('a')}; echo two; {GO.format('b')}; echo three; exit 3")
-    await until(lambda: desk.jobs.recent(1) == "one\n")
+    await until(lambda: desk.recent(1) == "one\n")
     await desk.look(1)
     assert (await desk.look(1)).output.startswith("(no new output)\n[job 1 running for ")
     (tmp_path / "a").touch()
@@ -170,7 +179,7 @@ async def test_all_output_is_in_a_private_file_from_the_first_byte(desk: Desk, t
 
 async def test_a_character_split_between_two_reads_arrives_intact(desk: Desk, tmp_path: Path) -> None:
     started = await desk.start(rf"printf 'a\xe4\xb8'; {GO.format('a')}; printf '\xadb\xe4'")
-    await until(lambda: desk.jobs.recent(1) != "")
+    await until(lambda: desk.recent(1) != "")
     early = started.output + (await desk.look(1)).output
     assert "a\n[" in early
     assert "\ufffd" not in early
@@ -224,9 +233,9 @@ async def test_processes_left_by_a_command_are_a_job_that_can_be_stopped(desk: D
         r"started\n\[exit code 0, .* s]\n\[still running in the background as job 1: \d+ sleep 7105",
         result.output,
     )
-    (view,) = desk.jobs.list()
-    assert view.state is JobState.RUNNING
-    assert [one.command for one in view.left] == ["sleep 7105"]
+    (job,) = desk.jobs.list()
+    assert job.state is JobState.RUNNING
+    assert [one.command for one in job.process.left] == ["sleep 7105"]
     assert "its shell ended: exit code 0; still running" in (await desk.look(1)).output
     stopped = await desk.stop(1)
     assert "[job 1 stopped after" in stopped.output
@@ -268,11 +277,9 @@ async def test_the_end_line_of_a_job_states_result_duration_and_last_output(
         rf"job 1 \(.*\) ended: {words} after \d+ s; last line: port 80 is in use", desk.told[0]
     )
     await desk.start("echo hello; sleep 7111")
-    await until(lambda: desk.jobs.recent(2) != "")
-    await desk.jobs.stop(2)
-    assert re.fullmatch(
-        r"job 2 \(echo hello; sleep 7111\) stopped after \d+ s; last line: hello", desk.jobs.standing(2)
-    )
+    await until(lambda: desk.recent(2) != "")
+    job = await desk.jobs.stop(2)
+    assert re.fullmatch(r"job 2 \(echo hello; sleep 7111\) stopped after \d+ s; last line: hello", job.report)
 
 
 async def test_a_very_long_last_line_is_truncated(desk: Desk, tmp_path: Path) -> None:
@@ -316,8 +323,8 @@ async def test_the_end_of_a_jobs_shell_is_reported_while_something_keeps_running
 
 async def test_a_job_stopped_by_the_user_is_news_for_the_model_only(desk: Desk) -> None:
     await desk.start("sleep 7107")
-    view = await desk.jobs.stop(1)
-    assert view.state is JobState.STOPPED
+    job = await desk.jobs.stop(1)
+    assert job.state is JobState.STOPPED
     assert desk.told == []
     assert "stopped after" in desk.jobs.news()[0]
 
@@ -391,9 +398,9 @@ async def test_the_oldest_ended_jobs_are_forgotten(
 
 async def test_the_user_can_view_output_without_consuming_it(desk: Desk) -> None:
     await desk.start("echo here; sleep 7112")
-    await until(lambda: desk.jobs.recent(1) != "")
+    await until(lambda: desk.recent(1) != "")
     await desk.look(1)
-    assert desk.jobs.recent(1) == "here\n"
+    assert desk.recent(1) == "here\n"
 
 
 async def test_closing_ends_all_jobs_and_foreground_commands(desk: Desk) -> None:
