@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forge_core.errors import ToolError
-from forge_core.tools.base import BaseTool, ToolParameter
+from forge_core.tools.base import BaseTool
 
 _MAX_SHOWN = 120
 _NOTHING = object()
@@ -38,12 +38,13 @@ def validate(tool: BaseTool, params: object) -> dict[str, Any]:
             if parameter.default is not None:
                 arguments[parameter.name] = parameter.default
             continue
+        schema = parameter.to_json_schema()
         try:
-            arguments[parameter.name] = _checked(value, parameter)
+            arguments[parameter.name] = _fitted(value, schema)
         except ValueError as error:
-            schema = json.dumps(parameter.to_json_schema(), ensure_ascii=False, default=str)
             raise ToolError(
-                f"{tool.name}: {parameter.name!r} is {_shown(value)}, but {error}. Its schema: {schema}"
+                f"{tool.name}: {parameter.name!r} is {_shown(value)}, but {error}. Its schema: "
+                + json.dumps(schema, ensure_ascii=False, default=str)
             ) from error
     return arguments
 
@@ -80,33 +81,34 @@ def _as_mapping(tool: BaseTool, params: object) -> Mapping[str, Any]:
     return params
 
 
-def _checked(value: Any, parameter: ToolParameter) -> Any:
-    value = _typed(value, parameter.type, parameter.items, parameter.properties)
-    if parameter.enum is not None and value not in parameter.enum:
-        raise ValueError(f"it must be one of {', '.join(map(repr, parameter.enum))}")
-    if parameter.minimum is not None and isinstance(value, int | float) and value < parameter.minimum:
-        raise ValueError(f"it must be at least {parameter.minimum:g}")
-    if parameter.maximum is not None and isinstance(value, int | float) and value > parameter.maximum:
-        raise ValueError(f"it must be at most {parameter.maximum:g}")
-    return value
-
-
-def _typed(
-    value: Any, kind: str, items: Mapping[str, Any] | None, properties: Mapping[str, Any] | None
-) -> Any:
-    match kind:
+def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return the value in the type that its JSON schema names, checked. Raise ValueError when it does not
+    fit."""
+    match schema.get("type"):
         case "string":
-            return _string(value)
+            value = _string(value)
         case "integer":
-            return _integer(value)
+            value = _integer(value)
         case "number":
-            return _number(value)
+            value = _number(value)
         case "boolean":
-            return _boolean(value)
+            value = _boolean(value)
         case "array":
-            return _array(value, items)
-        case _:
-            return _object(value, properties)
+            value = _array(value, schema.get("items"))
+        case "object":
+            value = _object(value, schema.get("properties"))
+            if missing := [name for name in schema.get("required", ()) if name not in value]:
+                raise ValueError(f"it lacks {missing[0]!r}")
+        case _:  # none, or several
+            return value
+    if "enum" in schema and value not in schema["enum"]:
+        raise ValueError(f"it must be one of {', '.join(map(repr, schema['enum']))}")
+    if isinstance(value, int | float):
+        if value < schema.get("minimum", -math.inf):
+            raise ValueError(f"it must be at least {schema['minimum']:g}")
+        if value > schema.get("maximum", math.inf):
+            raise ValueError(f"it must be at most {schema['maximum']:g}")
+    return value
 
 
 def _string(value: Any) -> str:
@@ -155,7 +157,7 @@ def _array(value: Any, items: Mapping[str, Any] | None) -> list[Any]:
         value = _from_json(value, "a list")
     if not isinstance(value, list | tuple):
         raise ValueError("it must be a list")
-    return [_item(one, items, f"element {at + 1}") for at, one in enumerate(value)]
+    return [_part(one, items, f"element {at + 1}") for at, one in enumerate(value)]
 
 
 def _object(value: Any, properties: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -164,26 +166,15 @@ def _object(value: Any, properties: Mapping[str, Any] | None) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError("it must be an object")
     schemas = properties or {}
-    return {str(key): _item(one, schemas.get(key), f"field {key!r}") for key, one in value.items()}
+    return {str(key): _part(one, schemas.get(key), f"field {key!r}") for key, one in value.items()}
 
 
-def _item(value: Any, schema: Mapping[str, Any] | None, where: str) -> Any:
-    """Return one element, checked if its schema names a single type."""
-    kind = schema.get("type") if schema else None
-    if schema is None or not isinstance(kind, str) or kind == "null":
-        return value
+def _part(value: Any, schema: Mapping[str, Any] | None, where: str) -> Any:
+    """Return one element or field, checked."""
     try:
-        fitting = _typed(value, kind, schema.get("items"), schema.get("properties"))
+        return _fitted(value, schema or {})
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-    missing = [
-        name for name in schema.get("required", ()) if isinstance(fitting, dict) and name not in fitting
-    ]
-    if missing:
-        raise ValueError(f"{where} lacks {missing[0]!r}")
-    if "enum" in schema and fitting not in schema["enum"]:
-        raise ValueError(f"{where} must be one of {', '.join(map(repr, schema['enum']))}")
-    return fitting
 
 
 def _from_json(text: str, what: str) -> Any:
