@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from forge_core.result import FileDiff
 from forge_core.tools.editing.text import split_keeping_ends
@@ -15,7 +15,7 @@ from forge_core.tools.editing.text import split_keeping_ends
 CONTEXT_LINES = 3
 MAX_DIFF_LINES = 2_000
 
-Opcode: TypeAlias = "tuple[str, int, int, int, int]"
+Opcode: TypeAlias = "tuple[Literal['replace', 'delete', 'insert', 'equal'], int, int, int, int]"
 """As difflib has them: what, from and to in the old lines, from and to in the new."""
 
 _MAX_COMPARED = 1_000_000
@@ -63,7 +63,7 @@ def _signed(
     old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode], context: int = CONTEXT_LINES
 ) -> Iterator[tuple[str, str]]:
     """Yield the sign and line of each row; a hunk's header has the sign "@"."""
-    for group in _groups(opcodes, context):
+    for group in _Opcodes(opcodes).get_grouped_opcodes(context):
         first, last = group[0], group[-1]
         yield "@", f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
         for tag, old_from, old_to, new_from, new_to in group:
@@ -80,22 +80,15 @@ def _marked(mark: str, bare: str, line: str) -> tuple[str, ...]:
     return (row, "\\ No newline at end of file") if bare == line else (row,)
 
 
-def _groups(opcodes: Sequence[Opcode], context: int) -> list[list[Opcode]]:
-    """Return changes with the context around them; unchanged stretches longer than two contexts part
-    groups."""
-    groups: list[list[Opcode]] = [[]]
-    last = len(opcodes) - 1
-    for at, (tag, a, b, c, d) in enumerate(opcodes):
-        if tag != "equal":
-            groups[-1].append((tag, a, b, c, d))
-            continue
-        before, after = (context if at > 0 else 0), (context if at < last else 0)
-        if b - a <= before + after:
-            groups[-1].append((tag, a, b, c, d))
-            continue
-        groups[-1].append((tag, a, a + before, c, c + before))
-        groups.append([(tag, b - after, b, d - after, d)])
-    return [group for group in groups if any(code[0] != "equal" for code in group)]
+class _Opcodes(difflib.SequenceMatcher[str]):
+    """Opcodes, already known, to be grouped with the context around them."""
+
+    def __init__(self, opcodes: Sequence[Opcode]) -> None:
+        super().__init__()
+        self._known = list(opcodes)
+
+    def get_opcodes(self) -> list[Opcode]:
+        return self._known
 
 
 def _range(start: int, stop: int) -> str:
