@@ -6,7 +6,7 @@ ForgeError
  ├─ JournalError           the session could not be recorded
  ├─ ToolError              a tool refuses or fails; becomes a ToolResult, never ends a turn
  │   ├─ CallDeniedError        the user, a rule or the mode denied the call
- │   └─ CallInterruptedError   the turn was interrupted before the call ran
+ │   └─ CallInterruptedError   the turn was interrupted before the call had a result
  └─ ProviderError          the provider refused, failed or fell silent; `partial_text` holds what had arrived
      ├─ AuthenticationError    401: the key is missing or wrong
      ├─ PaymentRequiredError   402: no credits
@@ -50,13 +50,13 @@ class ToolError(ForgeError):
 
 
 class CallDeniedError(ToolError):
-    """A person, a rule or the mode did not allow the call."""
+    """The user, a rule or the mode denied the call."""
 
     outcome = "denied"
 
 
 class CallInterruptedError(ToolError):
-    """The turn was interrupted before the call ran."""
+    """The turn was interrupted before the call had a result."""
 
     outcome = "interrupted"
 

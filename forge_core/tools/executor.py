@@ -140,7 +140,7 @@ class ToolExecutor:
 
     async def _run(self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> ToolResult:
         if context.interrupted is not None and context.interrupted.is_set():
-            return _interrupted("interrupted by the user before it started")
+            raise CallInterruptedError("interrupted by the user before it started")
         call = asyncio.ensure_future(guard(lambda: tool.execute(arguments, context), tool))
         try:
             match await wait_for_first(call, context, tool.timeout_s):
@@ -153,7 +153,7 @@ class ToolExecutor:
                         await cancel_and_wait(call)
             if call.done() and not call.cancelled():
                 return _as_result(call.result(), tool)
-            return _interrupted("interrupted by the user")
+            raise CallInterruptedError("interrupted by the user")
         finally:
             await cancel_and_wait(call)
 
@@ -166,10 +166,6 @@ class ToolExecutor:
         if self.policy is not None and outputs.folder is not None:
             self.policy.allow_reading(outputs.folder)
         return replace(result, output=output, error=error, omission=left_out or result.omission)
-
-
-def _interrupted(error: str) -> ToolResult:
-    return ToolResult(success=False, error=error, summary="interrupted", outcome="interrupted")
 
 
 @dataclass(frozen=True, slots=True)
