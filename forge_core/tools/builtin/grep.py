@@ -17,7 +17,7 @@ from forge_core.tools.searching.engine import MAX_ROWS, SearchEngine
 from forge_core.tools.searching.file_filter import FileFilter
 from forge_core.tools.searching.folder_tool import FolderTool
 from forge_core.tools.searching.query import SearchQuery
-from forge_core.tools.searching.result_rows import MAX_LINE_CHARS, MatchWindow, file_rows, line_rows
+from forge_core.tools.searching.result_rows import MAX_LINE_CHARS, file_rows, line_rows
 
 DEFAULT_HEAD_LIMIT = 250
 MAX_CONTEXT = 50
@@ -93,15 +93,16 @@ class GrepTool(FolderTool):
                 "searched]",
                 summary="no match",
             )
-        window, mode = _window(params), params.get("output_mode", "content")
+        offset, mode = params.get("offset") or 0, params.get("output_mode", "content")
+        limit = params.get("head_limit", DEFAULT_HEAD_LIMIT) or None
 
         def named(path: str) -> str:
             return display_path(Path(query.root) / path, context)
 
         rows = (
-            line_rows(engine, query, counts, window, named, stop)
+            line_rows(engine, query, counts, offset, limit, named, stop)
             if mode == "content"
-            else file_rows(counts, window, named, with_count=mode == "count")
+            else file_rows(counts, offset, limit, named, with_count=mode == "count")
         )
         total, files = sum(counts.values()), len(counts)
         summary = f"{total:,} match{'' if total == 1 else 'es'} in {files:,} file{'' if files == 1 else 's'}"
@@ -136,8 +137,3 @@ def _query(params: dict[str, Any], context: ExecutionContext) -> SearchQuery:
         before=params.get("before") or around,
         after=params.get("after") or around,
     )
-
-
-def _window(params: dict[str, Any]) -> MatchWindow:
-    limit = params.get("head_limit")
-    return MatchWindow(params.get("offset") or 0, DEFAULT_HEAD_LIMIT if limit is None else (limit or None))

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from forge_core.errors import ToolError
@@ -76,19 +76,21 @@ class SearchEngine:
         lines: list[SearchLine] = []
         ripgrep = self._ripgrep_for(query)
         for batch in _batches(paths):
-            reader = SearchOutputReader(matches, MAX_ROWS - len(lines))
             if ripgrep:
                 command, listed = [ripgrep, *line_arguments(query, batch)], b""
             else:
                 command, listed = _own("lines", query), b"\0".join(os.fsencode(path) for path in batch)
             with contextlib.closing(search_output(command, query.root, stop, listed)) as pieces:
-                for piece in pieces:
-                    if not reader.feed(piece):
-                        break
-            lines += reader.lines
-            if matches is not None:
-                matches -= reader.matches
-            if matches == 0 or len(lines) >= MAX_ROWS or stop.is_set():
+                for line in _read_lines(pieces):
+                    # The context after the last match ends only where the next match begins.
+                    if line.is_match and matches == 0:
+                        return lines
+                    if line.is_match and matches is not None:
+                        matches -= 1
+                    lines.append(line)
+                    if len(lines) >= MAX_ROWS:
+                        return lines
+            if matches == 0 or stop.is_set():
                 break
         return lines
 
@@ -129,35 +131,13 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-class SearchOutputReader:
-    """Collects `SearchLine`s until `matches` of them are matches, and the context after the last one; at most
-    `most` lines."""
-
-    def __init__(self, matches: int | None, most: int) -> None:
-        self._most = most
-        self.lines: list[SearchLine] = []
-        self.matches = 0
-        self._wanted = matches
-        self._rest = b""
-
-    def feed(self, data: bytes) -> bool:
-        """Take a piece of output; False when no more is wanted."""
-        rows = (self._rest + data).split(b"\n")
-        self._rest = rows.pop()
-        for row in rows:
-            line = _line(row)
-            if line is None:
-                continue
-            if line.is_match:
-                if self._wanted is not None and self.matches == self._wanted:
-                    return False
-                self.matches += 1
-            self.lines.append(line)
-            if len(self.lines) >= self._most:
-                return False
-        if len(self._rest) > _MAX_ROW:
-            self._rest = self._rest[:_MAX_ROW]
-        return True
+def _read_lines(pieces: Iterable[bytes]) -> Iterator[SearchLine]:
+    """Yield the lines that an engine prints; of a row over 1 MB only the beginning."""
+    rest = b""
+    for piece in pieces:
+        *rows, rest = (rest + piece).split(b"\n")
+        yield from filter(None, map(_line, rows))
+        rest = rest[:_MAX_ROW]
 
 
 def _line(row: bytes) -> SearchLine | None:

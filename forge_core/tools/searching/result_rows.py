@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import accumulate, islice
 
 from forge_core.tools.searching.engine import MAX_ROWS, SearchEngine
 from forge_core.tools.searching.query import SearchLine, SearchQuery
@@ -12,48 +14,42 @@ from forge_core.tools.searching.query import SearchLine, SearchQuery
 MAX_LINE_CHARS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class MatchWindow:
-    """Which matches (or files) to show."""
-
-    offset: int
-    limit: int | None
-    """None: all that follow."""
-
-
 def file_rows(
-    counts: dict[str, int], window: MatchWindow, shown: Callable[[str], str], *, with_count: bool
+    counts: dict[str, int],
+    offset: int,
+    limit: int | None,
+    shown: Callable[[str], str],
+    *,
+    with_count: bool,
 ) -> list[str]:
-    """Return a row a file."""
-    paths = list(counts)
-    end = None if window.limit is None else window.offset + window.limit
-    chosen = paths[window.offset : end]
+    """Return a row a file, from number `offset` on: `limit` of them, or all (None)."""
+    chosen = list(islice(counts, offset, None if limit is None else offset + limit))
     rows = [shown(path) + (f":{counts[path]}" if with_count else "") for path in chosen]
-    return rows + _more(len(chosen), window.offset, len(paths), "files")
+    return rows + _more(len(chosen), offset, len(counts), "files")
 
 
 def line_rows(
     engine: SearchEngine,
     query: SearchQuery,
     counts: dict[str, int],
-    window: MatchWindow,
+    offset: int,
+    limit: int | None,
     shown: Callable[[str], str],
     stop: threading.Event,
 ) -> list[str]:
-    """Return a row a line, matches and their context."""
-    passed, paths = 0, list(counts)
+    """Return a row a line, matches and their context, from match number `offset` on: `limit` matches, or all
+    (None)."""
+    skip, paths = offset, list(counts)
+    # With multiline a count is not that of the lines, so only reading shows where the matches are.
     if not query.multiline:
-        first = 0
-        while first < len(paths) and passed + counts[paths[first]] <= window.offset:
-            passed += counts[paths[first]]
-            first += 1
-        paths = paths[first:]
-    skip = window.offset - passed
-    lines = engine.lines(query, paths, None if window.limit is None else skip + window.limit, stop)
+        ends = [*accumulate(counts.values())]
+        first = bisect_right(ends, offset)
+        skip, paths = offset - (ends[first - 1] if first else 0), paths[first:]
+    lines = engine.lines(query, paths, None if limit is None else skip + limit, stop)
     is_cut = len(lines) >= MAX_ROWS
     lines = _without_first(lines, skip, query.before)
     matches = sum(1 for line in lines if line.is_match)
-    more = _more(matches, window.offset, sum(counts.values()), "matches")
+    more = _more(matches, offset, sum(counts.values()), "matches")
     cut = [f"[cut after {MAX_ROWS:,} lines]"] if is_cut else []
     return _rows(lines, query, shown) + cut + more
 
