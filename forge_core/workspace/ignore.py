@@ -143,9 +143,12 @@ class _Chain:
 
 class IgnoreRules:
     """The rules for everything under `root`: nested .gitignore files, those above it up to the repository's
-    top, and .git/info/exclude. `.git` itself is always ignored. Each file is read once, when first needed."""
+    top, and .git/info/exclude. `.git` itself is always ignored. Each file is read once, when first needed.
 
-    def __init__(self, root: Path) -> None:
+    The folder `start` counts as not ignored, whatever the rules say: the user has named it.
+    """
+
+    def __init__(self, root: Path, start: str = "") -> None:
         self.root = Path(os.path.normpath(root.absolute()))
         repository = find_repository(self.root)
         self._top = repository.top if repository else self.root
@@ -153,7 +156,7 @@ class IgnoreRules:
         self._prefix = "" if inside == "." else inside + "/"
         self._from_top: dict[str, _Chain] = {}
         self._chains: dict[str, _Chain] = {}
-        self._ignored_folders: dict[str, bool] = {"": False}
+        self._ignored_folders: dict[str, bool] = {"": False, start: False}
         excludes = read_small(repository.common_dir / "info" / "exclude") if repository else None
         self._excludes = PatternFile.parse(excludes) if excludes else None
 
