@@ -9,22 +9,20 @@ from forge_core.lazy import lazy_exports
 
 TYPE_CHECKING = False  # importing typing for it would cost every start 10 ms
 if TYPE_CHECKING:
-    from forge_core.langchain import ForgeAgent, OpenRouterLLM
-    from forge_core.llm import OpenRouterClient
-    from forge_core.runtime import build_session
-    from forge_core.session import ForgeSession
+    from forge_core.langchain import ForgeAgent as ForgeAgent
+    from forge_core.langchain import OpenRouterLLM as OpenRouterLLM
+    from forge_core.llm import OpenRouterClient as OpenRouterClient
+    from forge_core.runtime import build_session as build_session
+    from forge_core.session import ForgeSession as ForgeSession
 
 __version__ = "0.1.0"
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "ForgeAgent": "forge_core.langchain",
-        "OpenRouterLLM": "forge_core.langchain",
-        "OpenRouterClient": "forge_core.llm",
-        "ForgeSession": "forge_core.session",
-        "build_session": "forge_core.runtime",
+        "forge_core.langchain": ("ForgeAgent", "OpenRouterLLM"),
+        "forge_core.llm": ("OpenRouterClient",),
+        "forge_core.runtime": ("build_session",),
+        "forge_core.session": ("ForgeSession",),
     },
 )
-
-__all__ = ["ForgeAgent", "ForgeSession", "OpenRouterClient", "OpenRouterLLM", "__version__", "build_session"]

@@ -12,19 +12,22 @@ if TYPE_CHECKING:
 
 
 def lazy_exports(
-    package: str, exports: Mapping[str, str]
+    package: str, exports: Mapping[str, tuple[str, ...]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for a package whose public names live in the modules that `exports` names.
+    """Return `__getattr__` and `__dir__` of a package; `exports` maps modules to the public names in them.
 
-    The caller repeats the imports under `if TYPE_CHECKING:` so that type checkers see the real types.
+    The caller repeats the imports under `if TYPE_CHECKING:` as `from module import name as name`, so that
+    type checkers see the real types.
     """
+    modules = {name: module for module, names in exports.items() for name in names}
 
     def load(name: str) -> Any:
-        module = exports.get(name)
-        if module is None:
+        if name == "__all__":  # `from package import *` asks for it; a literal one would repeat the names
+            return sorted(modules)
+        if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(module), name)
+        value = getattr(import_module(modules[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: sorted(exports)
+    return load, lambda: sorted(modules)

@@ -7,42 +7,29 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_core.llm.client import OpenRouterClient
-    from forge_core.llm.models import (
-        CompletionRequest,
-        CompletionResponse,
-        Message,
-        MessageRole,
-        StreamChunk,
-        TokenUsage,
-        ToolCall,
-        ToolDefinition,
-    )
-
-_MODELS = (
-    "CompletionRequest",
-    "CompletionResponse",
-    "Message",
-    "MessageRole",
-    "StreamChunk",
-    "TokenUsage",
-    "ToolCall",
-    "ToolDefinition",
-)
+    from forge_core.llm.client import OpenRouterClient as OpenRouterClient
+    from forge_core.llm.models import CompletionRequest as CompletionRequest
+    from forge_core.llm.models import CompletionResponse as CompletionResponse
+    from forge_core.llm.models import Message as Message
+    from forge_core.llm.models import MessageRole as MessageRole
+    from forge_core.llm.models import StreamChunk as StreamChunk
+    from forge_core.llm.models import TokenUsage as TokenUsage
+    from forge_core.llm.models import ToolCall as ToolCall
+    from forge_core.llm.models import ToolDefinition as ToolDefinition
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {"OpenRouterClient": "forge_core.llm.client", **dict.fromkeys(_MODELS, "forge_core.llm.models")},
+    {
+        "forge_core.llm.client": ("OpenRouterClient",),
+        "forge_core.llm.models": (
+            "CompletionRequest",
+            "CompletionResponse",
+            "Message",
+            "MessageRole",
+            "StreamChunk",
+            "TokenUsage",
+            "ToolCall",
+            "ToolDefinition",
+        ),
+    },
 )
-
-__all__ = [
-    "CompletionRequest",
-    "CompletionResponse",
-    "Message",
-    "MessageRole",
-    "OpenRouterClient",
-    "StreamChunk",
-    "TokenUsage",
-    "ToolCall",
-    "ToolDefinition",
-]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_core.offline.transport import OfflineTransport
+    from forge_core.offline.transport import OfflineTransport as OfflineTransport
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {"OfflineTransport": "forge_core.offline.transport"},
+    {
+        "forge_core.offline.transport": ("OfflineTransport",),
+    },
 )
-
-__all__ = ["OfflineTransport"]

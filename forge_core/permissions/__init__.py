@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "Decision": "forge_core.permissions.policy",
-        "PermissionPolicy": "forge_core.permissions.policy",
-        "Policy": "forge_core.permissions.policy",
-        "Rule": "forge_core.permissions.rules.rule",
-        "Verdict": "forge_core.permissions.policy",
-        "parse_rule": "forge_core.permissions.rules.rule",
+        "forge_core.permissions.policy": ("Decision", "PermissionPolicy", "Policy", "Verdict"),
+        "forge_core.permissions.rules.rule": ("Rule", "parse_rule"),
     },
 )

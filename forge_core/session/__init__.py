@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_core.session.session import ForgeSession
-    from forge_core.session.status import SessionStatus
+    from forge_core.session.session import ForgeSession as ForgeSession
+    from forge_core.session.status import SessionStatus as SessionStatus
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {"ForgeSession": "forge_core.session.session", "SessionStatus": "forge_core.session.status"},
+    {
+        "forge_core.session.session": ("ForgeSession",),
+        "forge_core.session.status": ("SessionStatus",),
+    },
 )
-
-__all__ = ["ForgeSession", "SessionStatus"]

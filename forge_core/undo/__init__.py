@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "CommandEffects": "forge_core.undo.report",
-        "ExpectedEffects": "forge_core.undo.expected_effects",
-        "TurnView": "forge_core.undo.report",
-        "UndoReport": "forge_core.undo.report",
-        "UndoStore": "forge_core.undo.undo_store",
+        "forge_core.undo.expected_effects": ("ExpectedEffects",),
+        "forge_core.undo.report": ("CommandEffects", "TurnView", "UndoReport"),
+        "forge_core.undo.undo_store": ("UndoStore",),
     },
 )

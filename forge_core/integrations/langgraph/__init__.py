@@ -13,45 +13,31 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_core.integrations.langgraph.adapter import LangGraphAdapter
-    from forge_core.integrations.langgraph.budget import BudgetTrackingCallback
-    from forge_core.integrations.langgraph.checkpointer import SessionCheckpointer
-    from forge_core.integrations.langgraph.configs import LangGraphClientConfig, LangGraphModelConfig
-    from forge_core.integrations.langgraph.runner import GraphPausedError, GraphRunner
-    from forge_core.integrations.langgraph.wink_errors import detect_throttle
-    from forge_core.integrations.langgraph.wink_tools import (
-        ToolExecutionContext,
-        bind_wink_tools,
-        wink_tool_to_langgraph,
-    )
+    from forge_core.integrations.langgraph.adapter import LangGraphAdapter as LangGraphAdapter
+    from forge_core.integrations.langgraph.budget import BudgetTrackingCallback as BudgetTrackingCallback
+    from forge_core.integrations.langgraph.checkpointer import SessionCheckpointer as SessionCheckpointer
+    from forge_core.integrations.langgraph.configs import LangGraphClientConfig as LangGraphClientConfig
+    from forge_core.integrations.langgraph.configs import LangGraphModelConfig as LangGraphModelConfig
+    from forge_core.integrations.langgraph.runner import GraphPausedError as GraphPausedError
+    from forge_core.integrations.langgraph.runner import GraphRunner as GraphRunner
+    from forge_core.integrations.langgraph.wink_errors import detect_throttle as detect_throttle
+    from forge_core.integrations.langgraph.wink_tools import ToolExecutionContext as ToolExecutionContext
+    from forge_core.integrations.langgraph.wink_tools import bind_wink_tools as bind_wink_tools
+    from forge_core.integrations.langgraph.wink_tools import wink_tool_to_langgraph as wink_tool_to_langgraph
 
-_HERE = "forge_core.integrations.langgraph"
-_EXPORTS = {
-    "BudgetTrackingCallback": f"{_HERE}.budget",
-    "GraphPausedError": f"{_HERE}.runner",
-    "GraphRunner": f"{_HERE}.runner",
-    "LangGraphAdapter": f"{_HERE}.adapter",
-    "LangGraphClientConfig": f"{_HERE}.configs",
-    "LangGraphModelConfig": f"{_HERE}.configs",
-    "SessionCheckpointer": f"{_HERE}.checkpointer",
-    "ToolExecutionContext": f"{_HERE}.wink_tools",
-    "bind_wink_tools": f"{_HERE}.wink_tools",
-    "detect_throttle": f"{_HERE}.wink_errors",
-    "wink_tool_to_langgraph": f"{_HERE}.wink_tools",
-}
-
-__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
-
-__all__ = [
-    "BudgetTrackingCallback",
-    "GraphPausedError",
-    "GraphRunner",
-    "LangGraphAdapter",
-    "LangGraphClientConfig",
-    "LangGraphModelConfig",
-    "SessionCheckpointer",
-    "ToolExecutionContext",
-    "bind_wink_tools",
-    "detect_throttle",
-    "wink_tool_to_langgraph",
-]
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "forge_core.integrations.langgraph.adapter": ("LangGraphAdapter",),
+        "forge_core.integrations.langgraph.budget": ("BudgetTrackingCallback",),
+        "forge_core.integrations.langgraph.checkpointer": ("SessionCheckpointer",),
+        "forge_core.integrations.langgraph.configs": ("LangGraphClientConfig", "LangGraphModelConfig"),
+        "forge_core.integrations.langgraph.runner": ("GraphPausedError", "GraphRunner"),
+        "forge_core.integrations.langgraph.wink_errors": ("detect_throttle",),
+        "forge_core.integrations.langgraph.wink_tools": (
+            "ToolExecutionContext",
+            "bind_wink_tools",
+            "wink_tool_to_langgraph",
+        ),
+    },
+)

@@ -15,31 +15,25 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_core.integrations.tau2.agent import Tau2ForgeAgent, Tau2ForgeState, create_tau2_forge_agent
-    from forge_core.integrations.tau2.command import main, register
+    from forge_core.integrations.tau2.agent import Tau2ForgeAgent as Tau2ForgeAgent
+    from forge_core.integrations.tau2.agent import Tau2ForgeState as Tau2ForgeState
+    from forge_core.integrations.tau2.agent import create_tau2_forge_agent as create_tau2_forge_agent
+    from forge_core.integrations.tau2.command import main as main
+    from forge_core.integrations.tau2.command import register as register
 
     LangChainAgent = Tau2ForgeAgent
     LangChainAgentState = Tau2ForgeState
 
-_HERE = "forge_core.integrations.tau2"
-_EXPORTS = {
-    "LangChainAgent": f"{_HERE}.agent",
-    "LangChainAgentState": f"{_HERE}.agent",
-    "Tau2ForgeAgent": f"{_HERE}.agent",
-    "Tau2ForgeState": f"{_HERE}.agent",
-    "create_tau2_forge_agent": f"{_HERE}.agent",
-    "main": f"{_HERE}.command",
-    "register": f"{_HERE}.command",
-}
-
-__getattr__, __dir__ = lazy_exports(__name__, _EXPORTS)
-
-__all__ = [
-    "LangChainAgent",
-    "LangChainAgentState",
-    "Tau2ForgeAgent",
-    "Tau2ForgeState",
-    "create_tau2_forge_agent",
-    "main",
-    "register",
-]
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "forge_core.integrations.tau2.agent": (
+            "LangChainAgent",
+            "LangChainAgentState",
+            "Tau2ForgeAgent",
+            "Tau2ForgeState",
+            "create_tau2_forge_agent",
+        ),
+        "forge_core.integrations.tau2.command": ("main", "register"),
+    },
+)

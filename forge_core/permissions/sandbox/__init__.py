@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "Launch": "forge_core.permissions.sandbox.sandbox",
-        "MountedPaths": "forge_core.permissions.sandbox.placeholders",
-        "Sandbox": "forge_core.permissions.sandbox.sandbox",
-        "SandboxKind": "forge_core.permissions.sandbox.sandbox_state",
-        "SandboxState": "forge_core.permissions.sandbox.sandbox_state",
-        "clear_leftovers": "forge_core.permissions.sandbox.sandbox",
-        "probe": "forge_core.permissions.sandbox.probing",
-        "probe_now": "forge_core.permissions.sandbox.probing",
+        "forge_core.permissions.sandbox.placeholders": ("MountedPaths",),
+        "forge_core.permissions.sandbox.probing": ("probe", "probe_now"),
+        "forge_core.permissions.sandbox.sandbox": ("Launch", "Sandbox", "clear_leftovers"),
+        "forge_core.permissions.sandbox.sandbox_state": ("SandboxKind", "SandboxState"),
     },
 )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from forge_core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from forge_tui.widgets.transcript.transcript_view import Transcript
+    from forge_tui.widgets.transcript.transcript_view import Transcript as Transcript
 
-__all__ = ["Transcript"]
-
-__getattr__, __dir__ = lazy_exports(__name__, {"Transcript": "forge_tui.widgets.transcript.transcript_view"})
+__getattr__, __dir__ = lazy_exports(
+    __name__, {"forge_tui.widgets.transcript.transcript_view": ("Transcript",)}
+)
