@@ -54,6 +54,8 @@ VARIABLES = (
     "syntax-builtin",
 )
 """The keys of `[variables]`; missing ones come from forge-dark or forge-light."""
+MIXED_VARIABLES = ("forge-user-background", "forge-selection", "forge-match")
+"""More keys of `[variables]`; missing ones are mixed from the theme's own colours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ def read_theme(path: Path, known: dict[str, Theme]) -> Theme:
     missing = [key for key in COLORS if key not in colors]
     if missing:
         raise ConfigError(f"Theme {path}: [colors] lacks {', '.join(missing)}.")
-    variables = {**(base.variables if base else {}), **_section(path, raw, "variables", VARIABLES)}
+    own = _section(path, raw, "variables", (*VARIABLES, *MIXED_VARIABLES))
+    variables = {**(base.variables if base else {}), **own}
     theme = Theme(name, colors["primary"], dark=dark, variables=_with_textual_variables(colors, variables))
     for key, value in colors.items():
         setattr(theme, key, value)

@@ -11,6 +11,7 @@ from forge_core.config.models import ForgeConfig
 from forge_core.errors import ConfigError
 from forge_tui.theme_files import builtin_folder, frame_colors
 from forge_tui.theming import COLORS, VARIABLES, load_builtin, load_themes, read_theme
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
 
 MINE = """
@@ -94,6 +95,42 @@ def test_all_text_of_a_built_in_theme_has_a_contrast_of_at_least_4_5(name: str) 
             pairs.append((ground, get(f"diff-{sign}"), get(ground)))
     ratios = [(round(contrast(text, ground), 2), key, ground) for key, text, ground in pairs]
     assert [row for row in ratios if row[0] < 4.5] == []
+
+
+class _Recorder(dict[str, str]):
+    """No variables; remembers which were looked up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get(self, key: str, default: object = None) -> None:  # type: ignore[override]
+        self.names.add(key)
+
+
+def test_every_colour_of_the_transcript_can_be_set_by_a_theme(tmp_path: Path) -> None:
+    recorder = _Recorder()
+    TranscriptStyles.from_theme(recorder, Color.parse("#101010"))
+    settable = sorted(recorder.names - {*COLORS})
+    lines = "".join(f'{name} = "#123456"\n' for name in settable)
+    theme = read_theme(write(tmp_path, f"{MINE}[variables]\n{lines}"), {})
+    styles = TranscriptStyles.from_theme(theme.variables, Color.parse("#101010"))
+    assert settable
+    assert {theme.variables[name] for name in settable} == {"#123456"}
+    for style in (styles.selection, styles.match, styles.user):
+        assert style.bgcolor is not None
+        assert style.bgcolor.get_truecolor().hex == "#123456"
+
+
+def test_a_theme_without_a_selection_colour_mixes_it_from_its_own_colours(tmp_path: Path) -> None:
+    known = {name: theme for name in ("forge-dark", "forge-light") if (theme := load_builtin(name))}
+    text = MINE.replace('primary = "#88aaff"', 'primary = "#ff0000"')
+    theme = read_theme(write(tmp_path, text), known)
+    variables = {**theme.variables, "primary": theme.primary}
+    styles = TranscriptStyles.from_theme(variables, Color.parse("#000000"))
+    assert styles.selection.bgcolor is not None
+    red, green, blue = styles.selection.bgcolor.get_truecolor()
+    assert (red > 100, green, blue) == (True, 0, 0)
 
 
 def test_the_built_in_folder_holds_the_two_themes() -> None:
