@@ -25,7 +25,7 @@ from textual import events
 from textual.app import App
 from textual.widget import MountError
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line

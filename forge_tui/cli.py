@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from forge_core.config.models import ForgeConfig
+    from forge_core.config.forge_config import ForgeConfig
 
 
 def main(argv: Sequence[str] | None = None) -> int:

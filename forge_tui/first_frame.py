@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from forge_core import __version__
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.text_width import cell_len, clip_parts
 from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.terminal.colours import Palette, detect, parse_rgb

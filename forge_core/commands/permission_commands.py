@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
 from forge_core.commands.specs import ArgumentValue
-from forge_core.config.models import ForgeConfig, Origin
+from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.project_state import (
     ABSENT,
     RULE_KINDS,

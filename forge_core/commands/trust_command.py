@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forge_core.commands.result import CommandResult, Text
+from forge_core.config.forge_config import Origin
 from forge_core.config.load import read_project_settings
-from forge_core.config.models import Origin
 from forge_core.config.project_state import RULE_KINDS
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import project_instructions

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from forge_core.config.models import Endpoint, ForgeConfig, Origin
+from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
 from forge_core.config.project_state import RULE_KINDS, ProjectState, read_project_state, state_file
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.errors import ConfigError, WorkspaceError

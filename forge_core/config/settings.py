@@ -189,7 +189,7 @@ def setting(**declaration: Any) -> Any:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(setting,))
 def _declares_fields(cls: type[Declared]) -> type[Declared]:
-    """Tell type checkers that the class becomes a dataclass, which `config.models` makes of it."""
+    """Tell type checkers that the class becomes a dataclass, which `config.forge_config` makes of it."""
     return cls
 
 

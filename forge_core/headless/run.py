@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from forge_core.approval import deny_all
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.headless.printers import OutputError, OutputFormat, Printer, make_printer

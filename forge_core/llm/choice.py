@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from forge_core.config.models import OFFLINE_MODEL, Endpoint, Origin
+from forge_core.config.forge_config import OFFLINE_MODEL, Endpoint, Origin
 from forge_core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from forge_core.config.models import OFFLINE_MODEL
+from forge_core.config.forge_config import OFFLINE_MODEL
 from forge_core.offline.conversation import Call
 from forge_core.offline.steps import ModelReply
 

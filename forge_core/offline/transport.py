@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from forge_core.config.models import OFFLINE_MODEL
+from forge_core.config.forge_config import OFFLINE_MODEL
 from forge_core.offline import protocol
 from forge_core.offline.conversation import read_request
 from forge_core.offline.intents import compiled

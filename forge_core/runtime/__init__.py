@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from forge_core.approval import Approver, Questioner
-    from forge_core.config.models import ForgeConfig
+    from forge_core.config.forge_config import ForgeConfig
     from forge_core.session.session import ForgeSession
 
 _TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")

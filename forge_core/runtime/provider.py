@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from forge_core.config.models import ForgeConfig
+    from forge_core.config.forge_config import ForgeConfig
     from forge_core.llm.account.catalog import ModelInfo
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.endpoints import Provider

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from forge_core.approval import Responder
-    from forge_core.config.models import ForgeConfig
+    from forge_core.config.forge_config import ForgeConfig
     from forge_core.config.project_state import Scripts
     from forge_core.config.settings import PermissionMode
     from forge_core.context.system_prompt import SystemPrompt

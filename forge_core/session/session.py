@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from logging import Logger
 from pathlib import Path
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.ledger import Composition, reserved_output
 from forge_core.context.system_prompt import SystemPrompt

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.load import PROJECT_FILE, read_project_settings
-from forge_core.config.models import ForgeConfig
 from forge_core.config.project_state import ProjectState, change_project_state, read_project_state
 from forge_core.config.settings import SETTINGS
 from forge_core.sanitize import safe_line

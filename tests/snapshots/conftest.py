@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import make_config
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart, ToolEnd, ToolProgress, ToolStart
 from tests.snapshots.test_prompts import standing
 from tests.snapshots.test_snapshots import Compare, after, tool

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.result import FileDiff
 from forge_core.tools.editing.diff import file_diff
 from forge_tui.screens.diff.screen import DiffScreen

@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.context.ledger import Item, Kind
 from forge_core.llm.models import Message, TokenUsage, ToolCall
 from forge_tui.widgets.status_bar import StatusBar

@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart, ToolEnd
 from forge_core.result import FileDiff

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import Compaction, Notice
 from tests.snapshots.test_snapshots import tool
 from tests.support.chat_app import make_app, ready, say, type_text, until

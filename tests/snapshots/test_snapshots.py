@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.events import Error, LLMChunk, LLMStart, ToolEnd
 from forge_core.result import FileDiff
 from forge_tui.screens.prompts.permission import PermissionPrompt

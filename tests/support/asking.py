@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.pilot import Pilot
 
 from forge_core.approval import ApprovalRequest, Question, QuestionOption, QuestionRequest
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMStart
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.prompt import Prompt

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from textual.pilot import Pilot
 
 from forge_core.approval import ApprovalRequest, Effect, Responder
-from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.result import FileDiff
 from forge_tui.app import ForgeApp
 from forge_tui.screens.chat.environment import Environment

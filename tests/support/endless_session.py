@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, cast
 
 from forge_core.approval import ApprovalRequest, QuestionRequest
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import AgentEvent, LLMStart, Notice, ToolProgress
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from tests.bench.script import MARKDOWN, every_block

@@ -17,7 +17,7 @@ from forge_core.approval import (
     Responder,
     deny_all,
 )
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice

@@ -15,7 +15,7 @@ from forge_core.approval import (
     Questioner,
     make_responder,
 )
-from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent

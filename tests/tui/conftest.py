@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import ChatApp, make_app, make_config, ready
 from tests.support.scripted_session import Step
 

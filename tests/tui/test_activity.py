@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart
 from forge_core.text_width import clip_parts
 from forge_tui.widgets.activity import ActivityLine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from textual import events
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import make_app, shown, type_text, until
 from tests.support.scripted_session import ScriptedSession
 
@@ -38,7 +38,7 @@ HEAVY = (
 FIRST_FRAME = """
 import asyncio, sys
 from pathlib import Path
-from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_tui.app import ForgeApp
 
 class FirstFrame(ForgeApp):

@@ -13,7 +13,7 @@ from forge_core.approval import (
     ApprovalReply,
     Effect,
 )
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMStart
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.request_text import body_of, options_of, title_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.result import FileDiff
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.builtin.bash import BashTool

@@ -6,7 +6,7 @@ import pytest
 from textual import events
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.prompts.full_view import FullView
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.request_text import body_of, options_of, warning_of

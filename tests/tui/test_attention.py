@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual import events
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.chat.attention import LONG_TURN_S, UNSEEN_TURN_S, Attention, notice
 from tests.support.chat_app import command_request, make_app, ready, say, until
 from tests.support.scripted_session import Gate, Step, answer

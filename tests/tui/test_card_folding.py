@@ -6,7 +6,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart, ToolEnd
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_tui.screens.chat.keys import MODE_CYCLE, TWICE_S, InterruptKey, ModeCycle
 from forge_tui.screens.chat.message_queue import MessageQueue

@@ -6,7 +6,7 @@ import pytest
 
 from forge_core.commands import specs
 from forge_core.commands.specs import SPECS, ArgumentValue
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.widgets.completion import offer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 

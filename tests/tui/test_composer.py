@@ -7,7 +7,7 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.document._wrapped_document import WrappedDocument
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.terminal.input import TerminalInput
 from forge_tui.widgets.composer import LONGEST, Composer
 from forge_tui.widgets.find_bar import FindLine

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.undo import UndoStore
 from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeStatus, Counts
 from forge_core.workspace.work_tree import WorkTreeChanges

@@ -7,7 +7,7 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import UserBlock
 from forge_tui.widgets.blockview.finder import TextSearch

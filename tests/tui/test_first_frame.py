@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame

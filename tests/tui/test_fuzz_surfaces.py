@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import make_app, ready
 from tests.support.hostile import CHARACTERS, ESCAPES, LONG, MARKDOWN, MARKUP, TRICKS, random_text
 from tests.support.output_stream import StreamDriver, UnknownOutputError, check_stream

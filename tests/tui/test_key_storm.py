@@ -8,7 +8,7 @@ import random
 import pytest
 from textual import events
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import make_app, ready, until
 from tests.support.endless_session import EndlessSession
 from tests.support.output_stream import StreamDriver

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.app import ForgeApp

@@ -12,7 +12,7 @@ import pytest
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart
 from forge_tui.terminal.clipboard import Route
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, type_text, until

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import Question, QuestionOption, QuestionReply, QuestionRequest
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.chat_app import command_request, edit_request, make_app, ready, type_text, until
 

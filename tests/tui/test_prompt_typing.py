@@ -9,7 +9,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from forge_core.approval import Answer, ApprovalReply, QuestionReply
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.prompt import Prompt
 from forge_tui.screens.prompts.question import QuestionPrompt

@@ -15,7 +15,7 @@ from forge_core.approval import (
     QuestionReply,
     QuestionRequest,
 )
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.screens.prompts.question_text import AnswerSheet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forge_core.commands.specs import SPECS
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.keymap import KeyContext, help_rows
 from forge_tui.screens.panels.help import help_content
 from tests.support.chat_app import (

@@ -8,7 +8,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 
 from forge_core.approval import Question, QuestionOption, QuestionRequest
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from tests.bench.script import every_block
 from tests.support.chat_app import ChatApp, edit_request, make_app, ready, shown, until
 from tests.support.scripted_session import Step

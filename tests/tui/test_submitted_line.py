@@ -10,7 +10,7 @@ import pytest
 from forge_core.commands import specs
 from forge_core.commands.result import CommandResult, Text
 from forge_core.commands.specs import SPECS, ArgumentValue, CommandSpec, Scope
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMStart
 from forge_core.session.session import ForgeSession
 from forge_tui.screens.chat.screen import ChatScreen

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.color import Color
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
 from forge_tui.theme_files import builtin_folder, frame_colors
 from forge_tui.theming import COLORS, VARIABLES, load_builtin, load_themes, read_theme

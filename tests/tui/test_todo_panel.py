@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMStart, ToolEnd
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 from forge_tui.widgets.blockview.block_layout import Layout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.workspace.trust import TrustQuestion, TrustStore
 from forge_tui.app import trust_notice
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until

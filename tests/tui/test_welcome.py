@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Effect, ToolKind
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState

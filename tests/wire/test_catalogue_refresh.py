@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import deny_all
-from forge_core.config.models import Endpoint
+from forge_core.config.forge_config import Endpoint
 from forge_core.llm.account.catalog import lookup
 from forge_core.runtime import build_session, load_session_config
 from tests.support.sse_server import Answer, SseServer, answer, error_reply, json_reply

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import deny_all
-from forge_core.config.models import Endpoint
+from forge_core.config.forge_config import Endpoint
 from forge_core.events import AgentEvent, LLMChunk, LLMEnd, ToolEnd
 from forge_core.llm.account.catalog import lookup
 from forge_core.runtime import build_session, load_session_config

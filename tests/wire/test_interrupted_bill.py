@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from forge_core.approval import deny_all
-from forge_core.config.models import Endpoint
+from forge_core.config.forge_config import Endpoint
 from forge_core.events import LLMChunk, LLMEnd
 from forge_core.llm.models import TokenUsage
 from forge_core.runtime import build_session, load_session_config

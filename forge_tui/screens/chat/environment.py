@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from forge_core import __version__
 
 if TYPE_CHECKING:
-    from forge_core.config.models import ForgeConfig
+    from forge_core.config.forge_config import ForgeConfig
     from forge_core.workspace.trust import TrustQuestion
     from forge_tui.terminal.clipboard import Route
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.commands.figures import tokens_text
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_tui.widgets.status_text import Figures
 from forge_tui.widgets.welcome_text import WelcomeFacts, examples
 

@@ -18,7 +18,7 @@ from textual.errors import NoWidget
 from textual.message import Message
 
 from forge_core.commands.specs import Scope, Tier
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings

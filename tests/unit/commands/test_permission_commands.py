@@ -9,7 +9,7 @@ import pytest
 
 from forge_core.approval import Answer, deny_all
 from forge_core.commands.result import CommandResult, Failure, Text
-from forge_core.config.models import Origin
+from forge_core.config.forge_config import Origin
 from forge_core.config.settings import PermissionMode, SandboxSetting
 from forge_core.permissions.policy import Decision
 from forge_core.permissions.sandbox import SandboxKind, SandboxState

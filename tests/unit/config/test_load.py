@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from forge_core.config.models import ForgeConfig, Origin
+from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.project_state import change_project_state
 from forge_core.config.save import save_user_setting
 from forge_core.config.settings import PermissionMode

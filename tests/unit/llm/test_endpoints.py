@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.config.models import Origin
+from forge_core.config.forge_config import Origin
 from forge_core.errors import ConfigError
 from forge_core.llm.choice import choose_endpoint
 from forge_core.llm.endpoints import (

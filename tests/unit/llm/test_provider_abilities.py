@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.errors import AuthenticationError, ConfigError
 from forge_core.integrations.tau2.llm_arguments import _model_id
 from forge_core.langchain.llm import OpenRouterLLM

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from forge_core.config.models import OFFLINE_MODEL
+from forge_core.config.forge_config import OFFLINE_MODEL
 from forge_core.offline.protocol import MAX_CHUNKS, pieces
 from forge_core.offline.transport import OfflineTransport
 
@@ -207,7 +207,7 @@ def test_a_lone_surrogate_in_a_file_is_harmless(tmp_path: Path) -> None:
 
 
 def test_the_offline_model_name_needs_no_heavy_import() -> None:
-    code = "import sys, forge_core.config.models as m; m.OFFLINE_MODEL; print('httpx' in sys.modules, m.OFFLINE_MODEL)"
+    code = "import sys, forge_core.config.forge_config as m; m.OFFLINE_MODEL; print('httpx' in sys.modules, m.OFFLINE_MODEL)"
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "forge/offline"]
 

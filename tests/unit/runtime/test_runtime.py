@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import deny_all
-from forge_core.config.models import Endpoint, ForgeConfig
+from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.events import AgentEnd
 from forge_core.langchain import OpenRouterLLM
 from forge_core.permissions.policy import PermissionPolicy

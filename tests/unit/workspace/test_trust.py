@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.models import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.runtime import load_session_config
 from forge_core.workspace.trust import TrustStore, is_trusted, trust_question, what_would_act
 
