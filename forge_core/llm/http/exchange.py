@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import httpx
 
 from forge_core.errors import ConnectionFailedError, ProviderError
+from forge_core.llm.http.chunk_reader import ChunkReader, is_token, merge_burst
 from forge_core.llm.http.connection import ClientPool, enable_keepalive
 from forge_core.llm.http.error_mapping import ErrorMapper
-from forge_core.llm.http.streaming import ChunkReader, is_token, merge_burst
 from forge_core.llm.http.watchdog import ReadWatchdog
 from forge_core.llm.http.wire import parse_json
 from forge_core.llm.models import StreamChunk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forge_core.llm.http.streaming import MAX_MERGED, MIN_BURST, merge_burst
+from forge_core.llm.http.chunk_reader import MAX_MERGED, MIN_BURST, merge_burst
 from forge_core.llm.models import StreamChunk, TokenUsage, ToolCallDelta
 
 

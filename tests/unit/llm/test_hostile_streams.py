@@ -10,8 +10,8 @@ import pytest
 
 from forge_core.llm.endpoints import OPENROUTER_URL, identify
 from forge_core.llm.http.assembly import AnswerAssembler
+from forge_core.llm.http.chunk_reader import ChunkReader
 from forge_core.llm.http.error_mapping import ErrorMapper
-from forge_core.llm.http.streaming import ChunkReader
 from forge_core.llm.salvage.recovery import recover_calls
 from tests.support.sse_server import DONE, PROCESSING, chunk, event
 
