@@ -18,7 +18,7 @@ import httpx
 
 from forge_core import __version__
 from forge_core.errors import ConfigError, MalformedResponseError, ModelNotFoundError, ProviderError
-from forge_core.llm.account.billing import (
+from forge_core.llm.account.account_info import (
     Credits,
     GenerationInfo,
     KeyInfo,

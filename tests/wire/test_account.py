@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from forge_core.errors import AuthenticationError, MalformedResponseError
-from forge_core.llm.account.billing import read_credits, read_generation, read_key
+from forge_core.llm.account.account_info import read_credits, read_generation, read_key
 from forge_core.llm.account.catalog import ModelInfo, learn, lookup
 from forge_core.llm.account.catalog_cache import cache_file, load_models, save_models
 from forge_core.llm.client import OpenRouterClient
