@@ -58,7 +58,7 @@ def build_session(
     from forge_core.approval import make_responder
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
-    from forge_core.runtime.provider import session_provider
+    from forge_core.runtime.provider_setup import session_provider
     from forge_core.runtime.tooling import build_agent, build_environment, prompt_maker
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.session import ForgeSession

@@ -21,7 +21,7 @@ from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.endpoints import DEFAULT_MODEL, PROVIDERS, Provider, resolve
 from forge_core.llm.http.payload import build_body
 from forge_core.llm.models import CompletionRequest, Message, TokenUsage, ToolCall
-from forge_core.runtime.provider import llm_factory, session_provider
+from forge_core.runtime.provider_setup import llm_factory, session_provider
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 
