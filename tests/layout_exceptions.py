@@ -16,9 +16,5 @@ REGISTRIES = {
 SMALL_BY_DESIGN: dict[str, str] = {}
 """Small modules that stay: they keep a public import path, or hold the constants of a package."""
 
-_NAME_OF_WINK = "a type of weakincentives, declared for the type checker"
-SHARED_CLASS_NAMES = {
-    "Deadline": _NAME_OF_WINK,
-    "Prompt": _NAME_OF_WINK,
-}
+SHARED_CLASS_NAMES: dict[str, str] = {}
 """Names of more than one public class that stay."""

@@ -11,19 +11,13 @@ from forge_core.events import AgentEvent
 from forge_core.integrations.langgraph.configs import LangGraphClientConfig, LangGraphModelConfig
 from forge_core.integrations.langgraph.evaluation import Evaluation, ResponseFormat
 from forge_core.integrations.langgraph.requirements import require_langgraph, require_wink
-from forge_core.integrations.langgraph.wink_types import (
-    Budget,
-    BudgetTracker,
-    Deadline,
-    Heartbeat,
-    Prompt,
-    Session,
-    session_id,
-    wink,
-)
+from forge_core.integrations.langgraph.wink_types import session_id, wink
 from forge_core.langchain.llm import OpenRouterLLM
 
 if TYPE_CHECKING:
+    from weakincentives import Budget, BudgetTracker, Deadline
+    from weakincentives.prompt import Prompt
+    from weakincentives.runtime import Heartbeat, Session
 
     class ProviderAdapter:
         """As the type checker sees it where weakincentives is not installed."""

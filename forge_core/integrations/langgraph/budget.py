@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from langchain_core.outputs import LLMResult
 
 from forge_core.integrations.langgraph.requirements import require_wink
-from forge_core.integrations.langgraph.wink_types import BudgetTracker, wink
+from forge_core.integrations.langgraph.wink_types import wink
 from forge_core.langchain.callbacks import TokenTrackingCallback
+
+if TYPE_CHECKING:
+    from weakincentives import BudgetTracker
 
 
 class BudgetTrackingCallback(TokenTrackingCallback):

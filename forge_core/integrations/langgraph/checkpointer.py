@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from forge_core.integrations.langgraph.requirements import require_langgraph, require_wink
-from forge_core.integrations.langgraph.wink_types import Session, wink
+from forge_core.integrations.langgraph.wink_types import wink
 
 if TYPE_CHECKING:
+    from weakincentives.runtime import Session
 
     class BaseCheckpointSaver:
         """As the type checker sees it where LangGraph is not installed."""

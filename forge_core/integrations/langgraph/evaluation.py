@@ -20,21 +20,15 @@ from forge_core.integrations.langgraph.wink_tools import (
     ToolTurns,
     bound_tool,
 )
-from forge_core.integrations.langgraph.wink_types import (
-    BudgetTracker,
-    Deadline,
-    Heartbeat,
-    Prompt,
-    Rendered,
-    Session,
-    prompt_name,
-    session_id,
-    wink,
-)
+from forge_core.integrations.langgraph.wink_types import prompt_name, session_id, wink
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, StoppedReason
 
 if TYPE_CHECKING:
+    from weakincentives import BudgetTracker, Deadline
+    from weakincentives.prompt import Prompt, RenderedPrompt
+    from weakincentives.runtime import Heartbeat, Session
+
     from forge_core.integrations.langgraph.adapter import LangGraphAdapter
 
 
@@ -49,7 +43,7 @@ class Evaluation:
     run."""
 
     runner: GraphRunner
-    rendered: Rendered
+    rendered: RenderedPrompt
 
     def __init__(
         self,
@@ -268,7 +262,7 @@ def _failed(error: Exception, result: AgentResult) -> Generator[AgentEvent, None
     yield AgentEnd(result=dataclasses.replace(result, stopped_reason=reason, error=shown(error), output=""))
 
 
-def output_schema(rendered: Rendered) -> dict[str, Any] | None:
+def output_schema(rendered: RenderedPrompt) -> dict[str, Any] | None:
     """Return the JSON schema of the prompt's output, an array as `{"items": […]}`; None for plain text."""
     if rendered.output_type is None:
         return None
@@ -303,7 +297,7 @@ def agent_format(schema: dict[str, Any], how: ResponseFormat) -> Any:
     return strategies.ProviderStrategy(named) if how == "provider" else strategies.ToolStrategy(named)
 
 
-def parse_output(text: str, rendered: Rendered, prompt_name: str) -> Any:
+def parse_output(text: str, rendered: RenderedPrompt, prompt_name: str) -> Any:
     """Return the prompt's dataclass, or list of them; None where it declares none.
 
     Raises:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -18,18 +18,12 @@ from pydantic import Field, GetPydanticSchema
 from pydantic_core import core_schema
 
 from forge_core.integrations.langgraph.requirements import require_wink
-from forge_core.integrations.langgraph.wink_types import (
-    BudgetTracker,
-    Deadline,
-    Heartbeat,
-    Prompt,
-    Rendered,
-    Session,
-    Tool,
-    prompt_name,
-    session_id,
-    wink,
-)
+from forge_core.integrations.langgraph.wink_types import prompt_name, session_id, wink
+
+if TYPE_CHECKING:
+    from weakincentives import BudgetTracker, Deadline
+    from weakincentives.prompt import Prompt, RenderedPrompt, Tool
+    from weakincentives.runtime import Heartbeat, Session
 
 _AS_IS = GetPydanticSchema(lambda source, handler: core_schema.any_schema())
 
@@ -61,7 +55,7 @@ class ToolExecutionContext:
     session: Session
     prompt: Prompt
     adapter: Any
-    rendered_prompt: Rendered | None = None
+    rendered_prompt: RenderedPrompt | None = None
     deadline: Deadline | None = None
     budget_tracker: BudgetTracker | None = None
     heartbeat: Heartbeat | None = None
@@ -213,7 +207,7 @@ def wink_tool_to_langgraph(
     adapter: Any,
     deadline: Deadline | None = None,
     budget_tracker: BudgetTracker | None = None,
-    rendered_prompt: Rendered | None = None,
+    rendered_prompt: RenderedPrompt | None = None,
     heartbeat: Heartbeat | None = None,
     run_context: Any = None,
     turns: ToolTurns | None = None,
