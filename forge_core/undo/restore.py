@@ -73,25 +73,28 @@ class Restorer:
         """Make the changes. A path that cannot be restored is a conflict, never an exception."""
         steps = self._plan()
         self._tree.syncs_each = len(steps) <= _SYNCED_EACH
-        self._open_folders(steps)
         deepest_first = sorted(steps, key=lambda change: change.path.count("/"), reverse=True)
-        # 1. Remove files and links that make way for a folder, or for nothing.
+        # 1. Open folders that admit no change of their entries.
+        for change in steps:
+            if _is_closed_folder(change):
+                self._attempt(change, self._open_folder, is_last=False)
+        # 2. Remove files and links that make way for a folder, or for nothing.
         for change in deepest_first:
             if _is_leaf(change.before) and not _is_leaf(change.after):
                 self._attempt(change, self._remove, is_last=change.after.kind is EntryKind.ABSENT)
-        # 2. Remove folders, inner ones first: they are empty by now unless something else is in them.
+        # 3. Remove folders, inner ones first: they are empty by now unless something else is in them.
         for change in deepest_first:
             if change.before.kind is EntryKind.FOLDER and change.after.kind is not EntryKind.FOLDER:
                 self._attempt(change, self._remove_folder, is_last=change.after.kind is EntryKind.ABSENT)
-        # 3. Create folders, outer ones first (`steps` is sorted by path).
+        # 4. Create folders, outer ones first (`steps` is sorted by path).
         for change in steps:
             if change.before.kind is not EntryKind.FOLDER and change.after.kind is EntryKind.FOLDER:
                 self._attempt(change, self._make_folder, is_last=False)
-        # 4. Write files and links.
+        # 5. Write files and links.
         for change in steps:
             if _is_leaf(change.after):
                 self._attempt(change, self._put)
-        # 5. Set the modes of folders last: a read-only folder would admit no entries.
+        # 6. Set the modes of folders last: a read-only folder would admit no entries.
         for change in deepest_first:
             if change.after.kind is EntryKind.FOLDER:
                 self._attempt(change, self._set_folder_mode)
@@ -139,81 +142,64 @@ class Restorer:
             return None
 
     def _attempt(
-        self, change: FileChange, act: Callable[[FileChange], bool], *, is_last: bool = True
+        self, change: FileChange, act: Callable[[FileChange], None], *, is_last: bool = True
     ) -> None:
         if change.path in self._refused:
             return
         try:
-            done = act(change)
+            act(change)
         except OSError as error:
             self._refuse(change, error.strerror or str(error))
-            return
-        if done and is_last:
+        if is_last and change.path not in self._refused:
             self._outcome.done.append(change)
 
     def _refuse(self, change: FileChange, why: str) -> None:
         self._refused.add(change.path)
         self._outcome.conflicts.append(Conflict(change.path, why))
 
-    def _is_untouched(self, change: FileChange) -> bool:
-        """Return whether the path is as it was when it was checked, otherwise refuse it.
+    def _check_untouched(self, change: FileChange) -> None:
+        """Raise OSError unless the path is as it was when it was planned.
 
         Writes by this restore to another hard link of the same file count as untouched.
         """
         status = self._tree.status(change.path)
-        if (stamp_of(status) if status is not None else None) == self._stamps.get(change.path):
-            return True
-        current = self._current(change)
-        if current is not None and current in (change.before, change.after):
-            return True
-        self._refuse(change, "it changed during the undo")
-        return False
+        is_same = (stamp_of(status) if status is not None else None) == self._stamps.get(change.path)
+        if not is_same and self._current(change) not in (change.before, change.after):
+            raise OSError(errno.EBUSY, "it changed during the undo")
 
-    def _open_folders(self, steps: list[FileChange]) -> None:
-        for change in steps:
-            if change.before.kind is EntryKind.FOLDER and change.before.mode & _OPEN_MODE != _OPEN_MODE:
-                wanted = change.after.mode if change.after.kind is EntryKind.FOLDER else change.before.mode
-                try:
-                    self._tree.set_mode(change.path, wanted | _OPEN_MODE, EntryKind.FOLDER)
-                except OSError as error:
-                    self._refuse(change, error.strerror or str(error))
+    def _open_folder(self, change: FileChange) -> None:
+        wanted = change.after.mode if change.after.kind is EntryKind.FOLDER else change.before.mode
+        self._tree.set_mode(change.path, wanted | _OPEN_MODE, EntryKind.FOLDER)
 
-    def _remove(self, change: FileChange) -> bool:
-        if not self._is_untouched(change):
-            return False
+    def _remove(self, change: FileChange) -> None:
+        self._check_untouched(change)
         self._tree.remove(change.path, change.before.kind)
         self._stamps.pop(change.path, None)
-        return True
 
-    def _remove_folder(self, change: FileChange) -> bool:
+    def _remove_folder(self, change: FileChange) -> None:
         try:
             self._tree.remove(change.path, EntryKind.FOLDER)
         except OSError as error:
-            if change.before.mode & _OPEN_MODE != _OPEN_MODE:
+            if _is_closed_folder(change):
                 self._tree.set_mode(change.path, change.before.mode, EntryKind.FOLDER)
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             is_reported = any(path.startswith(change.path + "/") for path in self._refused)
-            if is_reported or self._holds_only_ignored(change.path):
-                self._refused.add(change.path)  # it stays for what is reported already, or is not covered
-            else:
-                self._refuse(change, "it holds files that are not this turn's")
-            return False
+            if not is_reported and not self._holds_only_ignored(change.path):
+                raise OSError(errno.ENOTEMPTY, "it holds files that are not this turn's") from error
+            self._refused.add(change.path)  # it stays for what is reported already, or is not covered
         self._stamps.pop(change.path, None)
-        return True
 
     def _holds_only_ignored(self, path: str) -> bool:
         left = self._tree.names(path)
         return all(not self._ignored.isdisjoint((f"{path}/{name}", f"{path}/{name}/")) for name in left)
 
-    def _make_folder(self, change: FileChange) -> bool:
+    def _make_folder(self, change: FileChange) -> None:
         if self._tree.status(change.path) is None:
             self._tree.make_folder(change.path)
-        return True
 
-    def _put(self, change: FileChange) -> bool:
-        if not self._is_untouched(change):
-            return False
+    def _put(self, change: FileChange) -> None:
+        self._check_untouched(change)
         state = change.after
         if state.kind is EntryKind.LINK:
             self._tree.put_link(change.path, state.target)
@@ -225,7 +211,6 @@ class Restorer:
                 raise OSError(errno.EIO, "its other content can't be read")
             in_place = change.path in self._in_use or self._shares_its_names(change)
             self._tree.put_file(change.path, data, state.mode, in_place=in_place)
-        return True
 
     def _differs_in_mode_alone(self, change: FileChange) -> bool:
         if change.before.kind is not EntryKind.FILE or change.before.digest != change.after.digest:
@@ -247,9 +232,8 @@ class Restorer:
             and (status.st_ino, status.st_nlink) == (before.inode, before.links)
         )
 
-    def _set_folder_mode(self, change: FileChange) -> bool:
+    def _set_folder_mode(self, change: FileChange) -> None:
         self._tree.set_mode(change.path, change.after.mode, EntryKind.FOLDER)
-        return True
 
     def _bytes(self, state: FileState) -> bytes | None:
         found = self._fetched.get(state.digest)
@@ -264,6 +248,10 @@ def _keeps_its_entry(change: FileChange) -> bool:
         (EntryKind.FOLDER, EntryKind.FOLDER),
         (EntryKind.ABSENT, EntryKind.FOLDER),
     )
+
+
+def _is_closed_folder(change: FileChange) -> bool:
+    return change.before.kind is EntryKind.FOLDER and change.before.mode & _OPEN_MODE != _OPEN_MODE
 
 
 def _is_leaf(state: FileState) -> bool:
