@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -39,28 +39,18 @@ class FileState:
     """The number of hard links."""
 
     def as_record(self) -> dict[str, Any]:
-        """Return the fields that are not empty, for JSON."""
-        record: dict[str, Any] = {"kind": self.kind.value}
-        for name in ("mode", "digest", "size", "target", "git"):
-            if value := getattr(self, name):
-                record[name] = value
-        if self.links > 1:
-            record |= {"inode": self.inode, "links": self.links}
-        return record
+        """Return the fields that are not empty, for JSON; the inode only where there are several links."""
+        left_out = () if self.links > 1 else ("inode", "links")
+        names = (one.name for one in fields(self) if one.name not in left_out)
+        return {name: value for name in names if (value := getattr(self, name))}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> FileState:
         """Invert `as_record`. Raises ValueError, TypeError or KeyError for anything else."""
-        state = cls(
-            EntryKind(record["kind"]),
-            int(record.get("mode", 0)),
-            str(record.get("digest", "")),
-            int(record.get("size", 0)),
-            str(record.get("target", "")),
-            str(record.get("git", "")),
-            int(record.get("inode", 0)),
-            int(record.get("links", 1)),
-        )
+        # The defaults of the fields after `kind` have their types: int and str.
+        names = (one.name for one in fields(cls)[1:] if one.name in record)
+        values = {name: type(getattr(ABSENT, name))(record[name]) for name in names}
+        state = cls(EntryKind(record["kind"]), **values)
         if state.kind is EntryKind.FILE and len(state.digest) != 64:
             raise ValueError(f"{record!r} is not the state of a file")
         return state

@@ -19,7 +19,7 @@ from forge_core.undo.snapshot.file_capture import CapturedFile, FileCapture
 from forge_core.undo.snapshot.listing import MAX_ENTRIES, Listing, scan
 from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
 from forge_core.undo.storage.content_store import ContentStore
-from forge_core.undo.storage.file_tree import FileTree, TooLargeError, stamp_of
+from forge_core.undo.storage.file_tree import FileTree, TooLargeError, stamp_of, stamp_or_none
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.workspace.ignore import IgnoreRules
 
@@ -204,7 +204,7 @@ class WorkspaceSnapshot:
         files = [repository.common_dir / "info" / "exclude"]
         inside = self._root.relative_to(repository.top).parts
         files += [repository.top.joinpath(*inside[:depth]) / ".gitignore" for depth in range(len(inside))]
-        return hash(tuple(_stamp_or_none(path) for path in files))
+        return hash(tuple(stamp_or_none(path) for path in files))
 
     def _gone(self, listing: Listing, diff: SnapshotDiff, now_ignored: set[str]) -> set[str]:
         """Return known paths that no longer exist. Those that git merely ignores now are added to
@@ -322,10 +322,3 @@ class WorkspaceSnapshot:
             listing.stamps.pop(path, None)
         self._stamps = listing.stamps
         self._ignored = listing.ignored
-
-
-def _stamp_or_none(path: Path) -> int | None:
-    try:
-        return stamp_of(path.lstat())
-    except OSError:
-        return None

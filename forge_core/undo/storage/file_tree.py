@@ -178,6 +178,14 @@ def stamp_of(status: os.stat_result) -> int:
     return hash((mode, 0 if mode & FILE_TYPE_MASK == stat.S_IFDIR else status.st_ino))
 
 
+def stamp_or_none(path: Path) -> int | None:
+    """Return the stamp of what is at `path`; None when nothing can be found there."""
+    try:
+        return stamp_of(path.lstat())
+    except OSError:
+        return None
+
+
 def read_file(fd: int, max_bytes: int) -> Content:
     """Return the state and bytes of an open regular file, and close it."""
     try:

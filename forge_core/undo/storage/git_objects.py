@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from forge_core.undo.storage.file_tree import stamp_or_none
 from forge_core.workspace.git import hardened_environment, hardened_git_args
 from forge_core.workspace.git_index import blob_id, parse_index
 from forge_core.workspace.repository import Repository, find_repository, read_small
@@ -29,7 +30,8 @@ class GitObjects:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._repository: Repository | None = None
+        self.repository: Repository | None = None
+        """The repository around the folder."""
         self._stamp: tuple[int, int, int] | None = None
         self._ids: dict[str, str] = {}
         self._is_there: dict[str, bool] = {}
@@ -38,22 +40,18 @@ class GitObjects:
 
     def find(self) -> None:
         """Look for a repository where there was none: `git init` may have been run."""
-        if self._repository is None:
-            self._repository = find_repository(self._root)
+        if self.repository is None:
+            self.repository = find_repository(self._root)
             self._algorithm = "sha256" if self._uses_sha256() else "sha1"
-
-    @property
-    def repository(self) -> Repository | None:
-        return self._repository
 
     def tracked(self) -> dict[str, str]:
         """Return the object ids of the regular files in the index, by path relative to the root.
 
         The index is read again only when it has changed; the result is empty when it cannot be read.
         """
-        if self._repository is None:
+        if self.repository is None:
             return {}
-        path = self._repository.git_dir / "index"
+        path = self.repository.git_dir / "index"
         try:
             status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -69,7 +67,7 @@ class GitObjects:
         """Return those of `ids` that git holds. One call of git checks all that were not checked before."""
         unknown = [one for one in ids if one not in self._is_there]
         if unknown:
-            output = self._git("cat-file", "--batch-check", "--buffer", stdin=_lines(unknown)) or b""
+            output = self._git("cat-file", "--batch-check", "--buffer", stdin=_lines(unknown))
             found = {line.split(b" ", 1)[0].decode() for line in output.splitlines() if b" blob " in line}
             self._is_there.update((one, one in found) for one in unknown)
         return {one for one in ids if self._is_there[one]}
@@ -82,7 +80,7 @@ class GitObjects:
 
     def unmerged(self) -> dict[str, list[str]]:
         """Return the paths in conflict, relative to the root, with the object ids of their sides."""
-        output = self._git("ls-files", "--unmerged", "-z", stdin=b"") or b""
+        output = self._git("ls-files", "--unmerged", "-z", stdin=b"")
         found: dict[str, list[str]] = {}
         for record in output.split(b"\0"):
             facts, _, name = record.partition(b"\t")
@@ -97,45 +95,41 @@ class GitObjects:
     def read(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
         """Yield the ids and bytes of the objects with these sizes; objects that no longer exist are left
         out."""
-        batch: list[str] = []
-        total = 0
+        batches: list[list[str]] = []
+        room = 0
         for one, size in sizes.items():
-            if batch and total + size > _READ_BYTES:
-                yield from _objects(self._git("cat-file", "--batch", stdin=_lines(batch)) or b"")
-                batch, total = [], 0
-            batch.append(one)
-            total += size
-        if batch:
-            yield from _objects(self._git("cat-file", "--batch", stdin=_lines(batch)) or b"")
+            room -= size
+            if not batches or room < 0:
+                batches.append([])
+                room = _READ_BYTES - size
+            batches[-1].append(one)
+        for batch in batches:
+            yield from _objects(self._git("cat-file", "--batch", stdin=_lines(batch)))
 
     def history_stamp(self) -> int:
         """Return a number that changes when HEAD moves: by a commit, a checkout, a reset."""
-        if self._repository is None:
+        if self.repository is None:
             return 0
-        parts: list[object] = [read_small(self._repository.git_dir / "HEAD")]
-        for name in ("logs/HEAD", "packed-refs"):
-            try:
-                status = (self._repository.git_dir / name).stat()
-                parts.append((status.st_size, status.st_mtime_ns))
-            except OSError:
-                parts.append(None)
-        return hash(tuple(parts))
+        folder = self.repository.git_dir
+        stamps = [stamp_or_none(folder / name) for name in ("logs/HEAD", "packed-refs")]
+        return hash((read_small(folder / "HEAD"), *stamps))
 
     def _below_root(self, data: bytes) -> Iterator[tuple[str, str]]:
-        assert self._repository is not None
-        inside = self._root.relative_to(self._repository.top).as_posix()
+        assert self.repository is not None
+        inside = self._root.relative_to(self.repository.top).as_posix()
         prefix = "" if inside == "." else inside + "/"
         for entry in parse_index(data, 32 if self._algorithm == "sha256" else 20):
             if entry.is_regular and not entry.stage and entry.name.startswith(prefix):
                 yield entry.name[len(prefix) :], entry.object_id.hex()
 
     def _uses_sha256(self) -> bool:
-        config = read_small(self._repository.common_dir / "config") if self._repository else None
+        config = read_small(self.repository.common_dir / "config") if self.repository else None
         return bool(config and re.search(r"(?im)^\s*objectformat\s*=\s*sha256\s*$", config))
 
-    def _git(self, *arguments: str, stdin: bytes) -> bytes | None:
+    def _git(self, *arguments: str, stdin: bytes) -> bytes:
+        """Return the output of a call of git; nothing when it fails to run."""
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 ["git", *hardened_git_args(), *arguments],
                 cwd=self._root,
                 env=hardened_environment(),
@@ -145,10 +139,9 @@ class GitObjects:
                 timeout=_TIMEOUT_S,
                 start_new_session=True,
                 check=False,
-            )
+            ).stdout
         except (OSError, subprocess.SubprocessError):
-            return None
-        return done.stdout
+            return b""
 
 
 def _lines(ids: Collection[str]) -> bytes:

@@ -7,20 +7,12 @@ import fcntl
 import os
 import shutil
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 KEPT_BYTES = 1024 * 1024 * 1024
 """For all sessions together."""
 KEPT_SECONDS = 30 * 24 * 3600.0
 LOCK = "lock"
-
-
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    path: Path
-    used_at: float
-    size: int
 
 
 def lock(folder: Path) -> int:
@@ -43,33 +35,32 @@ def prune_others(own: Path, *, kept_bytes: int = KEPT_BYTES, kept_seconds: float
     `own` is this session's folder, `…/<session>/<name>`; the others have the same name.
     """
     folders = [
-        _measure(path)
+        (*_measure(path), path)
         for path in own.parent.parent.glob(f"*/{own.name}")
         if path != own and not path.is_symlink() and (path / LOCK).is_file()
     ]
     total = 0
-    for folder in sorted(folders, key=lambda one: one.used_at, reverse=True):
-        total += folder.size
-        if total > kept_bytes or time.time() - folder.used_at > kept_seconds:
-            _remove_unused(folder.path)
+    for used_at, size, path in sorted(folders, reverse=True):
+        total += size
+        if total > kept_bytes or time.time() - used_at > kept_seconds:
+            _remove_unused(path)
 
 
-def _measure(path: Path) -> _Folder:
+def _measure(path: Path) -> tuple[float, int]:
+    """Return when a folder was last used, and its size."""
     size, used_at = 0, 0.0
     with contextlib.suppress(OSError):
         for entry in path.rglob("*"):
             status = entry.lstat()
             size += status.st_size
             used_at = max(used_at, status.st_mtime)
-    return _Folder(path, used_at, size)
+    return used_at, size
 
 
 def _remove_unused(path: Path) -> None:
-    try:
+    with contextlib.suppress(OSError):
         fd = lock(path)
-    except OSError:
-        return
-    try:
-        shutil.rmtree(path, ignore_errors=True)
-    finally:
-        os.close(fd)
+        try:
+            shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os.close(fd)

@@ -151,12 +151,7 @@ def _apply(record: Record, turns: dict[int, TurnRecord]) -> None:
     turn = turns[number]
     match kind:
         case "change":
-            change = _change_of(record)
-            turn.changes.pop(change.path, None)
-            if change.path in turn.doubts and turn.doubts[change.path].change.after != change.before:
-                del turn.doubts[change.path]
-            if change.before != change.after:
-                turn.changes[change.path] = change
+            turn.record(_change_of(record))
         case "doubt":
             path = str(record["path"])
             turn.changes.pop(path, None)
