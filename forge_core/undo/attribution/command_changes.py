@@ -281,21 +281,16 @@ class Attribution:
         path = change.path
         if self._is_generated(path, is_new=True):
             return True
-        claims = self._expected.about(path)
         if change.after == ABSENT:
-            is_claimed = any(claim.effect is FileEffect.REMOVE for claim in claims)
+            effects = {FileEffect.REMOVE}
         elif change.before == ABSENT:
-            created = (FileEffect.WRITE, FileEffect.CREATE, FileEffect.COPY)
-            is_claimed = any(claim.effect in created for claim in claims) or any(
-                claim.makes_folder(path) for claim in self._expected.claims
-            )
+            effects = {FileEffect.WRITE, FileEffect.CREATE, FileEffect.COPY}
         else:
-            is_claimed = any(claim.effect is FileEffect.MODE for claim in claims) or any(
-                claim.makes_folder(path)
-                for claim in self._expected.claims
-                if change.before.kind is not EntryKind.FOLDER
-            )
-        if is_claimed:
+            effects = {FileEffect.MODE}
+        if any(claim.effect in effects for claim in self._expected.about(path)):
+            return True
+        is_new = change.after != ABSENT and change.before.kind is not EntryKind.FOLDER
+        if is_new and any(claim.makes_folder(path) for claim in self._expected.claims):
             return True
         if change.before.kind is change.after.kind:
             return False

@@ -74,14 +74,9 @@ def edit_of(before: bytes, after: bytes) -> tuple[frozenset[bytes], frozenset[by
 def is_patched(before: bytes, after: bytes, patches: Sequence[bytes]) -> bool:
     """Return whether all added and removed lines are in the patches (or in the reversed patches)."""
     old, new = Counter(map(bytes.rstrip, before.splitlines())), Counter(map(bytes.rstrip, after.splitlines()))
-    added: set[bytes] = set()
-    removed: set[bytes] = set()
-    for patch in patches:
-        for line in patch.splitlines():
-            if line[:1] == b"+":
-                added.add(line[1:].rstrip())
-            elif line[:1] == b"-":
-                removed.add(line[1:].rstrip())
+    lines = [line for patch in patches for line in patch.splitlines()]
+    added = {line[1:].rstrip() for line in lines if line[:1] == b"+"}
+    removed = {line[1:].rstrip() for line in lines if line[:1] == b"-"}
     come, gone = set(new - old), set(old - new)
     return (come <= added and gone <= removed) or (come <= removed and gone <= added)
 

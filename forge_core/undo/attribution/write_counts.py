@@ -162,23 +162,25 @@ class WriteCounts:
 
     def _note(self, libc: ctypes.CDLL, path: str, mask: int, now: float) -> None:
         if mask & _IS_FOLDER:
-            if any(one == path or one.startswith(path + "/") for one in self._wanted):
-                self._enter(libc, path)
+            self._enter(libc, path)
         elif mask & (_CLOSE_WRITE | _MOVED_TO):
             writes = self._writes.setdefault(path, _Writes())
             writes.first_at = writes.first_at or now
             writes.count += 1
 
     def _enter(self, libc: ctypes.CDLL, folder: str) -> None:
-        """Watch a new folder, and note what it holds already: those writes came before the watch."""
+        """Watch a new folder if it is wanted, and note what it holds already: those writes came before the
+        watch."""
+        if not any(one == folder or one.startswith(folder + "/") for one in self._wanted):
+            return
         self._watch(libc, folder)
         with contextlib.suppress(OSError), os.scandir(self.root / folder) as entries:
             for entry in entries:
                 path = f"{folder}/{entry.name}"
-                if not entry.is_dir(follow_symlinks=False):
-                    self._writes.setdefault(path, _Writes()).seen_at = time.monotonic()
-                elif any(one == path or one.startswith(path + "/") for one in self._wanted):
+                if entry.is_dir(follow_symlinks=False):
                     self._enter(libc, path)
+                else:
+                    self._writes.setdefault(path, _Writes()).seen_at = time.monotonic()
 
 
 def _folders_below(root: Path, tree: str) -> Iterator[str]:
