@@ -262,20 +262,15 @@ class _LineAnalyzer:
             name, has_value, value = word.partition("=")
             if not word.startswith("-") or not programs.OUTPUT_OPTION.fullmatch(name):
                 continue
-            if (
-                len(name) == 2
-                and one.program in programs.READERS
-                and one.program not in programs.WRITING_READERS
-            ):
+            if len(name) == 2 and one.program in programs.READERS - programs.WRITING_READERS:
                 continue
             if not has_value and at + 1 < len(one.words) and not one.words[at + 1].startswith("-"):
                 value = one.words[at + 1]
             value = value.rpartition(":")[2] if name == "--cov-report" else value
-            is_certain = name in programs.CERTAIN_OPTIONS.get(one.program, programs.CERTAIN_LONG_OPTIONS)
+            certain = programs.CERTAIN_OPTIONS.get(one.program, programs.CERTAIN_LONG_OPTIONS)
+            is_certain = name in certain and _SKIPS.isdisjoint(one.words)
             if value:
-                self._output(
-                    value, cwd, one, None if is_certain and _SKIPS.isdisjoint(one.words) else Proof.NONE
-                )
+                self._output(value, cwd, one, None if is_certain else Proof.NONE)
 
     def _output(self, word: str, cwd: Path, one: SimpleCommand, proof: Proof | None) -> None:
         """Claim a named output: a file, or a folder of files. In a folder that is not empty, claim only files

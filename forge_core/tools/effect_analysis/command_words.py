@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
@@ -29,6 +30,11 @@ def operands(one: SimpleCommand, valued: str = "") -> list[str]:
         else:
             found.append(word)
     return found
+
+
+def option_value(words: Sequence[str], *names: str) -> str | None:
+    """Return the word after the first of these options."""
+    return next((value for word, value in pairwise(words) if word in names), None)
 
 
 def without_bodies(line: str) -> tuple[str, tuple[str, ...]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from forge_core.permissions.programs.git_command_line import option_values, subcommand
 from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder, has_glob
-from forge_core.tools.effect_analysis.command_words import operands, sed_words
+from forge_core.tools.effect_analysis.command_words import operands, option_value, sed_words
 from forge_core.tools.effect_analysis.program_effects import ALSO_FIX, CHECK_ONLY, FORMATTERS
 from forge_core.undo.expected_effects import FileEffect, Proof
 
@@ -17,7 +18,7 @@ _SKIPPING = re.compile(
     r"-\w*[nilsuC]\w*|--(?:no-clobber|interactive|update|backup|link|symbolic-link|compare)\S*"
 )
 """Options with which `cp`, `mv` and `install` may succeed without writing the target."""
-
+_PACKED = ("gz", "bz2", "xz", "zst", "lz4", "Z")
 _MAILED_PATCH = r"From [0-9a-f]{40,64} Mon Sep 17 00:00:00 2001\n(?s:.*)"
 
 
@@ -37,7 +38,7 @@ def sed(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
 
 def transfer(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     words = operands(one, "tSm")
-    target = next((one.words[at + 1] for at, word in enumerate(one.words[:-1]) if word == "-t"), None)
+    target = option_value(one.words, "-t")
     if target is None and len(words) > 1:
         target = words.pop()
     elif target is None:
@@ -66,16 +67,12 @@ def transfer(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
 
 def archive(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     words = list(one.words[1:])
-    folder = next(
-        (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-C", "-d", "--directory")), "."
-    )
+    folder = option_value(words, "-C", "-d", "--directory") or "."
     if one.program == "tar" or one.program == "bsdtar":
         letters = "".join(re.findall(r"^-?([A-Za-z]+)$", words[0]) if words else ())
         letters += "".join(word[1:] for word in words if re.fullmatch(r"-[A-Za-z]+", word))
         is_made = "c" in letters or "--create" in words
-        named = [
-            words[at + 1] for at, word in enumerate(words[:-1]) if re.fullmatch(r"-?[A-Za-z]*f|--file", word)
-        ]
+        named = [name for word, name in pairwise(words) if re.fullmatch(r"-?[A-Za-z]*f|--file", word)]
         named += [word.removeprefix("--file=") for word in words if word.startswith("--file=")]
     else:
         is_made = one.program == "zip" or "a" in words[:1]
@@ -98,10 +95,8 @@ def pack(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     for word in operands(one):
         claims.add(FileEffect.REMOVE, word, cwd)
         stem, dot, ending = word.rpartition(".")
-        is_packed = dot and ending in ("gz", "bz2", "xz", "zst", "lz4", "Z", "tgz")
-        for name in (
-            [stem] if is_packed else [f"{word}.{end}" for end in ("gz", "bz2", "xz", "zst", "lz4", "Z")]
-        ):
+        is_packed = dot and ending in (*_PACKED, "tgz")
+        for name in [stem] if is_packed else [f"{word}.{end}" for end in _PACKED]:
             claims.add(FileEffect.WRITE, name, cwd, proof=proof)
 
 

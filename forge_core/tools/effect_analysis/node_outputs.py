@@ -109,16 +109,7 @@ def _path(text: str, constants: dict[str, str]) -> str:
             pieces.append(
                 _path(constants[word], {name: one for name, one in constants.items() if name != word})
             )
-    known = [piece for piece in pieces if piece]
-    if not known:
-        return ""
-    return (
-        "/".join(known)
-        if "join" in text or "resolve" in text
-        else known[0]
-        if len(known) == 1
-        else "".join(known)
-    )
+    return ("/" if "join" in text or "resolve" in text else "").join(filter(None, pieces))
 
 
 def _text(found: re.Match[str]) -> str:

@@ -38,6 +38,14 @@ def round_values(values: ast.expr) -> list[ast.expr]:
     return []
 
 
+def name_of(node: ast.expr) -> str:
+    """Return a name, or the last name of an attribute; empty for other expressions."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
 class _Flow:
     def __init__(self, tree: ast.AST) -> None:
         self.found: dict[int, int] = {}
@@ -136,7 +144,4 @@ def _is_main(test: ast.expr) -> bool:
 
 
 def _called(node: ast.expr) -> str:
-    match node:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return name
-    return ""
+    return name_of(node.func) if isinstance(node, ast.Call) else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice, product
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.tools.effect_analysis.python_flow import certain_calls, round_values
+from forge_core.tools.effect_analysis.python_flow import certain_calls, name_of, round_values
 
 _MAX_VALUES = 40
 _MAX_NODES = 40_000
@@ -127,11 +127,11 @@ class _Program:
                 self._out.imports.add(module)
 
     def _call(self, call: ast.Call) -> None:
-        name = _name(call.func)
+        name = name_of(call.func)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         args = call.args
         if name == "open":
-            self._open(call, receiver)
+            self._open(call)
         elif name in _WRITE_METHODS and receiver is not None:
             self._write(receiver, call)
         elif name in _MAKERS:
@@ -143,39 +143,31 @@ class _Program:
             self._transfer(name, receiver, args, call)
         elif name in _RUNNERS and args:
             self._out.runs += self._lines(args[0])
-        elif name in ("ZipFile", "TarFile") and args and self._is_writing(args[1:2], call):
+        elif name in ("ZipFile", "TarFile") and args and _is_writing(self._texts(args[1:2])):
             self._write(args[0], call)
         elif _SAVERS.fullmatch(name):
             for one in [*args[:2], *(keyword.value for keyword in call.keywords)]:
                 if any(_FILE_NAME.fullmatch(path) for path in self._paths(one)):
                     self._write(one, call)
 
-    def _open(self, call: ast.Call, receiver: ast.expr | None) -> None:
-        """`open(path, mode)`, `io.open`, `path.open(mode)`, `tarfile.open(path, mode)`."""
-        is_method = receiver is not None and not _is_module(receiver)
-        target = receiver if is_method else (call.args[0] if call.args else None)
-        modes = call.args[:1] if is_method else call.args[1:2]
-        modes = modes or [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
-        if self._is_writing(modes, call):
-            self._write(
-                target, call, is_append=any("a" in text for one in modes for text in self._paths(one))
-            )
+    def _open(self, call: ast.Call) -> None:
+        target, mode = _opened(call)
+        modes = self._texts(mode)
+        if _is_writing(modes):
+            self._write(target, call, is_append=any("a" in text for text in modes))
         else:
             self._out.reads |= set(self._paths(target))
 
-    def _is_writing(self, modes: Sequence[ast.expr], call: ast.Call) -> bool:
-        texts = [text for one in modes for text in self._paths(one)]
-        return any(letter in text for text in texts for letter in "wax+*")
+    def _texts(self, nodes: Sequence[ast.expr]) -> list[str]:
+        return [text for one in nodes for text in self._paths(one)]
 
     def _transfer(
         self, name: str, receiver: ast.expr | None, args: Sequence[ast.expr], call: ast.Call
     ) -> None:
-        is_module = _is_module(receiver) or receiver is None
-        if not is_module and (len(args) != 1 or receiver is None):
+        paths = args[:2] if receiver is None or _is_module(receiver) else [receiver, *args]
+        if len(paths) != 2:
             return  # str.replace has two arguments, Path.replace one
-        if is_module and len(args) < 2:
-            return
-        old, new = (args[0], args[1]) if is_module else (receiver, args[0])
+        old, new = paths
         if name in ("symlink_to", "hardlink_to"):
             old, new = new, old
         if name in _MOVERS:
@@ -187,7 +179,7 @@ class _Program:
         paths = self._paths(target)
         if _is_plain_write(call):
             self._note_certain(target, paths, call)
-        template = self._template(call.args[0]) if _name(call.func) == "write_text" and call.args else ""
+        template = self._template(call.args[0]) if name_of(call.func) == "write_text" and call.args else ""
         if template and len(paths) == 1:
             self._out.templates[paths[0]] = template
         for path in paths:
@@ -229,7 +221,7 @@ class _Program:
             case ast.Name(id=name) if len(self._values.get(name, [])) == 1:
                 value = self._values[name][0]
                 return self._argument(value) if not isinstance(value, ast.Name) else ""
-            case ast.Call(args=[inner]) if _name(target.func) == "Path":
+            case ast.Call(args=[inner]) if name_of(target.func) == "Path":
                 return self._argument(inner)
         return ""
 
@@ -267,7 +259,7 @@ class _Program:
             case ast.Constant(value=str() as text):
                 return [text]
             case ast.JoinedStr(values=values):
-                return self._concatenated(values)
+                return ["".join(one) for one in self._combinations(values)]
             case ast.FormattedValue(value=value):
                 return self._paths(value)
             case ast.Name(id="__file__"):
@@ -277,7 +269,7 @@ class _Program:
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 return self._joined([left, right])
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return self._concatenated([left, right])
+                return ["".join(one) for one in self._combinations([left, right])]
             case ast.BinOp(left=left, op=ast.Mod()):
                 return [re.sub(r"%[^a-zA-Z%]*[a-zA-Z]", _ANY, text) for text in self._paths(left)]
             case ast.Attribute(value=value, attr="parent"):
@@ -287,7 +279,7 @@ class _Program:
         return [_ANY]
 
     def _called(self, call: ast.Call) -> list[str]:
-        name = _name(call.func)
+        name = name_of(call.func)
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         if name in ("Path", "PurePath", "join", "joinpath") and (receiver is None or _is_module(receiver)):
             return self._joined(call.args) if call.args else ["."]
@@ -314,36 +306,35 @@ class _Program:
         return found
 
     def _joined(self, nodes: Sequence[ast.expr]) -> list[str]:
-        parts = [self._paths(node) or [_ANY] for node in nodes]
-        return [os.path.join(*one) for one in islice(product(*parts), _MAX_VALUES)]  # noqa: PTH118
+        return [os.path.join(*one) for one in self._combinations(nodes)]  # noqa: PTH118
 
-    def _concatenated(self, nodes: Sequence[ast.expr]) -> list[str]:
-        parts = [self._paths(node) or [_ANY] for node in nodes]
-        return ["".join(one) for one in islice(product(*parts), _MAX_VALUES)]
+    def _combinations(self, nodes: Sequence[ast.expr]) -> Iterator[tuple[str, ...]]:
+        return islice(product(*(self._paths(node) or [_ANY] for node in nodes)), _MAX_VALUES)
 
 
 def _is_plain_write(call: ast.Call) -> bool:
     """Return whether the call writes or replaces a file whenever it succeeds."""
-    name = _name(call.func)
+    name = name_of(call.func)
     if name != "open":
         return name in _PLAIN_WRITERS
-    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-    is_method = receiver is not None and not _is_module(receiver)
-    modes = call.args[:1] if is_method else call.args[1:2]
-    modes = modes or [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
     return any(
         isinstance(mode, ast.Constant) and re.fullmatch(r"[rbt]*[wax+][rbt+]*", str(mode.value))
-        for mode in modes
+        for mode in _opened(call)[1]
     )
 
 
-def _name(func: ast.expr) -> str:
-    match func:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
+def _opened(call: ast.Call) -> tuple[ast.expr | None, list[ast.expr]]:
+    """Return the path and the modes of `open(path, mode)`, `io.open`, `path.open(mode)`, `tarfile.open`."""
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    arguments = call.args if receiver is None or _is_module(receiver) else [receiver, *call.args]
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
+    return (arguments[0] if arguments else None), arguments[1:2] or named
+
+
+def _is_writing(modes: Sequence[str]) -> bool:
+    return any(letter in mode for mode in modes for letter in "wax+*")
 
 
 def _is_module(receiver: ast.expr | None) -> bool:
     """Return whether the receiver of a call is a module that works on paths."""
-    return receiver is not None and _name(receiver) in _PATH_MODULES
+    return receiver is not None and name_of(receiver) in _PATH_MODULES

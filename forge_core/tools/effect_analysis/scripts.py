@@ -9,7 +9,13 @@ from pathlib import Path
 
 from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.tools.effect_analysis.claim_builder import ClaimBuilder
-from forge_core.tools.effect_analysis.command_words import names_in, operands, snake_case, with_arguments
+from forge_core.tools.effect_analysis.command_words import (
+    names_in,
+    operands,
+    option_value,
+    snake_case,
+    with_arguments,
+)
 from forge_core.tools.effect_analysis.execution import UNPROVEN, Execution
 from forge_core.tools.effect_analysis.makefiles import made_for_certain, package_scripts, recipes
 from forge_core.tools.effect_analysis.node_outputs import node_outputs
@@ -49,25 +55,22 @@ class ScriptAnalyzer:
         words = list(one.words[1:])
         while words and re.fullmatch(r"-[bBdEiIOqRsSuvxP]+|-[WX]\S+", words[0]):
             words.pop(0)
-        if not words or words[0] == "-":
-            for text in one.fed:
-                self._outputs(python_outputs(text, str(cwd / "-")), one, words[1:], text, cwd, depth)
-            return
-        if words[0] == "-c":
-            text = "".join(words[1:2])
-            self._outputs(python_outputs(text, str(cwd / "-")), one, words[2:], text, cwd, depth)
-            return
-        if words[0] == "-m":
-            module = "".join(words[1:2])
-            path = cwd / module.replace(".", "/")
-            script = next((p for p in (path.with_suffix(".py"), path / "__main__.py") if p.is_file()), None)
-            if script is None:
-                inner = replace(one, words=tuple(words[1:]), parts=one.parts[-len(words) + 1 :])
-                self._run(inner, cwd, depth)
-                return
-        else:
-            script = cwd / words[0]
-        self._python_script(script, one, words[2 if words[0] == "-m" else 1 :], cwd, depth)
+        match words:
+            case [] | ["-", *_]:
+                for text in one.fed:
+                    self._outputs(python_outputs(text, str(cwd / "-")), words[1:], text, cwd, depth)
+            case ["-c", text, *arguments]:
+                self._outputs(python_outputs(text, str(cwd / "-")), arguments, text, cwd, depth)
+            case ["-m", module, *arguments]:
+                path = cwd / module.replace(".", "/")
+                scripts = [p for p in (path.with_suffix(".py"), path / "__main__.py") if p.is_file()]
+                if scripts:
+                    self._python_script(scripts[0], arguments, cwd, depth)
+                else:
+                    inner = replace(one, words=(module, *arguments), parts=one.parts[-len(words) + 1 :])
+                    self._run(inner, cwd, depth)
+            case [name, *arguments]:
+                self._python_script(cwd / name, arguments, cwd, depth)
 
     def node(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
         words = list(one.words[1:])
@@ -79,7 +82,7 @@ class ScriptAnalyzer:
             text = self._claims.source(cwd / words[0]) if words else None
             words = words[1:]
         if text is not None:
-            self._outputs(node_outputs(text), one, words, text, cwd, depth)
+            self._outputs(node_outputs(text), words, text, cwd, depth)
 
     def shell(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
         words = operands(one)
@@ -99,19 +102,17 @@ class ScriptAnalyzer:
         first = text.partition("\n")[0]
         if "python" in first:
             self._claims.seen.discard(("file", str(path)))
-            self._python_script(path, one, list(one.words[1:]), cwd, depth)
+            self._python_script(path, list(one.words[1:]), cwd, depth)
         elif "node" in first or "deno" in first:
-            self._outputs(node_outputs(text), one, list(one.words[1:]), text, cwd, depth)
+            self._outputs(node_outputs(text), list(one.words[1:]), text, cwd, depth)
         else:
             self._read(with_arguments(text, one.words[1:]), cwd, depth + 1, self._inner())
         return True
 
     def make(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
         words = one.words
-        folder = next(
-            (words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-C", "--directory")), "."
-        )
-        named = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-f", "--file")), None)
+        folder = option_value(words, "-C", "--directory") or "."
+        named = option_value(words, "-f", "--file")
         cwd = cwd / folder
         for name in [named] if named else ["GNUmakefile", "makefile", "Makefile"]:
             text = self._claims.source(cwd / name)
@@ -152,31 +153,23 @@ class ScriptAnalyzer:
         for line in package_scripts(text, names) if text else ():
             self._read(line, cwd, depth + 1, self._inner() if is_sure else UNPROVEN)
 
-    def _python_script(
-        self, script: Path, one: SimpleCommand, words: list[str], cwd: Path, depth: int
-    ) -> None:
+    def _python_script(self, script: Path, words: list[str], cwd: Path, depth: int) -> None:
         text = self._claims.source(script)
         if text is None:
             return
         outputs = python_outputs(text, str(script))
-        self._outputs(outputs, one, words, text, cwd, depth)
+        self._outputs(outputs, words, text, cwd, depth)
         execution = self._claims.execution
         self._claims.execution = UNPROVEN  # an import may run only a part of its module
         for module in sorted(outputs.imports):
             for folder in dict.fromkeys((script.parent, cwd)):
                 path = folder / module.replace(".", "/")
                 for found in (path.with_suffix(".py"), path / "__init__.py"):
-                    self._python_script(found, one, words, cwd, depth)
+                    self._python_script(found, words, cwd, depth)
         self._claims.execution = execution
 
     def _outputs(
-        self,
-        outputs: ScriptOutputs,
-        one: SimpleCommand,
-        arguments: list[str],
-        source: str,
-        cwd: Path,
-        depth: int,
+        self, outputs: ScriptOutputs, arguments: list[str], source: str, cwd: Path, depth: int
     ) -> None:
         """Claim what a script writes. Paths that only its execution determines may be its arguments, or names
         that it mentions."""
@@ -198,12 +191,11 @@ class ScriptAnalyzer:
 
     def _certain_outputs(self, outputs: ScriptOutputs, arguments: Sequence[str], cwd: Path) -> None:
         """Claim what the script has written when it has succeeded, and texts of a known form."""
-        for path, times in outputs.certain.items():
-            if not _ASKS.intersection(arguments):
+        if _ASKS.isdisjoint(arguments):
+            for path, times in outputs.certain.items():
                 self._claims.add(FileEffect.WRITE, path, cwd, times=times)
-        for name in outputs.certain_arguments:
-            for word in _argument(name, arguments):
-                if not _ASKS.intersection(arguments):
+            for name in outputs.certain_arguments:
+                for word in _argument(name, arguments):
                     self._claims.add(FileEffect.WRITE, word, cwd)
         for path, template in outputs.templates.items():
             self._claims.add(FileEffect.TEMPLATE, path, cwd, details=(template,))
