@@ -25,6 +25,8 @@ _WRAPPER = re.compile(
 )
 _UNIFIED = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")
 
+_KIND = re.compile(r"[^\W_]+|(?:_|[^\w\s])+")
+
 Mark: TypeAlias = Literal[" ", "+", "-"]
 _CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", "case", "fi", "done", "esac")
 
@@ -313,12 +315,8 @@ def _block_end(lines: TextLines, index: int) -> int:
 
 def _kind(line: str) -> str:
     """Return the signs or the word a line begins with: "##", "[", "def"."""
-    rest = line.strip()
-    size = 0
-    is_word = rest[:1].isalnum()
-    while size < len(rest) and rest[size].isalnum() == is_word and not rest[size].isspace():
-        size += 1
-    return rest[:size]
+    found = _KIND.match(line.strip())
+    return found[0] if found else ""
 
 
 def _changed_lines(text: str, piece: TextEdit) -> Iterator[TextEdit]:
