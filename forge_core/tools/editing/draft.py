@@ -52,7 +52,7 @@ class FileDraft:
         except ToolError as error:
             raise ToolError(f"{self._there.name}: {error}") from error
         self._written = _moved(self._written, done)
-        self._notes += [f"{done.count} places"] if done.count > 1 else []
+        self._notes += [f"{len(done.pieces)} places"] if len(done.pieces) > 1 else []
         self._take(done, [done.tier])
 
     def patch(self, hunks: Sequence[PatchHunk]) -> None:

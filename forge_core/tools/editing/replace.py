@@ -56,10 +56,9 @@ class Replacement:
     before: FileText
     after: str
     """The new text, line ends as in the file."""
-    count: int
-    """Places replaced."""
     tier: MatchTier
-    pieces: tuple[TextEdit, ...] = ()
+    pieces: tuple[TextEdit, ...]
+    """The places replaced."""
 
 
 def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Replacement:
@@ -170,7 +169,7 @@ def _fill_empty(file: FileText, new: str) -> Replacement:
         )
     if not new:
         raise ToolError("old_string and new_string are both empty. Nothing to change.")
-    return Replacement(file.bom + file.encode(new), file, new, 1, "exact", (TextEdit(0, 0, new),))
+    return Replacement(file.bom + file.encode(new), file, new, "exact", (TextEdit(0, 0, new),))
 
 
 def splice(data: bytes, file: FileText, pieces: Sequence[TextEdit], tier: MatchTier) -> Replacement:
@@ -191,7 +190,7 @@ def splice(data: bytes, file: FileText, pieces: Sequence[TextEdit], tier: MatchT
         done_text = piece.end
     parts.append(data[done_bytes:])
     texts.append(file.text[done_text:])
-    return Replacement(b"".join(parts), file, "".join(texts), len(pieces), tier, tuple(pieces))
+    return Replacement(b"".join(parts), file, "".join(texts), tier, tuple(pieces))
 
 
 def compose(text: str, place: Occurrence, line_ends: LineEndings) -> str:

@@ -106,7 +106,7 @@ def test_the_nearest_text_is_shown_with_its_differences(old: str, difference: st
 def test_replace_all_counts_matches_and_keeps_the_line_ending_of_each() -> None:
     done = replace(b"x\r\nx\nx", "x", "y\nz", replace_all=True)
     assert done.data == b"y\r\nz\r\ny\nz\ny\nz"
-    assert done.count == 3
+    assert len(done.pieces) == 3
 
 
 def test_the_result_states_the_match_tier() -> None:

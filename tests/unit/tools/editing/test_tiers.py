@@ -150,7 +150,7 @@ def test_an_ambiguous_edit_is_rejected(data: bytes, old: str, new: str, words: s
 def test_every_loose_match_is_replaced_with_its_own_indentation() -> None:
     data = b"  f()\n  g()\nx\n    f()\n    g()\n"
     done = replace(data, "\tf()\n\tg()\n", "\th()\n", replace_all=True)
-    assert (done.data, done.count) == (b"  h()\nx\n    h()\n", 2)
+    assert (done.data, len(done.pieces)) == (b"  h()\nx\n    h()\n", 2)
 
 
 def test_line_numbers_in_an_error_for_a_crlf_file_match_those_of_an_editor() -> None:
