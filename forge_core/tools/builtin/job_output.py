@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forge_core.approval import Effect, ToolKind
@@ -15,7 +15,22 @@ from forge_core.tools.shell.job_table import JobTable
 MAX_WAIT_S = 60
 
 
-class JobOutputTool(BaseTool):
+class JobTool(BaseTool):
+    """A tool for one of the session's own jobs, by number."""
+
+    parameters: Sequence[ToolParameter] = (
+        ToolParameter("job_id", "integer", "The number of the job.", minimum=1),
+    )
+    category = ToolCategory.EXECUTION
+    effect = Effect.READ
+    kind = ToolKind.SESSION
+    may_repeat = True
+
+    def target(self, arguments: Mapping[str, Any]) -> str:
+        return f"job {arguments.get('job_id', '')}"
+
+
+class JobOutputTool(JobTool):
     """Looks at a job that bash has started. Touches nothing."""
 
     name = "job_output"
@@ -26,7 +41,7 @@ class JobOutputTool(BaseTool):
         "and tail; the whole is in a file whose path is given: use read or grep on it."
     )
     parameters = (
-        ToolParameter("job_id", "integer", "The number of the job.", minimum=1),
+        *JobTool.parameters,
         ToolParameter(
             "wait_s",
             "number",
@@ -38,21 +53,14 @@ class JobOutputTool(BaseTool):
             maximum=MAX_WAIT_S,
         ),
     )
-    category = ToolCategory.EXECUTION
-    effect = Effect.READ
-    kind = ToolKind.SESSION
     title = "Look at"
     preview_rows = 5
-    may_repeat = True
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         news = await jobs_of(context).output(
             params["job_id"], float(params.get("wait_s") or 0), context.interrupted
         )
         return job_result(news)
-
-    def target(self, arguments: Mapping[str, Any]) -> str:
-        return f"job {arguments.get('job_id', '')}"
 
 
 def jobs_of(context: ExecutionContext) -> JobTable:

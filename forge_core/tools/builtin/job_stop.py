@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from forge_core.approval import Effect, ToolKind
-from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
-from forge_core.tools.builtin.job_output import jobs_of
+from forge_core.tools.base import ExecutionContext, ToolResult
+from forge_core.tools.builtin.job_output import JobTool, jobs_of
 from forge_core.tools.shell.command_result import job_result
 from forge_core.tools.shell.process import KILL_AFTER_S
 
 
-class JobStopTool(BaseTool):
+class JobStopTool(JobTool):
     """Ends what bash has started. It reaches nothing but the session's own jobs."""
 
     name = "job_stop"
@@ -21,17 +19,9 @@ class JobStopTool(BaseTool):
         f"not seen. It gets SIGTERM, and SIGKILL {KILL_AFTER_S:g} s later. Use this rather than kill or "
         "pkill in bash. Use job_output to look at a job without ending it."
     )
-    parameters = (ToolParameter("job_id", "integer", "The number of the job.", minimum=1),)
-    category = ToolCategory.EXECUTION
-    effect = Effect.READ
-    kind = ToolKind.SESSION
     title = "Stop"
-    may_repeat = True
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         jobs = jobs_of(context)
         await jobs.stop(params["job_id"], by_model=True)
         return job_result(await jobs.output(params["job_id"]))
-
-    def target(self, arguments: Mapping[str, Any]) -> str:
-        return f"job {arguments.get('job_id', '')}"
