@@ -155,6 +155,13 @@ class TestGrep:
             ]
         )
 
+    async def test_a_named_folder_is_searched_although_it_is_ignored(
+        self, tree: Path, engine: str | None
+    ) -> None:
+        tool = GrepTool(SearchEngine(engine))
+        result = await run(tool, tree, pattern="needle", path="build", output_mode="files")
+        assert result.output == "build/out.py"
+
     async def test_each_result_page_refers_to_the_next(self, tree: Path, engine: str | None) -> None:
         tool = GrepTool(SearchEngine(engine))
         whole = (await run(tool, tree, pattern="needle", head_limit=0)).output.splitlines()
