@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 from forge_core.errors import ToolError
-from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
+from forge_core.tools.base import ExecutionContext, ToolParameter
 from forge_core.tools.editing.content_checks import refuse_placeholders
 from forge_core.tools.editing.editing_tool import EditingTool
-from forge_core.tools.editing.file_changes import (
-    PlannedChange,
-    commit,
-    current_file,
-    file_locks,
-    new_file,
-    write_target,
-)
+from forge_core.tools.editing.file_changes import PlannedChange, current_file, new_file, write_target
 from forge_core.tools.editing.text import decode, dominant_terminator, is_binary, with_newlines
 from forge_core.tools.paths import locate
 
@@ -53,18 +45,6 @@ class WriteTool(EditingTool):
                 )
             return [new_file(target, name, content, context)]
         return [_replacing(path, content, context)]
-
-    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        path = locate(params["file_path"], context)
-        async with file_locks([write_target(path, context)[0].path]):
-            [change] = await asyncio.to_thread(self.plan, params, context)
-            if change.before == change.data:
-                return ToolResult(
-                    True,
-                    f"{change.name} already has exactly this content. Nothing was written.",
-                    summary="no change",
-                )
-            return await commit([change], context)
 
 
 def _replacing(path: Path, content: str, context: ExecutionContext) -> PlannedChange:

@@ -36,7 +36,12 @@ class EditingTool(BaseTool):
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         async with file_locks(write_target(path, context)[0].path for path in self.paths(params, context)):
-            return await commit(await asyncio.to_thread(self.plan, params, context), context)
+            changes = await asyncio.to_thread(self.plan, params, context)
+            if all(change.data == change.before for change in changes):
+                names = ", ".join(change.name for change in changes)
+                output = f"{names} already has exactly this content. Nothing was written."
+                return ToolResult(True, output, summary="no change")
+            return await commit(changes, context)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return text_of(arguments, "path", "file_path")

@@ -243,6 +243,15 @@ def test_an_invalid_patch_is_reported_with_its_line(patch: str, words: str) -> N
     assert words in str(caught.value)
 
 
+async def test_a_patch_that_changes_nothing_writes_nothing(tmp_path: Path, context: ExecutionContext) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    before = (tmp_path / "a.txt").stat().st_ino
+    result = await patched(context, "*** Update File: a.txt", "@@", "-one", "+one")
+    assert result.success
+    assert result.output == "a.txt already has exactly this content. Nothing was written."
+    assert (tmp_path / "a.txt").stat().st_ino == before
+
+
 async def test_a_file_named_twice_in_a_patch_is_refused(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a").write_text("a\n")
     result = await patched(context, "*** Update File: a", "-a", "+b", "*** Delete File: ./a")
