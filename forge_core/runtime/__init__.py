@@ -73,17 +73,18 @@ def build_session(
     responder = make_responder(approver, questioner)
     environment = build_environment(config, session_id, responder, clock, events)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
+    agent = build_agent(config, provider.make_llm(config.model), environment, clock, tracker, logger)
     return ForgeSession(
         id=session_id,
         config=config,
-        agent=build_agent(config, provider.make_llm(config.model), environment, clock, tracker, logger),
+        agent=agent,
         tracker=tracker,
         environment=environment,
         provider=provider,
         journal=Journal(journal_path(config.state_dir, session_id), events.error),
         logger=logger,
         events=events,
-        system_prompt=prompt_maker(config, environment.sandbox_state),
+        system_prompt=prompt_maker(config, environment.sandbox_state, agent.registry),
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from forge_core.permissions.sandbox import SandboxState
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.tool_environment import ToolEnvironment
+    from forge_core.tools.registry import ToolRegistry
 
 
 def build_environment(
@@ -118,7 +119,9 @@ def build_agent(
     )
 
 
-def prompt_maker(config: ForgeConfig, state: SandboxState) -> Callable[[PermissionMode], SystemPrompt]:
+def prompt_maker(
+    config: ForgeConfig, state: SandboxState, tools: ToolRegistry
+) -> Callable[[PermissionMode], SystemPrompt]:
     """Return the function that returns the system prompt of a mode."""
     from forge_core.context.instructions import project_instructions
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
@@ -129,7 +132,9 @@ def prompt_maker(config: ForgeConfig, state: SandboxState) -> Callable[[Permissi
 
     def prompt(mode: PermissionMode) -> SystemPrompt:
         instructions = project_instructions(root) if is_trusted(config) else ()
-        text = system_prompt(root, mode, branch=branch(root), instructions=instructions, sandbox=state)
+        text = system_prompt(
+            root, mode, branch=branch(root), instructions=instructions, sandbox=state, tools=tools
+        )
         return SystemPrompt(text, instructions)
 
     return prompt

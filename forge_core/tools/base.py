@@ -210,6 +210,8 @@ class BaseTool(ABC):
     description: str
     """Sent to the model."""
     parameters: Sequence[ToolParameter] = ()
+    advice: str = ""
+    """What the system prompt says about the tool, where it is registered; names it."""
     category: ToolCategory = ToolCategory.OTHER
     effect: Effect = Effect.READ
     kind: ToolKind = ToolKind.OTHER

@@ -44,6 +44,7 @@ class ApplyPatchTool(EditingTool):
     parameters = (
         ToolParameter("patch", "string", "The whole patch, from '*** Begin Patch' to '*** End Patch'."),
     )
+    advice = "apply_patch takes the `*** Begin Patch` form."
     title = "Patch"
 
     def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:

@@ -78,6 +78,7 @@ class AskUserTool(BaseTool):
             items=_QUESTION,
         ),
     )
+    advice = "Use ask_user for a question with ready answers."
     category = ToolCategory.PLANNING
     effect = Effect.READ
     kind = ToolKind.SESSION

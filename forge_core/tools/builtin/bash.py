@@ -81,6 +81,13 @@ class BashTool(BaseTool):
             required=False,
         ),
     )
+    advice = (
+        "bash is for running things: tests, builds, git. Prefer the other tools for what they can do. Each "
+        "call is a new shell without a terminal and without input. Keep commands plain: one program with its "
+        "arguments can be allowed once and for all; a line with pipes and substitutions needs approval each "
+        "time. Run servers, watchers and long builds with run_in_background; what takes long becomes a job "
+        "by itself. Give each command a short description."
+    )
     category = ToolCategory.EXECUTION
     effect = Effect.RUN
     kind = ToolKind.RUN

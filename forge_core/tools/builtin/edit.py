@@ -36,6 +36,10 @@ class EditTool(EditingTool):
             default=False,
         ),
     )
+    advice = (
+        "edit replaces old_string exactly once: copy it from the file, blanks and indentation included, "
+        "without line numbers, with enough lines around it to be unique. replace_all changes every place."
+    )
 
     def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
         path = locate(params["file_path"], context)

@@ -31,6 +31,7 @@ class GlobTool(FolderTool):
         ToolParameter("pattern", "string", "For example src/**/*.ts or test_*.py, relative to path."),
         ToolParameter("path", "string", "Folder to search in. Default: the workspace.", required=False),
     )
+    advice = "Use glob, not find, to find files by name."
     title = "Find"
 
     def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:

@@ -74,6 +74,10 @@ class GrepTool(FolderTool):
             "offset", "integer", "Matches (or files) to pass over first. Default 0.", False, 0, None, 0
         ),
     )
+    advice = (
+        "Start narrow: use grep for a name with output_mode files, then read the lines around the matches. "
+        "Don't search again for what you have already seen."
+    )
     title = "Search"
     timeout_s = 90.0
 

@@ -53,6 +53,7 @@ class JobOutputTool(JobTool):
             maximum=MAX_WAIT_S,
         ),
     )
+    advice = "job_output shows what a job has printed; wait with wait_s, not with sleep."
     title = "Look at"
     preview_rows = 5
 

@@ -19,6 +19,7 @@ class JobStopTool(JobTool):
         f"not seen. It gets SIGTERM, and SIGKILL {KILL_AFTER_S:g} s later. Use this rather than kill or "
         "pkill in bash. Use job_output to look at a job without ending it."
     )
+    advice = "End the jobs that you no longer need with job_stop."
     title = "Stop"
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:

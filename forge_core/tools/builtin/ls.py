@@ -45,6 +45,7 @@ class LsTool(FolderTool):
             maximum=MAX_DEPTH,
         ),
     )
+    advice = "Use ls, not find, to see how a folder is laid out."
     title = "List"
 
     def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:

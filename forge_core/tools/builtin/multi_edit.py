@@ -54,6 +54,7 @@ class MultiEditTool(EditingTool):
             items=_EDIT,
         ),
     )
+    advice = "Make several changes, also in several files, by one multi_edit: all are made, or none."
 
     def plan(self, params: dict[str, Any], context: ExecutionContext) -> list[PlannedChange]:
         changes: list[PlannedChange] = []

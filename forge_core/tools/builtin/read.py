@@ -83,6 +83,7 @@ class ReadTool(BaseTool):
             maximum=MAX_LINES,
         ),
     )
+    advice = "Don't read whole large files, lock files or generated code with read; use offset and limit."
     category = ToolCategory.FILE
     effect = Effect.READ
     kind = ToolKind.LOOK

@@ -96,6 +96,7 @@ class TodoTool(BaseTool):
             ),
         ),
     )
+    advice = "Keep the plan of a task with three or more steps in todo."
     category = ToolCategory.PLANNING
     effect = Effect.READ
     kind = ToolKind.SESSION

@@ -28,6 +28,7 @@ class WriteTool(EditingTool):
         ToolParameter("file_path", "string", "Path of the file, relative to the workspace or absolute."),
         ToolParameter("content", "string", "The complete new content."),
     )
+    advice = "Use write for new files, or to replace a whole file after reading it."
     title = "Write"
     action = "create or replace a file"
 
