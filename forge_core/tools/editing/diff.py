@@ -6,7 +6,7 @@ import difflib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from forge_core.result import FileDiff
@@ -28,8 +28,7 @@ def file_diff(path: str, before: str, after: str) -> FileDiff:
     """Return the change from `before` to `after`; lines differ when their line ends do."""
     old, new = split_keeping_ends(before), split_keeping_ends(after)
     opcodes = line_opcodes(old, new)
-    lines = (_marked(mark, line.rstrip("\r\n"), line) for mark, line in _signed(old, new, opcodes))
-    shown = list(islice(chain.from_iterable(lines), MAX_DIFF_LINES + 1))
+    shown = list(islice(_rows(old, new, opcodes, CONTEXT_LINES, "\r\n"), MAX_DIFF_LINES + 1))
     if len(shown) > MAX_DIFF_LINES:
         shown = [*shown[:MAX_DIFF_LINES], "\\ The rest of the change is not shown"]
     return FileDiff(path, "\n".join(shown), *_counts(opcodes))
@@ -40,10 +39,7 @@ def unified_diff(path: str, before: str, after: str, context: int = CONTEXT_LINE
     it."""
     old, new = _git_lines(before), _git_lines(after)
     opcodes = line_opcodes(old, new)
-    lines = (
-        _marked(mark, line.removesuffix("\n"), line) for mark, line in _signed(old, new, opcodes, context)
-    )
-    return FileDiff(path, "\n".join(chain.from_iterable(lines)), *_counts(opcodes))
+    return FileDiff(path, "\n".join(_rows(old, new, opcodes, context, "\n")), *_counts(opcodes))
 
 
 def _git_lines(text: str) -> list[str]:
@@ -59,25 +55,21 @@ def _counts(opcodes: Sequence[Opcode]) -> tuple[int, int]:
     return added, removed
 
 
-def _signed(
-    old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode], context: int = CONTEXT_LINES
-) -> Iterator[tuple[str, str]]:
-    """Yield the sign and line of each row; a hunk's header has the sign "@"."""
+def _rows(
+    old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode], context: int, ends: str
+) -> Iterator[str]:
+    """Yield the rows of a unified diff, without the characters `ends` that end the lines."""
     for group in _Opcodes(opcodes).get_grouped_opcodes(context):
         first, last = group[0], group[-1]
-        yield "@", f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
+        yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
         for tag, old_from, old_to, new_from, new_to in group:
-            if tag == "equal":
-                yield from ((" ", line) for line in old[old_from:old_to])
-                continue
-            yield from (("-", line) for line in old[old_from:old_to])
-            yield from (("+", line) for line in new[new_from:new_to])
-
-
-def _marked(mark: str, bare: str, line: str) -> tuple[str, ...]:
-    """Return the row, followed by the "no newline" marker if the file ends without a newline."""
-    row = bare if mark == "@" else mark + bare
-    return (row, "\\ No newline at end of file") if bare == line else (row,)
+            removed = [(" " if tag == "equal" else "-", line) for line in old[old_from:old_to]]
+            added = [("+", line) for line in new[new_from:new_to]] if tag != "equal" else []
+            for mark, line in removed + added:
+                bare = line.rstrip(ends)
+                yield mark + bare
+                if bare == line:
+                    yield "\\ No newline at end of file"
 
 
 class _Opcodes(difflib.SequenceMatcher[str]):
