@@ -236,17 +236,17 @@ def _has_word(word: str, line: str) -> bool:
 
 def _start_of_line_before(text: str, at: int, count: int) -> int:
     """Return where the line begins that is `count` lines before that of `at`."""
-    at = text.rfind("\n", 0, at)
-    while at >= 0 and count:
+    for _ in range(count + 1):
         at = text.rfind("\n", 0, at)
-        count -= 1
+        if at < 0:
+            break
     return at + 1
 
 
 def _end_of_line_after(text: str, at: int, count: int) -> int:
     """Return where the line ends, its terminator included, that is `count` lines after that of `at`."""
-    at = text.find("\n", at)
-    while at >= 0 and count:
-        at = text.find("\n", at + 1)
-        count -= 1
-    return len(text) if at < 0 else at + 1
+    for _ in range(count + 1):
+        at = text.find("\n", at) + 1
+        if not at:
+            return len(text)
+    return at

@@ -14,6 +14,13 @@ TERMINATOR = re.compile(r"\r\n|\n|\r")
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _UTF32_LE = codecs.BOM_UTF32_LE
+_ENCODING_NAMES = {
+    "utf-8": "UTF-8",
+    "utf-16-le": "UTF-16 LE",
+    "utf-16-be": "UTF-16 BE",
+    "cp1252": "Windows-1252",
+    "latin-1": "Latin-1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +31,6 @@ class FileText:
     encoding: str
     bom: bytes = b""
     errors: str = "strict"
-
-    @property
-    def encoding_name(self) -> str:
-        """For people: "UTF-8", "UTF-8 with BOM", "UTF-16 LE", "Windows-1252", "Latin-1"."""
-        names = {
-            "utf-8": "UTF-8",
-            "utf-16-le": "UTF-16 LE",
-            "utf-16-be": "UTF-16 BE",
-            "cp1252": "Windows-1252",
-        }
-        return names.get(self.encoding, "Latin-1") + (
-            " with BOM" if self.bom and self.encoding == "utf-8" else ""
-        )
 
     @property
     def readable(self) -> str:
@@ -52,7 +46,7 @@ class FileText:
             bad = text[error.start]
             shown = bad if bad.isprintable() else repr(bad)
             raise ToolError(
-                f"The file is {self.encoding_name} and cannot represent {shown} (U+{ord(bad):04X}). Nothing "
+                f"The file is {_ENCODING_NAMES[self.encoding]} and cannot represent {shown} (U+{ord(bad):04X}). Nothing "
                 "was written. Use a character that this encoding has, or convert the file to UTF-8 first."
             ) from error
 
@@ -98,14 +92,9 @@ def decode(data: bytes) -> FileText:
 
 def split_keeping_ends(text: str) -> list[str]:
     """Return the lines with their terminators; their concatenation is `text`."""
-    lines: list[str] = []
-    start = 0
-    for found in TERMINATOR.finditer(text):
-        lines.append(text[start : found.end()])
-        start = found.end()
-    if start < len(text):
-        lines.append(text[start:])
-    return lines
+    bare, ends = split_lines(text)
+    lines = [line + end for line, end in zip(bare, [*ends, ""], strict=True)]
+    return lines if lines[-1] else lines[:-1]
 
 
 def split_lines(text: str) -> tuple[list[str], list[str]]:
