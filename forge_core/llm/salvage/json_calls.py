@@ -1,9 +1,9 @@
-"""Calls printed as JSON, in the many key names that models know for them."""
+"""Calls printed as JSON, with the many key names that models use for their parts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,22 +12,42 @@ from forge_core.llm.http.wire import parse_json
 NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "kwargs")
 OTHER_KEYS = frozenset({"type", "id", "index", "thought", "thoughts", "reasoning", "call_id"})
+FENCE_LANGUAGES = frozenset({"", "json", "tool_call", "tool_calls", "tool_code", "tool"})
+"""The languages of code fences that may contain calls."""
+_NAMESPACES = ("", "functions.", "tools.", "default_api.")
+"""Prefixes that models write before a tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawCall:
-    """A call as it was printed, not yet checked against any schema."""
+    """A printed call, not yet checked against a schema."""
 
     name: str
     arguments: dict[str, Any]
     are_texts: bool = False
-    """The values are text out of XML, to be read as the schema's types."""
+    """The values are text from XML, to be parsed as the schema's types."""
 
 
-def documents_in(body: str) -> list[Any] | None:
-    """The JSON documents that `body` consists of, one after the other; None when it is anything else."""
+def bare_name(name: str) -> str:
+    """Return a tool's name without a namespace."""
+    name = name.strip()
+    for namespace in _NAMESPACES:
+        name = name.removeprefix(namespace)
+    return name
+
+
+def call_starts(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the beginnings of calls of these tools in Python."""
+    return tuple(f"{namespace}{name}(" for name in names for namespace in _NAMESPACES)
+
+
+def json_calls(body: str) -> list[RawCall | None] | None:
+    """Return the calls in the JSON documents that `body` consists of; None when it is anything else.
+
+    A part that is not a call is a None in the list.
+    """
     decoder = json.JSONDecoder(strict=False)
-    documents: list[Any] = []
+    calls: list[RawCall | None] = []
     place = 0
     while place < len(body):
         try:
@@ -36,23 +56,18 @@ def documents_in(body: str) -> list[Any] | None:
             return None
         if not isinstance(document, dict | list):
             return None
-        documents.append(document)
+        calls += _calls_in(document)
         while place < len(body) and body[place] in " \t\r\n,;":
             place += 1
-    return documents
+    return calls
 
 
-def calls_in(document: Any) -> Iterator[RawCall | None]:
-    """The calls that a JSON document is; None in the place of a part that is no call."""
-    if isinstance(document, list):
-        for item in document:
-            yield from calls_in(item)
-    elif (
-        isinstance(document, dict)
-        and set(document) == {"tool_calls"}
-        and isinstance(document["tool_calls"], list)
-    ):
-        yield from calls_in(document["tool_calls"])
+def _calls_in(document: Any) -> Iterator[RawCall | None]:
+    is_wrapper = isinstance(document, dict) and set(document) == {"tool_calls"}
+    items = document["tool_calls"] if is_wrapper else document
+    if isinstance(items, list):
+        for item in items:
+            yield from _calls_in(item)
     else:
         yield _json_call(document)
 

@@ -7,29 +7,40 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from forge_core.llm.salvage.json_calls import RawCall, calls_in, documents_in
+from forge_core.llm.salvage.json_calls import RawCall, json_calls
 
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """Where the calls begin, and the calls; None in the place of one that cannot be read."""
+    """Calls at the end of an answer."""
 
     start: int
     calls: Sequence[RawCall | None]
+    """None in place of a call that cannot be parsed."""
 
 
-START = re.compile(
-    r"(?m)^[ \t]*(?:"
-    r"<tool_calls?>|<\|tool_call\|>|<function_calls>|<(?:antml:)?invoke name=|<function=|\[TOOL_CALLS\]"
-    r"|<\|python_tag\|>|<｜tool▁calls▁begin｜>|<\|tool_calls_section_begin\|>"
-    r"|Action:[ \t]*[\w.-]+[ \t]*\n[ \t]*Action Input:)"
+TAGS = (
+    "<tool_call>",
+    "<tool_calls>",
+    "<|tool_call|>",
+    "<function_calls>",
+    "<invoke name=",
+    "<antml:invoke name=",
+    "<function=",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<｜tool▁calls▁begin｜>",
+    "<|tool_calls_section_begin|>",
 )
-"""What begins a call in markup; always at the beginning of a line."""
+"""The tags that begin calls."""
+START = re.compile(
+    rf"(?m)^[ \t]*(?:{'|'.join(map(re.escape, TAGS))}|Action:[ \t]*[\w.-]+[ \t]*\n[ \t]*Action Input:)"
+)
+"""The beginning of calls in markup, which is always at the beginning of a line."""
 
 _MAX_STARTS = 8
-"""Beginnings that are tried: each may cost a look at all the rest, and a hostile answer has thousands."""
+"""Beginnings to try: each may take a scan of all the rest, and a hostile answer has thousands."""
 
 _TAGGED = re.compile(
     r"\s*(?:<tool_calls?>|<\|tool_call\|>)\s*(.*?)\s*"
@@ -59,7 +70,7 @@ _OBSERVATION = re.compile(r"(?m)^[ \t]*Observation:.*", re.DOTALL)
 
 
 def find_markup(text: str, start: int = 0) -> Markup | None:
-    """The calls that end `text`, looked for from `start` on; None when it does not end in any."""
+    """Return the calls that `text` ends with, searched from `start` on; None when there are none."""
     for match in itertools.islice(START.finditer(text, start), _MAX_STARTS):
         if text.count("```", start, match.start()) % 2:
             continue
@@ -69,67 +80,50 @@ def find_markup(text: str, start: int = 0) -> Markup | None:
     return None
 
 
-def _read(text: str) -> list[RawCall | None]:
-    """The calls that `text` consists of; none when anything else stands between or behind them."""
-    if text.startswith(("<tool_call", "<|tool_call|>")):
-        return _tagged(text)
-    if text.startswith("<function="):
-        return _each(_FUNCTION, text, _function)
-    if text.startswith("<function_calls>"):
-        inner = text.removeprefix("<function_calls>").strip()
-        return _each(_INVOKE, inner.removesuffix("</function_calls>").strip(), _invoke)
-    if _INVOKE.match(text):
-        return _each(_INVOKE, text, _invoke)
-    if text.startswith("[TOOL_CALLS]"):
-        return _mistral(text)
-    if text.startswith("<|python_tag|>"):
-        return _json_calls(text.removeprefix("<|python_tag|>"))
-    if text.startswith("<｜"):
-        inner = text.removeprefix("<｜tool▁calls▁begin｜>").removesuffix("<｜tool▁calls▁end｜>")
-        return _each(_DEEPSEEK, inner.strip(), _named_json)
-    if text.startswith("<|tool_calls_section_begin|>"):
-        inner = text.removeprefix("<|tool_calls_section_begin|>").removesuffix("<|tool_calls_section_end|>")
-        return _each(_KIMI, inner.strip(), _named_json)
-    return _react(text)
-
-
-def _each(
-    pattern: re.Pattern[str], text: str, read: Callable[[str, str], RawCall | None]
-) -> list[RawCall | None]:
-    calls: list[RawCall | None] = []
+def tiles(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    """Return the matches that `text` consists of; none when there is anything else in it."""
+    matches: list[re.Match[str]] = []
     place = 0
     while place < len(text):
         match = pattern.match(text, place)
         if match is None or match.end() == place:
             return []
-        calls.append(read(match.group(1), match.group(2)))
+        matches.append(match)
         place = match.end()
-    return calls
+    return matches
 
 
-def _tagged(text: str) -> list[RawCall | None]:
-    calls: list[RawCall | None] = []
-    place = 0
-    while place < len(text):
-        match = _TAGGED.match(text, place)
-        if match is None or match.end() == place:
-            return []
-        calls += _tagged_one(match.group(1))
-        place = match.end()
-    return calls
+def _read(text: str) -> list[RawCall | None]:
+    """Return the calls that `text` consists of; none when there is anything else in it."""
+    if text.startswith(("<tool_call", "<|tool_call|>")):
+        return [call for match in tiles(_TAGGED, text) for call in _tagged(match[1])]
+    if text.startswith("[TOOL_CALLS]"):
+        return _mistral(text)
+    if text.startswith("<|python_tag|>"):
+        return json_calls(text.removeprefix("<|python_tag|>").strip()) or []
+    for opening, closing, pattern, read in _WRAPPED:
+        if text.startswith(opening):
+            return _each(pattern, text.removeprefix(opening).removesuffix(closing).strip(), read)
+    if text.startswith("<function="):
+        return _each(_FUNCTION, text, _function)
+    return _each(_INVOKE, text, _invoke) or _react(text)
 
 
-def _tagged_one(inner: str) -> list[RawCall | None]:
+def _each(
+    pattern: re.Pattern[str], text: str, read: Callable[[str, str], RawCall | None]
+) -> list[RawCall | None]:
+    return [read(match[1], match[2]) for match in tiles(pattern, text)]
+
+
+def _tagged(inner: str) -> list[RawCall | None]:
     if inner.startswith("<function="):
         return _each(_FUNCTION, inner, _function) or [None]
     if inner.startswith(("{", "[")):
-        return _json_calls(inner) or [None]
+        return json_calls(inner) or [None]
     name, _, rest = inner.partition("\n")
     if "<arg_key>" in name:
         name, _, rest = inner.partition("<arg_key>")
         rest = "<arg_key>" + rest
-    if rest.strip() and not rest.lstrip().startswith("<arg_key>"):
-        return [None]
     return [_texts(name.strip(), _PAIR, rest)]
 
 
@@ -142,17 +136,13 @@ def _invoke(name: str, inner: str) -> RawCall | None:
 
 
 def _texts(name: str, pattern: re.Pattern[str], inner: str) -> RawCall | None:
-    """The parameters that `inner` consists of."""
-    arguments: dict[str, Any] = {}
-    place = 0
+    """Return the call with the parameters that `inner` consists of."""
     inner = inner.rstrip()
-    while place < len(inner):
-        match = pattern.match(inner, place)
-        if match is None or match.group(1) in arguments:
-            return None
-        arguments[match.group(1)] = match.group(2)
-        place = match.end()
-    return RawCall(name, arguments, are_texts=True) if name else None
+    parameters = tiles(pattern, inner)
+    arguments = {match[1]: match[2] for match in parameters}
+    if not name or (inner and not parameters) or len(arguments) < len(parameters):
+        return None
+    return RawCall(name, arguments, are_texts=True)
 
 
 def _named_json(name: str, inner: str) -> RawCall | None:
@@ -163,15 +153,10 @@ def _named_json(name: str, inner: str) -> RawCall | None:
     return RawCall(name, value) if isinstance(value, dict) else None
 
 
-def _json_calls(inner: str) -> list[RawCall | None]:
-    documents = documents_in(inner.strip())
-    return [call for document in documents or () for call in calls_in(document)]
-
-
 def _mistral(text: str) -> list[RawCall | None]:
     match = _MISTRAL.match(text)
     if match is None:
-        return _json_calls(text.removeprefix("[TOOL_CALLS]"))
+        return json_calls(text.removeprefix("[TOOL_CALLS]").strip()) or []
     calls: list[RawCall | None] = []
     for part in text.split("[TOOL_CALLS]")[1:]:
         name, _, arguments = part.strip().partition("{")
@@ -180,7 +165,7 @@ def _mistral(text: str) -> list[RawCall | None]:
 
 
 def _react(text: str) -> list[RawCall | None]:
-    """One `Action:` with its input; an `Observation:` that the model made up is dropped."""
+    """Return the call of one `Action:`; an `Observation:` that the model made up is dropped."""
     match = _REACT.match(_OBSERVATION.sub("", text).strip())
     if match is None:
         return []
@@ -188,3 +173,11 @@ def _react(text: str) -> list[RawCall | None]:
     fence = re.fullmatch(r"```(?:json)?\s*(.*?)\s*```", inner, re.DOTALL)
     call = _named_json(match.group(1), fence.group(1) if fence else inner)
     return [call] if call is not None else []
+
+
+_WRAPPED = (
+    ("<function_calls>", "</function_calls>", _INVOKE, _invoke),
+    ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", _DEEPSEEK, _named_json),
+    ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", _KIMI, _named_json),
+)
+"""The opening and the closing tag around calls, the pattern of one call, and the function that reads it."""

@@ -20,8 +20,8 @@ from typing import Any
 
 from forge_core.llm.http.wire import new_call_id
 from forge_core.llm.models import ToolCall, ToolDefinition
-from forge_core.llm.salvage.json_calls import RawCall, calls_in, documents_in
-from forge_core.llm.salvage.markup import find_markup
+from forge_core.llm.salvage.json_calls import FENCE_LANGUAGES, RawCall, bare_name, call_starts, json_calls
+from forge_core.llm.salvage.markup import find_markup, tiles
 from forge_core.llm.salvage.schema_check import fit
 
 RECOVERED = "recovered_"
@@ -31,7 +31,6 @@ _MAX_CHARS = 400_000
 _MAX_CALLS = 32
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL)
 _FENCES = re.compile(r"(?:```[ \t]*(\w*)[ \t]*\n(.*?)\n?[ \t]*```\s*)", re.DOTALL)
-_CALL_FENCES = frozenset({"", "json", "tool_call", "tool_calls", "tool_code", "tool"})
 _END_TOKENS = re.compile(r"(?:\s|<\|(?:im_end|eot_id|eom_id|end)\|>|</s>)+\Z")
 
 
@@ -65,14 +64,14 @@ def _checked(
     """All calls are good or none is taken: half of what the model meant would be something else."""
     calls: list[ToolCall] = []
     for call in raw:
-        schema = None if call is None else schemas.get(_bare_name(call.name))
+        schema = None if call is None else schemas.get(bare_name(call.name))
         if call is None or schema is None:
             return None
         arguments = fit(call.arguments, schema, are_texts=call.are_texts)
         if arguments is None:
             return None
         text = json.dumps(arguments, ensure_ascii=False)
-        calls.append(ToolCall(RECOVERED + new_call_id(), {"name": _bare_name(call.name), "arguments": text}))
+        calls.append(ToolCall(RECOVERED + new_call_id(), {"name": bare_name(call.name), "arguments": text}))
     return RecoveredCalls(before, tuple(calls)) if 0 < len(calls) <= _MAX_CALLS else None
 
 
@@ -85,39 +84,27 @@ def _schemas(tools: Iterable[ToolDefinition | dict[str, Any]]) -> dict[str, Mapp
     return found
 
 
-def _bare_name(name: str) -> str:
-    return name.strip().removeprefix("functions.").removeprefix("tools.").removeprefix("default_api.")
-
-
-def _whole_answer(body: str, schemas: Mapping[str, Mapping[str, Any]]) -> list[RawCall | None]:
+def _whole_answer(body: str, tools: Iterable[str]) -> list[RawCall | None]:
     if body.startswith("```"):
         return _fenced(body)
     if body.startswith(("{", "[{")) or (body.startswith("[") and '"' in body[:200]):
-        documents = documents_in(body)
-        if documents is not None:
-            return [call for document in documents for call in calls_in(document)]
-    names = "|".join(map(re.escape, schemas))
-    if re.match(rf"\[?\s*(?:(?:functions|tools|default_api)\.)?(?:{names})\(", body):
-        return _pythonic(body)
-    return []
+        calls = json_calls(body)
+        if calls is not None:
+            return calls
+    return _pythonic(body) if body.removeprefix("[").lstrip().startswith(call_starts(tools)) else []
 
 
 def _fenced(body: str) -> list[RawCall | None]:
     calls: list[RawCall | None] = []
-    end = 0
-    for match in _FENCES.finditer(body):
-        language, content = match.group(1).lower(), match.group(2).strip()
-        if match.start() != end or language not in _CALL_FENCES:
+    for match in tiles(_FENCES, body):
+        language, content = match[1].lower(), match[2].strip()
+        found = json_calls(content)
+        if found is None and language == "tool_code":
+            found = _pythonic(content) or [None]
+        if found is None or language not in FENCE_LANGUAGES:
             return []
-        end = match.end()
-        documents = documents_in(content)
-        if documents is not None:
-            calls += [call for document in documents for call in calls_in(document)]
-        elif language == "tool_code":
-            calls += _pythonic(content) or [None]
-        else:
-            return []
-    return calls if end == len(body) else []
+        calls += found
+    return calls
 
 
 def _pythonic(body: str) -> list[RawCall | None]:

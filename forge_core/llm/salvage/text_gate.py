@@ -9,33 +9,27 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from forge_core.llm.salvage.json_calls import ARGUMENT_KEYS, NAME_KEYS, OTHER_KEYS
-from forge_core.llm.salvage.markup import START
-
-_TAGS = (
-    "<tool_call",
-    "<|tool_call|>",
-    "<function_calls>",
-    "<invoke name=",
-    "<function=",
-    "[TOOL_CALLS]",
-    "<|python_tag|>",
-    "<｜tool▁calls▁begin｜>",
-    "<|tool_calls_section_begin|>",
+from forge_core.llm.salvage.json_calls import (
+    ARGUMENT_KEYS,
+    FENCE_LANGUAGES,
+    NAME_KEYS,
+    OTHER_KEYS,
+    call_starts,
 )
+from forge_core.llm.salvage.markup import START, TAGS
+
 _DECIDED_CHARS = 400
 """After so many an answer that still looks like a call is not looked at again until its end."""
 _KEYS = ("tool_calls", *NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS)
 _FIRST_KEY = re.compile(r'[\[\s]*\{\s*"(\w*)("?)')
 _FENCE = re.compile(r"```[ \t]*(\w*)[ \t]*(\n\s*)?(.*)", re.DOTALL)
-_LANGUAGES = ("json", "tool_call", "tool_calls", "tool_code", "tool")
 
 
 class TextGate:
     """One per streamed answer; `feed` gives what may be shown, `held` is what waits."""
 
     def __init__(self, tool_names: Collection[str]) -> None:
-        self._names = tuple(tool_names)
+        self._call_starts = call_starts(tool_names)
         self._is_beginning = True
         self._holds_to_the_end = False
         self._fences = 0
@@ -85,7 +79,7 @@ class TextGate:
                 return self._show(text[: match.start()])
         line = max(text.rfind("\n") + 1, start)
         tail = text[line:].lstrip(" \t")
-        if not tail or any(tag.startswith(tail) or tail.startswith(tag) for tag in _TAGS):
+        if not tail or _may_begin_with(tail, TAGS):
             self._waiting.append(text[line:])
             return self._show(text[:line])
         return self._show(text)
@@ -105,10 +99,10 @@ class TextGate:
         if text.startswith("`"):
             return self._may_begin_a_fence(text)
         if text.startswith("<"):
-            return any(tag.startswith(text) or text.startswith(tag) for tag in _TAGS)
+            return _may_begin_with(text, TAGS)
         if text.startswith(("{", "[")):
-            return self._may_begin_json(text) or self._may_begin_python(text[1:].lstrip())
-        return self._may_begin_python(text)
+            return self._may_begin_json(text) or _may_begin_with(text[1:].lstrip(), self._call_starts)
+        return _may_begin_with(text, self._call_starts)
 
     def _may_begin_a_fence(self, text: str) -> bool:
         match = _FENCE.match(text)
@@ -116,9 +110,9 @@ class TextGate:
             return "```".startswith(text)
         language, line_end, content = match.groups()
         if line_end is None:
-            return not content and any(known.startswith(language.lower()) for known in _LANGUAGES)
-        known = not language or language.lower() in _LANGUAGES
-        return known and (not content or self._may_begin_json(content) or language.lower() == "tool_code")
+            return not content and any(known.startswith(language.lower()) for known in FENCE_LANGUAGES)
+        is_known = language.lower() in FENCE_LANGUAGES
+        return is_known and (not content or self._may_begin_json(content) or language.lower() == "tool_code")
 
     def _may_begin_json(self, text: str) -> bool:
         if not text.strip("[{ \t\r\n"):
@@ -131,6 +125,7 @@ class TextGate:
         key, quote = match.groups()
         return key in _KEYS if quote else any(known.startswith(key) for known in _KEYS)
 
-    def _may_begin_python(self, text: str) -> bool:
-        starts = [f"{prefix}{name}(" for name in self._names for prefix in ("", "functions.", "default_api.")]
-        return any(start.startswith(text) or text.startswith(start) for start in starts)
+
+def _may_begin_with(text: str, starts: Collection[str]) -> bool:
+    """Return whether `text`, or more of it, begins with one of these."""
+    return any(start.startswith(text) or text.startswith(start) for start in starts)

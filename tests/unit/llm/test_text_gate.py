@@ -53,6 +53,7 @@ def test_ordinary_text_is_shown_whole(text: str, size: int) -> None:
         ("```tool_code\nread(", ""),
         ('read(path="/x")', ""),
         ('[read(path="/x")]', ""),
+        ('tools.read(path="/x")', ""),
         ("<tool_call>\n{}", ""),
         ("[TOOL_CALLS]read{", ""),
         ("I will.\n<tool_call>\n{}", "I will.\n"),
