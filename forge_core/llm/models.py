@@ -8,7 +8,7 @@ Names follow the OpenAI chat-completions protocol as OpenRouter speaks it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -107,32 +107,22 @@ class TokenUsage:
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         """The sum; its cost is unknown as soon as a part that used tokens has an unknown cost."""
-        return TokenUsage(
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            cost_usd=_sum_cost(self, other),
-            estimated=self.estimated or other.estimated,
-            audio_input_tokens=self.audio_input_tokens + other.audio_input_tokens,
-            audio_output_tokens=self.audio_output_tokens + other.audio_output_tokens,
-        )
+        counts = {name: getattr(self, name) + getattr(other, name) for name in TOKEN_COUNTS}
+        is_estimate = self.estimated or other.estimated
+        return TokenUsage(**counts, cost_usd=_sum_cost(self, other), estimated=is_estimate)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-ready; the cost as a string, so that no digit is lost."""
+        """Return the figures JSON-ready; the cost as a string, so that no digit is lost."""
         return {
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
+            **{name: getattr(self, name) for name in TOKEN_COUNTS},
             "total_tokens": self.total_tokens,
-            "cached_tokens": self.cached_tokens,
-            "cache_write_tokens": self.cache_write_tokens,
-            "reasoning_tokens": self.reasoning_tokens,
-            "audio_input_tokens": self.audio_input_tokens,
-            "audio_output_tokens": self.audio_output_tokens,
             "cost_usd": None if self.cost_usd is None else str(self.cost_usd),
             "estimated": self.estimated,
         }
+
+
+TOKEN_COUNTS = tuple(field.name for field in fields(TokenUsage) if field.type == "int")
+"""The fields of TokenUsage that count tokens."""
 
 
 def _sum_cost(a: TokenUsage, b: TokenUsage) -> Decimal | None:

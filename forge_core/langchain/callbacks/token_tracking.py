@@ -16,7 +16,7 @@ from forge_core.langchain.callbacks.base import ForgeCallbackHandler
 from forge_core.langchain.callbacks.usage import answer_of, counted_usage, message_of, model_name_of
 from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.account.spending import Spending, SpendingBook
-from forge_core.llm.models import TokenUsage
+from forge_core.llm.models import TOKEN_COUNTS, TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 
 
@@ -109,7 +109,7 @@ class TokenTrackingCallback(ForgeCallbackHandler):
     def reset(self) -> None:
         """Reset all counters to zero, and the cost to unknown."""
         with self._lock:
-            self._book.clear()
+            self._book = SpendingBook()
             self._set_totals(TokenUsage())
             self.call_count = 0
 
@@ -143,15 +143,9 @@ class TokenTrackingCallback(ForgeCallbackHandler):
             self._prompts.pop(run_id, None)
 
     def _set_totals(self, total: TokenUsage) -> None:
-        self.total_prompt_tokens = total.prompt_tokens
-        self.total_completion_tokens = total.completion_tokens
-        self.total_cached_tokens = total.cached_tokens
-        self.total_cache_write_tokens = total.cache_write_tokens
-        self.total_reasoning_tokens = total.reasoning_tokens
-        self.total_audio_input_tokens = total.audio_input_tokens
-        self.total_audio_output_tokens = total.audio_output_tokens
-        self.total_cost_usd = total.cost_usd
-        self.has_estimates = total.estimated
+        for name in TOKEN_COUNTS:
+            setattr(self, f"total_{name}", getattr(total, name))
+        self.total_cost_usd, self.has_estimates = total.cost_usd, total.estimated
 
     def _estimate(self, prompt: Sequence[str] | Sequence[BaseMessage], response: LLMResult) -> TokenUsage:
         """Only made for calls without a count: reading a whole history for each call would cost O(n)."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
+from forge_core.llm.http.wire import read_decimal, read_usage
 from forge_core.llm.models import TokenUsage
 
 
@@ -65,38 +66,19 @@ def message_usage(message: AIMessage) -> TokenUsage | None:
         reasoning_tokens=_count(made, "reasoning"),
         audio_input_tokens=_count(given, "audio"),
         audio_output_tokens=_count(made, "audio"),
-        cost_usd=Decimal(0) if is_cache_hit else as_decimal(message.response_metadata.get("cost")),
+        cost_usd=Decimal(0) if is_cache_hit else read_decimal(message.response_metadata.get("cost")),
         estimated=bool(message.response_metadata.get("usage_estimated")),
     )
 
 
-def as_decimal(value: object) -> Decimal | None:
-    """Return a price as given (string, int or float); None for nothing, nonsense, NaN and infinity."""
-    if value is None or isinstance(value, bool):
-        return None
-    try:
-        price = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return price if price.is_finite() else None
-
-
 def _output_usage(output: Mapping[str, Any]) -> TokenUsage | None:
-    """OpenAI's wire names, and the newer `input_tokens`/`output_tokens`, under either of LangChain's keys."""
+    """Return OpenAI's counts, also with the newer names, under either of LangChain's keys."""
     counted = _mapping(output, "token_usage") or _mapping(output, "usage")
     if not counted:
         return None
-    given, made = _mapping(counted, "prompt_tokens_details"), _mapping(counted, "completion_tokens_details")
-    return TokenUsage(
-        prompt_tokens=_count(counted, "prompt_tokens") or _count(counted, "input_tokens"),
-        completion_tokens=_count(counted, "completion_tokens") or _count(counted, "output_tokens"),
-        cached_tokens=_count(given, "cached_tokens"),
-        cache_write_tokens=_count(given, "cache_write_tokens"),
-        reasoning_tokens=_count(made, "reasoning_tokens"),
-        audio_input_tokens=_count(given, "audio_tokens"),
-        audio_output_tokens=_count(made, "audio_tokens"),
-        cost_usd=as_decimal(counted.get("cost")),
-    )
+    sent = counted.get("prompt_tokens") or counted.get("input_tokens")
+    received = counted.get("completion_tokens") or counted.get("output_tokens")
+    return read_usage({**counted, "prompt_tokens": sent, "completion_tokens": received})
 
 
 def _mapping(source: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import TypeVar
 
 from forge_core.llm.models import TokenUsage
+
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,12 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Entry:
+class _Estimate:
+    """A cut call whose count may still come."""
+
     turn: int
     model: str
-    spending: Spending
-    estimate: TokenUsage | None = None
-    """Of a cut call whose count may still come."""
+    usage: TokenUsage
 
 
 class SpendingBook:
@@ -42,23 +46,23 @@ class SpendingBook:
 
     def __init__(self) -> None:
         self.turn = 0
-        """The one that calls are made in; 0 before the first."""
+        """The turn that calls are made in; 0 before the first."""
         self.counted = Spending()
-        """The whole without the estimates of cut calls."""
+        """The total without the estimates of cut calls."""
         self._counted: dict[tuple[int, str], Spending] = {}
-        self._estimates: list[_Entry] = []
+        self._estimates: list[_Estimate] = []
 
     def add(self, usage: TokenUsage, model: str) -> None:
-        """Adds a call of the present turn."""
+        """Add a call of the present turn."""
         self._count(self.turn, model, usage)
 
     def add_estimate(self, usage: TokenUsage, model: str) -> None:
-        """Adds a cut call of the present turn, whose count may still come."""
-        self._estimates.append(_Entry(self.turn, model, Spending.of(usage), usage))
+        """Add a cut call of the present turn, whose count may still come."""
+        self._estimates.append(_Estimate(self.turn, model, usage))
 
     def replace_estimate(self, estimate: TokenUsage, counted: TokenUsage, model: str) -> bool:
-        """Puts the count in the place of an estimate, under the turn that was cut; whether it was there."""
-        found = next((entry for entry in self._estimates if entry.estimate is estimate), None)
+        """Replace an estimate by the count, under the turn that was cut; return whether there was one."""
+        found = next((entry for entry in self._estimates if entry.usage is estimate), None)
         if found is None:
             return False
         self._estimates.remove(found)
@@ -66,45 +70,37 @@ class SpendingBook:
         return True
 
     def forget_turns(self) -> None:
-        """What was spent so far belongs to no turn any more: it moves to turn 0."""
-        counted, estimates = self._counted, self._estimates
-        self.turn, self._counted, self._estimates = 0, {}, []
-        for (_, model), spending in counted.items():
-            self._put(0, model, spending)
-        self._estimates = [_Entry(0, entry.model, entry.spending, entry.estimate) for entry in estimates]
-
-    def clear(self) -> None:
-        """Forgets everything."""
-        self.turn, self.counted = 0, Spending()
-        self._counted.clear()
-        self._estimates.clear()
+        """Attribute what was spent so far to turn 0."""
+        self._counted = {(0, model): spending for model, spending in _sums(self._counted_models()).items()}
+        self._estimates = [replace(entry, turn=0) for entry in self._estimates]
+        self.turn = 0
 
     def total(self) -> Spending:
-        """The whole; its price does not grow with the number of turns."""
-        return sum((entry.spending for entry in self._estimates), self.counted)
+        """Return the total; the time that this takes does not grow with the number of turns."""
+        return sum((Spending.of(entry.usage) for entry in self._estimates), self.counted)
 
     def by_model(self) -> dict[str, Spending]:
-        """The parts of each model, in the order of their first call."""
-        parts: dict[str, Spending] = {}
-        for _, model, spending in self._rows():
-            parts[model] = parts.get(model, Spending()) + spending
-        return parts
+        """Return the total of each model, in the order of their first call."""
+        estimates = ((entry.model, Spending.of(entry.usage)) for entry in self._estimates)
+        return _sums([*self._counted_models(), *estimates])
 
     def by_turn(self) -> dict[int, Spending]:
-        """The parts of each turn, the oldest first."""
-        parts: dict[int, Spending] = {}
-        for turn, _, spending in self._rows():
-            parts[turn] = parts.get(turn, Spending()) + spending
-        return dict(sorted(parts.items()))
+        """Return the total of each turn, the oldest first."""
+        counted = ((turn, spending) for (turn, _), spending in self._counted.items())
+        estimates = ((entry.turn, Spending.of(entry.usage)) for entry in self._estimates)
+        return dict(sorted(_sums([*counted, *estimates]).items()))
 
-    def _rows(self) -> list[tuple[int, str, Spending]]:
-        counted = [(turn, model, spending) for (turn, model), spending in self._counted.items()]
-        return counted + [(entry.turn, entry.model, entry.spending) for entry in self._estimates]
+    def _counted_models(self) -> Iterator[tuple[str, Spending]]:
+        return ((model, spending) for (_, model), spending in self._counted.items())
 
     def _count(self, turn: int, model: str, usage: TokenUsage) -> None:
-        self._put(turn, model, Spending.of(usage))
-        self.counted += Spending.of(usage)
-
-    def _put(self, turn: int, model: str, spending: Spending) -> None:
-        key = turn, model
+        key, spending = (turn, model), Spending.of(usage)
         self._counted[key] = self._counted.get(key, Spending()) + spending
+        self.counted += spending
+
+
+def _sums(parts: Iterable[tuple[Key, Spending]]) -> dict[Key, Spending]:
+    sums: dict[Key, Spending] = {}
+    for key, spending in parts:
+        sums[key] = sums.get(key, Spending()) + spending
+    return sums
