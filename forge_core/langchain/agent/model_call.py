@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
@@ -26,8 +25,10 @@ from forge_core.events import LLMChunk
 from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.langchain.callbacks.usage import message_usage
+from forge_core.langchain.messages.content import reasoning_of, text_of
 from forge_core.langchain.messages.conversion import langchain_calls
 from forge_core.llm.http.retry import RetryCount, counting_with
+from forge_core.llm.http.wire import new_call_id
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.models import ToolCall as WireToolCall
 from forge_core.llm.tokens import estimate_tokens
@@ -68,11 +69,11 @@ class ModelCall:
     @property
     def text(self) -> str:
         """The answer so far, without reasoning and tool calls."""
-        return "".join(_text_of(chunk) for chunk in self._chunks)
+        return "".join(text_of(chunk.content) for chunk in self._chunks)
 
     @property
     def reasoning(self) -> str:
-        return "".join(_reasoning_of(chunk) for chunk in self._chunks)
+        return "".join(reasoning_of(chunk) for chunk in self._chunks)
 
     @property
     def is_refused(self) -> bool:
@@ -161,7 +162,7 @@ def _with_own_ids(message: AIMessage, taken_ids: set[str]) -> AIMessage:
     for call in (*message.tool_calls, *message.invalid_tool_calls):
         call_id = call["id"]
         if not call_id or call_id in taken_ids:
-            call_id = call["id"] = f"call_{uuid.uuid4().hex[:12]}"
+            call_id = call["id"] = new_call_id()
         taken_ids.add(call_id)
     return message
 
@@ -181,38 +182,14 @@ def _strict_calls(merged: AIMessageChunk) -> tuple[list[ToolCall], list[InvalidT
 
 def chunk_events(chunk: AIMessage) -> list[LLMChunk]:
     events = []
-    if reasoning := _reasoning_of(chunk):
+    if reasoning := reasoning_of(chunk):
         events.append(LLMChunk(text=reasoning, kind="reasoning"))
-    if text := _text_of(chunk):
+    if text := text_of(chunk.content):
         events.append(LLMChunk(text=text))
     for call in getattr(chunk, "tool_call_chunks", ()):
         if args := call.get("args"):
             events.append(LLMChunk(text=args, kind="tool_args"))
     return events
-
-
-def _text_of(message: AIMessage) -> str:
-    content = message.content
-    if isinstance(content, str):
-        return content
-    return "".join(
-        part if isinstance(part, str) else str(part.get("text", ""))
-        for part in content
-        if isinstance(part, str) or part.get("type") == "text"
-    )
-
-
-def _reasoning_of(message: AIMessage) -> str:
-    reasoning = message.additional_kwargs.get("reasoning_content")
-    if isinstance(reasoning, str):
-        return reasoning
-    if isinstance(message.content, str):
-        return ""
-    return "".join(
-        str(part.get("reasoning", ""))
-        for part in message.content
-        if isinstance(part, dict) and part.get("type") == "reasoning"
-    )
 
 
 _REASONS: dict[str, StoppedReason] = {

@@ -10,6 +10,7 @@ from langchain_core.outputs import LLMResult
 
 from forge_core.langchain.callbacks.base import ForgeCallbackHandler
 from forge_core.langchain.callbacks.usage import answer_of, message_of
+from forge_core.langchain.messages.content import text_of
 
 
 class StreamingCallback(ForgeCallbackHandler):
@@ -48,7 +49,7 @@ class StreamingCallback(ForgeCallbackHandler):
         self.clear_buffer()
 
     def on_llm_new_token(self, token: str | list[str | dict[str, Any]], **kwargs: Any) -> None:
-        text = token if isinstance(token, str) else _text_of(token)
+        text = text_of(token)
         if not text:
             return
         self._parts.append(text)
@@ -58,14 +59,6 @@ class StreamingCallback(ForgeCallbackHandler):
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
         if self.on_complete is not None:
             self._safe_call(self.on_complete, self.get_buffer() or _whole_text(response))
-
-
-def _text_of(blocks: list[str | dict[str, Any]]) -> str:
-    return "".join(
-        block if isinstance(block, str) else str(block.get("text") or "")
-        for block in blocks
-        if isinstance(block, str) or block.get("type") == "text"
-    )
 
 
 def _whole_text(response: LLMResult) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from langchain_core.messages import AIMessage
 from langchain_core.messages.block_translators.openai import convert_to_openai_data_block
 from langchain_core.messages.content import is_data_content_block
 
@@ -38,6 +39,28 @@ def to_wire(content: LangChainContent) -> Content:
         return content
     parts = [part for item in content for part in _part(item)]
     return parts if parts else ""
+
+
+def text_of(content: LangChainContent) -> str:
+    """Return the text of `content`, without reasoning and media."""
+    if isinstance(content, str):
+        return content
+    return "".join(
+        part if isinstance(part, str) else str(part.get("text") or "")
+        for part in content
+        if isinstance(part, str) or part.get("type") == "text"
+    )
+
+
+def reasoning_of(message: AIMessage) -> str:
+    """Return the reasoning of `message`, which is in a field of its own or in blocks of the content."""
+    reasoning = message.additional_kwargs.get("reasoning_content")
+    if isinstance(reasoning, str) and reasoning:
+        return reasoning
+    if isinstance(message.content, str):
+        return ""
+    blocks = (block for block in message.content if isinstance(block, dict))
+    return "".join(str(b.get("reasoning") or "") for b in blocks if b.get("type") == "reasoning")
 
 
 def _part(item: str | dict[str, Any]) -> list[dict[str, Any]]:

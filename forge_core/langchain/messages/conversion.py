@@ -23,13 +23,12 @@ from langchain_core.messages import (
 from langchain_core.messages import ToolCall as LangChainToolCall
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from forge_core.langchain.messages.content import to_wire
+from forge_core.langchain.messages.content import reasoning_of, to_wire
 from forge_core.llm.http.wire import new_call_id
 from forge_core.llm.models import Message, MessageRole, ToolCall
 
 _OWN = "forge"
 """Key in `additional_kwargs` under which extras without a LangChain field travel."""
-_AI_KWARGS = {"reasoning": "reasoning_content"}
 _AI_KEPT = ("reasoning_details", "refusal", "annotations", "images")
 
 
@@ -135,8 +134,9 @@ def langchain_calls(calls: Sequence[ToolCall]) -> tuple[list[LangChainToolCall],
 
 
 def _assistant(message: Message, extra: dict[str, Any], common: dict[str, Any]) -> AIMessage:
-    kwargs = {theirs: extra.pop(ours) for ours, theirs in _AI_KWARGS.items() if ours in extra}
-    kwargs |= {key: extra.pop(key) for key in _AI_KEPT if key in extra}
+    kwargs = {key: extra.pop(key) for key in _AI_KEPT if key in extra}
+    if "reasoning" in extra:
+        kwargs["reasoning_content"] = extra.pop("reasoning")
     usage, metadata = extra.pop("usage", None), extra.pop("response_metadata", {})
     if extra:
         kwargs[_OWN] = extra
@@ -160,23 +160,14 @@ def _common_extra(message: BaseMessage) -> dict[str, Any]:
 
 def _assistant_extra(message: AIMessage) -> dict[str, Any]:
     kwargs = message.additional_kwargs
-    extra = {ours: kwargs[theirs] for ours, theirs in _AI_KWARGS.items() if kwargs.get(theirs)}
-    extra |= {key: kwargs[key] for key in _AI_KEPT if kwargs.get(key)}
-    if "reasoning" not in extra and (thought := _reasoning_in(message)):
-        extra["reasoning"] = thought
+    extra = {key: kwargs[key] for key in _AI_KEPT if kwargs.get(key)}
+    if reasoning := reasoning_of(message):
+        extra["reasoning"] = reasoning
     if message.usage_metadata:
         extra["usage"] = dict(message.usage_metadata)
     if message.response_metadata:
         extra["response_metadata"] = dict(message.response_metadata)
     return extra
-
-
-def _reasoning_in(message: AIMessage) -> str:
-    """Return the text of reasoning blocks, when content is a list that holds some."""
-    if isinstance(message.content, str):
-        return ""
-    blocks = (block for block in message.content if isinstance(block, dict))
-    return "".join(str(b.get("reasoning") or "") for b in blocks if b.get("type") == "reasoning")
 
 
 def _forge_calls(message: AIMessage) -> list[ToolCall]:

@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import copy
 import dataclasses
-import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
@@ -23,6 +22,7 @@ from pydantic_core import core_schema
 
 from forge_core.approval import Effect
 from forge_core.langchain.tools.schema import arguments_model, field_name, parameters_of
+from forge_core.llm.http.wire import new_call_id
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult, ToolUse
 from forge_core.tools.executor import ToolExecutor
 
@@ -79,14 +79,14 @@ class LangChainToolAdapter(LangChainTool):
         return self.args_schema if self.args_schema is not None else super().tool_call_schema
 
     def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        token = _invoked_as.set(kwargs.get("tool_call_id") or _new_call_id())
+        token = _invoked_as.set(kwargs.get("tool_call_id") or new_call_id())
         try:
             return super().run(tool_input, *args, **kwargs)
         finally:
             _invoked_as.reset(token)
 
     async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        token = _invoked_as.set(kwargs.get("tool_call_id") or _new_call_id())
+        token = _invoked_as.set(kwargs.get("tool_call_id") or new_call_id())
         try:
             return await super().arun(tool_input, *args, **kwargs)
         finally:
@@ -103,7 +103,7 @@ class LangChainToolAdapter(LangChainTool):
     async def _execute(
         self, call_id: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> ToolResult:
-        context = dataclasses.replace(self.context, call_id=call_id or _new_call_id(), waited_s=0.0)
+        context = dataclasses.replace(self.context, call_id=call_id or new_call_id(), waited_s=0.0)
         return await self.executor.execute(self.forge_tool, self._parameters(args, kwargs), context)
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -171,10 +171,6 @@ def _taken_call_id() -> str | None:
     return call_id
 
 
-def _new_call_id() -> str:
-    return f"call_{uuid.uuid4().hex[:12]}"
-
-
 def _refusal(error: ValidationError | ValidationErrorV1) -> str:
     problems = "; ".join(
         f"{'.'.join(str(part) for part in problem['loc']) or 'arguments'}: {problem['msg']}"
@@ -215,7 +211,7 @@ class ForgeToolAdapter(BaseTool):
         return ToolUse(self.effect, target=f"{self.name}({shown})"[:SHOWN_CHARS])
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        call_id = context.call_id or f"call_{uuid.uuid4().hex[:12]}"
+        call_id = context.call_id or new_call_id()
         call = {"type": "tool_call", "id": call_id, "name": self.name, "args": dict(params)}
         try:
             answer = await self.langchain_tool.ainvoke(call)
