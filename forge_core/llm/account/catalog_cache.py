@@ -1,7 +1,7 @@
 """The provider's model list on disk, so that a start needs no request: one JSON file for each base URL.
 
-The file is a convenience: one that is missing, old, torn or foreign counts as none, and a failed write is
-told by the return value only.
+The file is a convenience: one that is missing, old, damaged or of another endpoint counts as none, and a
+failed write is reported by the return value only.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forge_core.config.project_state import replace_file
 from forge_core.llm.account.catalog import ModelInfo, learn, read_model
 from forge_core.llm.http.wire import parse_json
 
@@ -28,10 +27,10 @@ _MAX_BYTES = 32 * 1024 * 1024
 
 
 async def refresh_catalogue(client: OpenRouterClient, folder: Path) -> None:
-    """Learns the current windows and prices; asks the provider at most once a day.
+    """Learn the current windows and prices; ask the provider at most once a day.
 
     Raises:
-        ProviderError: the provider could not be asked; the bundled copy stays in use.
+        ProviderError: the request failed; the bundled copy stays in use.
     """
     path = cache_file(folder, client.base_url)
     known = await asyncio.to_thread(load_models, path, client.base_url)
@@ -43,14 +42,14 @@ async def refresh_catalogue(client: OpenRouterClient, folder: Path) -> None:
 
 
 def cache_file(folder: Path, base_url: str) -> Path:
-    """Where the list of `base_url` is kept below `folder`."""
+    """Return the file of the list of `base_url` in `folder`."""
     return folder / f"models-{hashlib.sha256(base_url.encode()).hexdigest()[:16]}.json"
 
 
 def load_models(
     path: Path, base_url: str, *, max_age_s: float = MAX_AGE_S, now: float | None = None
 ) -> list[ModelInfo] | None:
-    """The kept models; None when there are none for `base_url` that are younger than `max_age_s`."""
+    """Return the saved models; None without any for `base_url` that are younger than `max_age_s`."""
     try:
         if path.stat().st_size > _MAX_BYTES:
             return None
@@ -65,19 +64,15 @@ def load_models(
 
 
 def save_models(path: Path, base_url: str, entries: Sequence[Any], *, now: float | None = None) -> bool:
-    """Keeps `entries` (as `GET /models` gave them) for a later start; False when they could not be written.
-    Atomic, mode 0600 in a folder of 0700."""
+    """Save `entries`, as `GET /models` returned them; return False when they could not be written.
+
+    Atomic, with mode 0600 in a folder of 0700.
+    """
     fetched_at = time.time() if now is None else now
     kept = {"version": _VERSION, "base_url": base_url, "fetched_at": fetched_at, "models": list(entries)}
-    temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            json.dump(kept, file)
-        Path(temporary).replace(path)
+        replace_file(path, json.dumps(kept))
     except (OSError, ValueError, TypeError):
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         return False
     return True
