@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -129,7 +128,7 @@ class ForgeAgent:
         assert self.last_result is not None  # set by `execute`
         return self.last_result
 
-    async def stream(
+    def stream(
         self,
         input: str,  # noqa: A002
         *,
@@ -140,12 +139,9 @@ class ForgeAgent:
         Raises:
             ForgeError: another run of this agent is in progress.
         """
-        run = partial(self.execute, input, callbacks=callbacks)
-        async with aclosing(read_events(run)) as events:
-            async for event in events:
-                yield event
+        return read_events(partial(self.execute, input, callbacks=callbacks))
 
-    async def resume(
+    def resume(
         self, *, callbacks: list[BaseCallbackHandler] | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
         """Resume the last run at the model call that failed, and yield events as `stream` does.
@@ -155,10 +151,7 @@ class ForgeAgent:
         Raises:
             ForgeError: another run of this agent is in progress, or there is nothing to resume.
         """
-        run = partial(self.execute, None, callbacks=callbacks)
-        async with aclosing(read_events(run)) as events:
-            async for event in events:
-                yield event
+        return read_events(partial(self.execute, None, callbacks=callbacks))
 
     async def execute(
         self,
