@@ -30,7 +30,6 @@ from forge_core.errors import ForgeError
 from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
 from forge_tui import garbage_collection, workers
-from forge_tui.screens.chat.attention import Attention, PromptOpened, TurnEnded
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.terminal import internals
@@ -84,7 +83,6 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
         self.chat = ChatScreen(config, self._environment, self.theme_names, save_setting)
-        self._attention = Attention(config.notify, os.environ, self._write)
         self._use_first_theme(config.theme)
 
     @property
@@ -134,17 +132,11 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             await super().on_event(event)
 
     def on_app_focus(self) -> None:
-        self._attention.focus_changed(True)
+        self.chat.attention.focus_changed(True)
         self.chat.prompts.rearm()  # the click that brought the terminal to the front must not answer anything
 
     def on_app_blur(self) -> None:
-        self._attention.focus_changed(False)
-
-    def on_turn_ended(self, message: TurnEnded) -> None:
-        self._attention.turn_ended(message.duration_s, message.stopped)
-
-    def on_prompt_opened(self, message: PromptOpened) -> None:
-        self._attention.asked(message.tool)
+        self.chat.attention.focus_changed(False)
 
     def action_toggle_mouse(self) -> None:
         """Toggle mouse capture. An action of the app, since every screen binds it."""

@@ -29,7 +29,7 @@ from forge_core.workspace.change_source import (
     FilePatch,
     header,
 )
-from forge_tui.screens.chat.attention import Attention, PromptOpened
+from forge_tui.screens.chat.attention import Attention
 from forge_tui.terminal.clipboard import Route
 from forge_tui.widgets.activity import Working
 from forge_tui.widgets.blockview.block_layout import TextPosition
@@ -499,17 +499,16 @@ async def clipboard(stage: Stage, texts: Sequence[str]) -> str:
 async def desktop_notice(stage: Stage, texts: Sequence[str]) -> str:
     """What a terminal without the focus is told when something is asked."""
     app: Any = stage.app
-    before = app._attention
+    before = app.chat.attention
     shown = []
     for text in texts:
         for environ in NOTICED:
-            app._attention = Attention("auto", environ, app._write)
-            app.post_message(events.AppBlur())
-            app.chat.post_message(PromptOpened(text))
+            app.chat.attention = Attention("auto", environ, app._write)
+            app.chat.attention.focus_changed(False)
+            app.chat.attention.asked(text)
             await stage.until(lambda: "Forge asks" in stage.stream.unread)
             shown.append(await stage.painted())
-            app.post_message(events.AppFocus())
-    app._attention = before
+    app.chat.attention = before
     return "\n".join(shown)
 
 

@@ -107,7 +107,7 @@ async def test_the_app_notifies_for_a_prompt_and_at_the_end_of_a_long_turn(
     script: list[Step] = [command_request("deploy --token s3cret"), gate, *answer("Done.")]
     app = make_app(config, [script, answer("quick")])
     written: list[str] = []
-    monkeypatch.setattr(app._attention, "_write", written.append)
+    monkeypatch.setattr(app.chat.attention, "_write", written.append)
     async with app.run_test() as pilot:
         await ready(pilot)
         app.post_message(events.AppBlur())

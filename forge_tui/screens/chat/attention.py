@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
-from textual.message import Message
-
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
 
@@ -20,23 +18,6 @@ LONG_TURN_S = 10.0
 """Turns shorter than this do not notify."""
 UNSEEN_TURN_S = 60.0
 """The same under a multiplexer that may not report which window has the focus."""
-
-
-class TurnEnded(Message):
-    """A turn has ended."""
-
-    def __init__(self, duration_s: float, stopped: str) -> None:
-        super().__init__()
-        self.duration_s = duration_s
-        self.stopped = stopped
-
-
-class PromptOpened(Message):
-    """A prompt was opened: about `tool`, or about a question of the model if that is empty."""
-
-    def __init__(self, tool: str) -> None:
-        super().__init__()
-        self.tool = tool
 
 
 class Attention:
@@ -62,6 +43,7 @@ class Attention:
         self._call(f"Forge: {how} {time_so_far(duration_s)}")
 
     def asked(self, tool: str) -> None:
+        """Notify about a request to use `tool`, or about a question of the model if that is empty."""
         if self._is_focused is False:
             self._call(f"Forge asks: may it use {safe_line(tool)}?" if tool else "Forge has a question")
 

@@ -8,20 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from forge_tui.screens.chat.attention import PromptOpened
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from forge_core.approval import ApprovalReply, QuestionReply, UserRequest
-    from forge_tui.screens.chat.find_mode import FindMode
+    from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.screens.prompts.prompt import Prompt
-    from forge_tui.widgets.activity import ActivityLine
-    from forge_tui.widgets.completion import CompletionPopup
-    from forge_tui.widgets.composer import Composer
-    from forge_tui.widgets.transcript import Transcript
 
 Reply = TypeVar("Reply")
 ASKING = "Waiting for your answer"
@@ -37,23 +30,13 @@ class PromptArea:
 
     def __init__(
         self,
-        screen: Screen[Any],
+        screen: ChatScreen,
         *,
-        composer: Composer,
-        popup: CompletionPopup,
-        activity: ActivityLine,
-        find: FindMode,
-        transcript: Callable[[], Transcript],
         clock: Callable[[], float],
         workspace: Path,
         check_rule: Callable[[str], str | None],
     ) -> None:
         self._screen = screen
-        self._composer = composer
-        self._popup = popup
-        self._activity = activity
-        self._find = find
-        self._transcript = transcript
         self._clock = clock
         self._workspace = workspace
         self._check_rule = check_rule
@@ -78,14 +61,14 @@ class PromptArea:
 
         The clock of the tool call is stopped meanwhile. A cancelled wait removes the prompt.
         """
-        self._transcript().pause_clock(request.call_id)
+        self._screen.transcript.pause_clock(request.call_id)
         self._count(+1)
         try:
             async with self._turn:
                 return await self._reply_of(self._make_prompt(request))
         finally:
             self._count(-1)
-            self._transcript().resume_clock(request.call_id)
+            self._screen.transcript.resume_clock(request.call_id)
 
     def _count(self, change: int) -> None:
         """Count the requests without a reply; the prompt shows how many wait behind it."""
@@ -108,12 +91,12 @@ class PromptArea:
                     draft=self,
                     check_rule=self._check_rule,
                 )
-                self._screen.post_message(PromptOpened(request.tool))
+                self._screen.attention.asked(request.tool)
             case QuestionRequest():
                 from forge_tui.screens.prompts.question import QuestionPrompt
 
                 prompt = QuestionPrompt(request, clock=self._clock, draft=self)
-                self._screen.post_message(PromptOpened(""))
+                self._screen.attention.asked("")
             case _:
                 raise TypeError(f"There is no prompt for a {type(request).__name__}.")
         return cast("Prompt[Reply]", prompt)  # the class of the request decides that of the reply
@@ -131,7 +114,7 @@ class PromptArea:
 
     def text_arrived(self) -> None:
         """Take note of typed text that has not been handled yet."""
-        is_composing = self._screen.focused is self._composer
+        is_composing = self._screen.focused is self._screen.composer
         if is_composing or (self._prompt is not None and self._prompt.is_writing):
             self._typed_at = self._clock()
         if is_composing:
@@ -158,19 +141,19 @@ class PromptArea:
         if prompt is not self._prompt:
             return  # cancelled before it could be shown
         screen = self._screen
-        has_draft = self._composer.display and bool(self._composer.text.strip())
-        self._is_interrupting = has_draft or self._find.is_open or screen.app.screen is not screen
+        has_draft = self._screen.composer.display and bool(self._screen.composer.text.strip())
+        self._is_interrupting = has_draft or self._screen.find.is_open or screen.app.screen is not screen
         self._close_overlays()  # a question must not wait unseen
-        self._find.close(is_kept=True)
-        self._popup.close(self._composer.text)
-        self._composer.display = False
+        self._screen.find.close(is_kept=True)
+        self._screen.popup.close(self._screen.composer.text)
+        self._screen.composer.display = False
         screen.add_class("-asking")
-        if (working := self._activity.working) is not None:
-            self._activity.working = replace(
+        if (working := self._screen.activity.working) is not None:
+            self._screen.activity.working = replace(
                 working, verb=ASKING, hint="Ctrl+C to interrupt", asked_at=self._clock()
             )
         self._opened_at = self._clock()
-        await screen.mount(prompt, after=self._composer)
+        await screen.mount(prompt, after=self._screen.composer)
         prompt.show_waiting(self._outstanding - 1)
 
     async def _take_away(self, prompt: Prompt[Any]) -> None:
@@ -185,11 +168,11 @@ class PromptArea:
         if self._prompt is not None:
             return  # the next one is open already
         self._closed_at = self._clock()
-        self._composer.display = True
+        self._screen.composer.display = True
         screen.remove_class("-asking")
-        self._composer.focus()
-        if (working := self._activity.working) is not None and working.verb == ASKING:
-            self._activity.working = Working(working.since)
+        self._screen.composer.focus()
+        if (working := self._screen.activity.working) is not None and working.verb == ASKING:
+            self._screen.activity.working = Working(working.since)
 
     def _close_overlays(self, kind: type[Overlay[None]] | None = None) -> None:
         for above in reversed(self._screen.app.screen_stack):
@@ -207,18 +190,18 @@ class PromptArea:
     def is_half_typed(self) -> bool:
         """Whether the composer's text was being typed when the prompt opened."""
         is_recent = self._opened_at - self._typed_at < RECENT_S
-        return is_recent and bool(self._composer.text.strip())
+        return is_recent and bool(self._screen.composer.text.strip())
 
     def take(self) -> tuple[str, int]:
         """Remove the composer's text; return it and the index of its cursor."""
-        composer = self._composer
+        composer = self._screen.composer
         cursor = composer.cursor_index
         return composer.take(), cursor
 
     def restore_draft(self, text: str, cursor: int) -> None:
         """Append text to the composer's."""
-        self._composer.restore_draft(text, cursor)
+        self._screen.composer.restore_draft(text, cursor)
 
     def say(self, text: str) -> None:
         """Show a note for a moment."""
-        self._activity.note(text)
+        self._screen.activity.note(text)

@@ -6,6 +6,7 @@ Overrides a private method of Textual 8.2.8: `Screen._key_escape`, which comes b
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -22,7 +23,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
-from forge_tui.screens.chat.attention import TurnEnded
+from forge_tui.screens.chat.attention import Attention
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.find_mode import FindMode
@@ -32,6 +33,7 @@ from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.chat.turn import TurnReader
 from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
+from forge_tui.terminal import internals
 from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.choices import ChoiceList
@@ -81,23 +83,19 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         """Why there will be no session."""
         self._queue = MessageQueue()
         self._live = LiveFigures(config, environment.home)
+        self.attention = Attention(config.notify, os.environ, self._notify)
         self._mode = ModeCycle(config.permission_mode)
         self._commands = CommandRunner(self)
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
         self._turn = TurnReader(self.activity, self._live, environment.clock)
         self._interrupt_key = InterruptKey(environment.clock, self.activity)
-        self.find = FindMode(self, self.activity, lambda: self.transcript)
+        self.find = FindMode(self)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(lambda command: self._commands.argument_values(command, self._session))
         self.composer = Composer(self.popup, self._recall, self._may_send)
         self.prompts = PromptArea(
             self,
-            composer=self.composer,
-            popup=self.popup,
-            activity=self.activity,
-            find=self.find,
-            transcript=lambda: self.transcript,
             clock=environment.clock,
             workspace=config.working_dir,
             check_rule=self._rule_problem,
@@ -159,6 +157,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     async def _read_notices(self, session: ForgeSession) -> None:
         async for notice in session.notices():
             self.transcript.add_notice(notice.text, notice.level)
+
+    def _notify(self, sequence: str) -> None:
+        internals.write(self.app, sequence)
 
     def _may_send(self) -> bool:
         return self.prompts.may_send()
@@ -287,7 +288,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             )
         except ForgeError as error:
             self.complain(str(error))
-        self.post_message(TurnEnded(clock() - started, stopped))
+        self.attention.turn_ended(clock() - started, stopped)
         if stopped in ("cancelled", "error"):
             self._queue.pause()
         self.refresh_status()
@@ -347,7 +348,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         elif self._end_selection():
             pass
         elif self.find.is_open:
-            self._end_find(is_kept=True)
+            self.find.close(is_kept=True)
         elif self.has_turn:
             self.interrupt()
 
@@ -438,11 +439,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.find.search()
         is_about_selection = self._end_selection() if message.is_kept else self._copy_selection()
         if not is_about_selection:
-            self._end_find(is_kept=message.is_kept)
-
-    def _end_find(self, *, is_kept: bool) -> None:
-        if self.find.close(is_kept=is_kept) and not self.prompts.is_taken:
-            self.set_focus(self.composer)
+            self.find.close(is_kept=message.is_kept)
 
     # Selecting
 
