@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -80,7 +81,7 @@ class CommandSpec:
     def problem(self, argument: str) -> str | None:
         """Return why this argument is invalid, and which are valid; None if it is valid."""
         words = argument.split()
-        if not words or any(_matches(tuple(form.split()), words) for form in self.accepts):
+        if not words or any(_matches(form, words) for form in self._forms()):
             return None
         shown = safe_line(argument if len(argument) <= _SHOWN_ARGUMENT else argument[:_SHOWN_ARGUMENT] + "…")
         advice = f" {self.advice}" if self.advice else ""
@@ -93,12 +94,19 @@ class CommandSpec:
 
     def words_after(self, given: Sequence[str]) -> tuple[str, ...]:
         """Return the fixed words that may follow those `given`."""
-        found = [word for form in self.accepts for word in _following(tuple(form.split()), given)]
-        return tuple(dict.fromkeys(found))
+        following = (form[len(given)] for form in self._forms() if _begins(form, given))
+        words = (word for token in following if not token.isupper() for word in token.split("|"))
+        return tuple(dict.fromkeys(words))
+
+    def _forms(self) -> Iterator[list[str]]:
+        """Yield the tokens of each accepted form, with and without its optional ones."""
+        for form in self.accepts:
+            tokens = [(token[1:-1], "") if token.startswith("[") else (token,) for token in form.split()]
+            yield from ([token for token in chosen if token] for chosen in itertools.product(*tokens))
 
 
-def load(name: str, package: str) -> Any:
-    """Import and return `module:function`, whose module is in `package`."""
+def load(name: str, package: str = __package__) -> Any:
+    """Import and return `module:function`, whose module is in `package`, by default this one."""
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(f"{package}.{module}"), function)
 
@@ -308,35 +316,19 @@ def _rank(spec: CommandSpec, typed: str) -> int | None:
 
 def _matches(form: Sequence[str], words: Sequence[str]) -> bool:
     """Return whether the words match the form."""
-    if not form:
-        return not words
-    token, rest = form[0], form[1:]
-    if token.startswith("["):
-        return _matches(rest, words) or _matches((token[1:-1], *rest), words)
-    if not words:
-        return False
-    return token.endswith("...") or (_fits(token, words[0]) and _matches(rest, words[1:]))
+    is_complete = len(words) == len(form) or (len(words) > len(form) and form[-1].endswith("..."))
+    return is_complete and all(map(_fits, form, words))
+
+
+def _begins(form: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether the form continues after the words."""
+    return len(words) < len(form) and all(map(_fits, form, words))
 
 
 def _fits(token: str, word: str) -> bool:
     if token in _NUMBERS:
         return word.isdecimal()
     return token.isupper() or word.lower() in token.split("|")
-
-
-def _following(form: Sequence[str], given: Sequence[str]) -> Iterator[str]:
-    """Yield the fixed words of the form that may follow the words given."""
-    if not form:
-        return
-    token, rest = form[0], form[1:]
-    if token.startswith("["):
-        yield from _following((token[1:-1], *rest), given)
-        yield from _following(rest, given)
-    elif not given:
-        if not token.removesuffix("...").isupper():
-            yield from token.split("|")
-    elif not token.endswith("...") and _fits(token, given[0]):
-        yield from _following(rest, given[1:])
 
 
 def _choices(form: str) -> Sequence[str]:
