@@ -1,4 +1,4 @@
-"""Opens a folder below another one without following any link in the path.
+"""Opens a folder below another one without following any link in the path, and files without blocking.
 
 A path that was resolved and then checked may lead elsewhere a moment later, when one of its folders is
 replaced by a link. So code that writes opens the folder here, from the real path that was checked, and does
@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 _SYS_OPENAT2 = 437
 """The same number on every architecture but Alpha."""
@@ -61,6 +63,22 @@ def open_folder(folder: Path, base: Path, *, make: bool = False) -> int:
         return walk(start, parts, make=make)
     finally:
         os.close(start)
+
+
+def open_file(path: str | Path, flags: int = 0, *, dir_fd: int | None = None) -> BinaryIO:
+    """Open a regular file for reading. Never blocks: a hostile project may hold a FIFO under any name.
+
+    Raises OSError, also for what is not a regular file, or ValueError for an impossible name.
+    """
+
+    def opener(name: str, mode: int) -> int:
+        return os.open(name, mode | os.O_NONBLOCK | flags, dir_fd=dir_fd)
+
+    file = open(path, "rb", opener=opener)  # noqa: SIM115  Path.open takes no opener
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return file
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -113,7 +113,9 @@ async def run_git(
         command[1:1] = ["--no-ext-diff", "--no-textconv"]
     if command and command[0] in _SUBMODULE_COMMANDS:
         command[1:1] = ["--ignore-submodules=all"]
-    return await _call(folder, command, _disarmed(names.stdout.split("\0")), timeout_s, max_bytes)
+    # Every setting that names a program is emptied. With `-c` git would split a key with an equals sign.
+    variables = _as_variables(_emptied(names.stdout.split("\0")))
+    return await _call(folder, command, variables, timeout_s, max_bytes)
 
 
 async def reading_variables(folder: Path, timeout_s: float = 5.0) -> dict[str, str]:
@@ -139,13 +141,8 @@ async def reading_variables(folder: Path, timeout_s: float = 5.0) -> dict[str, s
     return _GUARDS | _as_variables([*settings, *_emptied(brought)])
 
 
-def _disarmed(names: list[str]) -> dict[str, str]:
-    """Return variables that empty every key of `names` that holds a program. With `-c` git would split a key
-    that contains an equals sign."""
-    return _as_variables(_emptied(names))
-
-
 def _emptied(names: list[str]) -> list[tuple[str, str]]:
+    """Return settings that empty every key of `names` that holds a program."""
     programs = [name for name in names if _PROGRAM_KEYS.fullmatch(name)]
     filters = {name.rpartition(".")[0] for name in programs if name.lower().startswith("filter.")}
     return [(name, "") for name in programs] + [(f"{name}.required", "false") for name in sorted(filters)]

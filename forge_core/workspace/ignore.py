@@ -257,9 +257,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _without_trailing_blanks(line: str) -> str:
-    while line.endswith(" ") and not line.endswith("\\ "):
-        line = line[:-1]
-    return line
+    kept = line.rstrip(" ")
+    return f"{kept} " if kept.endswith("\\") and kept != line else kept
 
 
 def _has_open_class(pattern: str) -> bool:

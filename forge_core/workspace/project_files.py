@@ -7,6 +7,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge_core.workspace.beneath import open_file
+
 INSTRUCTION_FILES = (
     "AGENTS.md",
     "CLAUDE.md",
@@ -48,19 +50,13 @@ def read_project_file(root: Path, name: str, limit: int) -> ProjectFile | None:
     if real is None:
         return None
     try:
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open_file(real, os.O_NOFOLLOW) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(limit + 1)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            return None
-        try:
-            data = file.read(limit + 1)
-        except OSError:
-            return None
     text = data[:limit].decode("utf-8-sig", "replace")
-    return ProjectFile(name, text, about.st_size, is_cut=len(data) > limit)
+    return ProjectFile(name, text, size, is_cut=len(data) > limit)
 
 
 def _inside(root: Path, name: str) -> str | None:

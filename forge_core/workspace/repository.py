@@ -7,6 +7,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge_core.workspace.beneath import open_file
+
 _MAX_BYTES = 64 * 1024
 
 
@@ -36,22 +38,12 @@ def find_repository(path: Path) -> Repository | None:
 
 
 def read_small(path: Path | str) -> str | None:
-    """Return the text of a small regular file; None when it is missing, not a regular file, or over 64 KB.
-
-    Never blocks on a FIFO: a hostile repository may contain one under any name.
-    """
+    """Return the text of a small regular file; None when it is missing, not a regular file, or over 64 KB."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_file(path) as file:
+            data = file.read(_MAX_BYTES + 1)
     except (OSError, ValueError):
         return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        data = os.read(descriptor, _MAX_BYTES + 1)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     return None if len(data) > _MAX_BYTES else data.decode("utf-8", "replace")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.load import PROJECT_FILE, read_project_settings
-from forge_core.config.project_state import ProjectState, change_project_state, read_project_state
+from forge_core.config.project_state import change_project_state, read_project_state
 from forge_core.config.settings import SETTINGS
 from forge_core.sanitize import safe_line
 from forge_core.workspace.project_files import find_instructions, read_project_file
@@ -48,11 +48,7 @@ class TrustStore:
 
     def decide(self, root: Path, trusted: bool) -> None:
         """Store the decision. Raises ConfigError when that fails."""
-
-        def change(state: ProjectState) -> ProjectState:
-            return replace(state, trusted=trusted)
-
-        change_project_state(self._state_dir, root, change)
+        change_project_state(self._state_dir, root, lambda state: replace(state, trusted=trusted))
 
 
 def is_trusted(config: ForgeConfig) -> bool:
@@ -107,9 +103,5 @@ def _entries(root: Path) -> tuple[str, ...]:
 
 
 def _instructions(root: Path) -> tuple[str, ...]:
-    lines = []
-    for name in find_instructions(root):
-        found = read_project_file(root, name, 0)
-        if found is not None:
-            lines.append(f"{name} instructs the model ({found.size:,} bytes)")
-    return tuple(lines)
+    files = (read_project_file(root, name, 0) for name in find_instructions(root))
+    return tuple(f"{one.path} instructs the model ({one.size:,} bytes)" for one in files if one is not None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from forge_core.workspace.beneath import opened_folder
+from forge_core.workspace.beneath import open_file, opened_folder
 from forge_core.workspace.change_source import REST_LEFT_OUT, Counts, FilePatch, header
 
 _MAX_COUNTED_BYTES = 4 * 1024 * 1024
@@ -66,11 +65,7 @@ def _content(top: Path, name: str, max_bytes: int) -> tuple[bytes, bool]:
     folder = (top / name).parent
     with opened_folder(folder, top) as parent:
         last = os.path.basename(name)  # noqa: PTH119 - Path would drop a final dot
-        status = os.stat(last, dir_fd=parent, follow_symlinks=False)
-        if stat.S_ISLNK(status.st_mode):
+        if stat.S_ISLNK(os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode):
             return os.fsencode(os.readlink(last, dir_fd=parent)), True
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        descriptor = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
-        with os.fdopen(descriptor, "rb") as file:
+        with open_file(last, os.O_NOFOLLOW, dir_fd=parent) as file:
             return file.read(max_bytes + 1), False

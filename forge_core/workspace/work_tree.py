@@ -176,9 +176,8 @@ def _note(old_mode: str, new_mode: str, letter: str) -> str:
 
 
 def _untracked(name: str) -> ChangedFile:
-    if name.endswith("/"):
-        return ChangedFile(name, ChangeStatus.UNTRACKED, note="a repository of its own")
-    return ChangedFile(name, ChangeStatus.UNTRACKED)
+    note = "a repository of its own" if name.endswith("/") else ""
+    return ChangedFile(name, ChangeStatus.UNTRACKED, note=note)
 
 
 def _numstat(raw: bytes) -> Iterator[tuple[str, Counts]]:
