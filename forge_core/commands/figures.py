@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from forge_core.llm.tokens import estimate_tokens as estimate_tokens
+
 if TYPE_CHECKING:
     from decimal import Decimal
 

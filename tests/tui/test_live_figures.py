@@ -20,6 +20,8 @@ from tests.support.scripted_session import Gate, ScriptedSession, answer, end_of
 from tests.support.sessions import scripted_session
 
 HOME = Path("/home/ada")
+THOUSAND_TOKENS = "word " * 983
+HUNDRED_TOKENS = "word " * 98
 
 
 def status(config: ForgeConfig, **changes: object) -> SessionStatus:
@@ -43,16 +45,16 @@ def test_a_running_answer_adds_estimates_until_its_end(config: ForgeConfig) -> N
     live.use_status(status(config))
     live.begin_turn()
     assert said(live) == "1.2k/200k <1% · $0.020 · cache 60%"
-    live.count(4_000)
+    live.count(THOUSAND_TOKENS)
     assert said(live) == "~2.2k/200k 1% · ~$0.030 · cache 60% · ~1.0k out"
-    live.count_arguments(8_000)
+    live.count_arguments(2 * THOUSAND_TOKENS)
     assert said(live) == "~4.2k/200k 2% · ~$0.050 · cache 60% · ~3.0k out"
     live.answered(TokenUsage(1_200, 2_900, cost_usd=Decimal("0.03")))
     live.use_status(
         status(config, usage=TokenUsage(2_200, 3_100, 600, cost_usd=Decimal("0.05")), context_used=4_100)
     )
     assert said(live) == "4.1k/200k 2% · $0.050 · cache 27% · 2.9k out"
-    live.count(400)
+    live.count(HUNDRED_TOKENS)
     assert said(live).endswith("~3.0k out")
     live.begin_turn()
     assert said(live) == "4.1k/200k 2% · $0.050 · cache 27%"
@@ -61,7 +63,7 @@ def test_a_running_answer_adds_estimates_until_its_end(config: ForgeConfig) -> N
 def test_an_unknown_price_is_not_estimated(config: ForgeConfig) -> None:
     live = LiveFigures(config, HOME)
     live.use_status(status(config, usage=TokenUsage(1_000, 200), known_cost_usd=None, output_price_usd=None))
-    live.count(4_000)
+    live.count(THOUSAND_TOKENS)
     assert said(live) == "~2.2k/200k 1% · ? · ~1.0k out"
     live.use_status(status(config, usage=TokenUsage(), known_cost_usd=None, output_price_usd=None))
     assert said(live) == "~2.2k/200k 1% · $0.00 · ~1.0k out"
@@ -70,14 +72,14 @@ def test_an_unknown_price_is_not_estimated(config: ForgeConfig) -> None:
 def test_unknown_cost_stays_marked_while_known_cost_grows(config: ForgeConfig) -> None:
     live = LiveFigures(config, HOME)
     live.use_status(status(config, usage=TokenUsage(1_000, 200)))
-    live.count(4_000)
+    live.count(THOUSAND_TOKENS)
     assert said(live).split(SEPARATOR)[1] == "~$0.030+?"
 
 
 def test_an_interrupted_answer_leaves_its_estimate_marked(config: ForgeConfig) -> None:
     live = LiveFigures(config, HOME)
     live.begin_turn()
-    live.count(400)
+    live.count(HUNDRED_TOKENS)
     live.answered(TokenUsage(900, 100, estimated=True))
     live.answered(TokenUsage(900, 50))
     live.use_status(status(config))
@@ -89,7 +91,7 @@ async def test_the_bar_follows_a_streaming_answer_without_a_layout(config: Forge
     usage = TokenUsage(11_000, 1_400, 8_800, cost_usd=Decimal("0.0312"))
     script = [
         LLMStart(iteration=1, model="m"),
-        LLMChunk(text="w" * 4000),
+        LLMChunk(text=THOUSAND_TOKENS),
         gates[0],
         end_of_call(usage),
         gates[1],

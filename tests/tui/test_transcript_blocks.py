@@ -271,7 +271,7 @@ def test_reasoning_shows_its_tail_and_folds_to_a_line() -> None:
     assert rows[-1].strip() == "the last thought"
     assert len(rows) == 5
     block.finish(112.0)
-    assert drawn(block) == [" ▸ Thought for 12 s (~354 tokens)"]
+    assert drawn(block) == [" ▸ Thought for 12 s (~281 tokens)"]
     assert block.toggle(0)
     assert len(drawn(block)) == 102
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forge_core.commands.figures import tokens_text
+from forge_core.commands.figures import estimate_tokens, tokens_text
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.widgets.status_text import Figures
 from forge_tui.widgets.welcome_text import WelcomeFacts, examples
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from forge_core.llm.models import TokenUsage
     from forge_core.session.status import SessionStatus
 
-CHARACTERS_PER_TOKEN = 4
-"""The usual rule of thumb; the provider's count replaces it at the end of the call."""
-
 
 def shown_folder(path: Path, home: Path) -> str:
     """Return the folder with "~" for the home."""
@@ -29,10 +26,13 @@ def shown_folder(path: Path, home: Path) -> str:
 
 
 class LiveFigures:
-    """Counts characters as they arrive and computes `Figures` on request, not per token."""
+    """Collects text as it arrives and computes `Figures` on request, not per token."""
 
     def __init__(self, config: ForgeConfig, home: Path) -> None:
-        self._characters = 0
+        self._new_text: list[str] = []
+        """Text of the running answer that has not been estimated yet."""
+        self._tokens = 0
+        """The estimate of the text before that; the provider's count replaces it at the end of the call."""
         self._argument_characters = 0
         self._output_price: Decimal | None = None
         self._examples = examples(config.working_dir)
@@ -46,9 +46,11 @@ class LiveFigures:
 
     def current(self) -> Figures:
         """Return the session's figures, with an estimate of what the running answer adds."""
-        if not self._characters:
+        self._tokens += estimate_tokens("".join(self._new_text))
+        self._new_text.clear()
+        if not self._tokens:
             return self._figures
-        figures, more = self._figures, -(-self._characters // CHARACTERS_PER_TOKEN)
+        figures, more = self._figures, self._tokens
         live = replace(
             figures,
             context_used=(figures.context_used or 0) + more,
@@ -85,18 +87,19 @@ class LiveFigures:
         self.forget_count()
         self._figures = replace(self._figures, turn_out=0, is_turn_estimate=False)
 
-    def count(self, characters: int) -> None:
-        """Count characters of the running answer."""
-        self._characters += characters
+    def count(self, text: str) -> None:
+        """Count text of the running answer."""
+        self._new_text.append(text)
 
-    def count_arguments(self, characters: int) -> None:
-        """Count characters of a tool call that the model is writing."""
-        self._characters += characters
-        self._argument_characters += characters
+    def count_arguments(self, text: str) -> None:
+        """Count text of a tool call that the model is writing."""
+        self._new_text.append(text)
+        self._argument_characters += len(text)
 
     def forget_count(self) -> None:
         """Forget the estimate: no answer is running, or the session has counted it."""
-        self._characters = self._argument_characters = 0
+        self._new_text.clear()
+        self._tokens = self._argument_characters = 0
 
     def answered(self, usage: TokenUsage) -> None:
         """Replace the estimate of the running answer by its count."""

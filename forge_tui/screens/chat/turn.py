@@ -63,9 +63,9 @@ class TurnReader:
                     transcript.apply(event)
                     match event:
                         case LLMChunk(kind="tool_args"):
-                            figures.count_arguments(len(event.text))
+                            figures.count_arguments(event.text)
                         case LLMChunk():
-                            figures.count(len(event.text))
+                            figures.count(event.text)
                         case LLMStart():
                             figures.forget_count()
                             on_figures()

@@ -17,6 +17,7 @@ growing time moves nothing."""
 _LEAST_RESULT = 4
 """Cells below which a clipped result is not worth showing."""
 WORTH_TELLING_S = 0.05
+"""Shorter durations would be rounded to zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 
+from forge_core.commands.figures import estimate_tokens, tokens_text
 from forge_core.config.settings import ThinkingSetting
 from forge_core.durations import time_taken
 from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, Passage, estimate_rows
@@ -13,10 +14,9 @@ from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.card_block import CardBlock, ClickTarget
+from forge_tui.widgets.transcript.calls.card_header import WORTH_TELLING_S
 
 _TAIL_ROWS = 4
-_WORTH_TELLING_S = 0.05
-"""Shorter durations would be rounded to zero."""
 _LONG_LINE = 4_000
 """Characters of an unfinished line beyond which its beginning is not wrapped again."""
 
@@ -30,7 +30,6 @@ class ReasoningBlock(CardBlock):
         """`everyone`: the folding that it takes part in."""
         super().__init__(Fold(everyone, is_usually_open=thinking != "folded"))
         self._parts: list[str] = []
-        self._length = 0
         self._started = started
         self._duration_s: float | None = None
         self._thinking: ThinkingSetting = thinking
@@ -66,7 +65,6 @@ class ReasoningBlock(CardBlock):
     def feed(self, text: str) -> None:
         """Add sanitised text."""
         self._parts.append(text)
-        self._length += len(text)
         self.changed()
 
     def finish(self, now: float) -> None:
@@ -136,9 +134,8 @@ class ReasoningBlock(CardBlock):
     def _headline(self) -> str:
         if self._duration_s is None:
             return "Thinking…"
-        tokens = max(1, self._length // 4)
-        count = f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
-        took = "briefly" if self._duration_s < _WORTH_TELLING_S else f"for {time_taken(self._duration_s)}"
+        count = tokens_text(estimate_tokens(self._text()))
+        took = "briefly" if self._duration_s < WORTH_TELLING_S else f"for {time_taken(self._duration_s)}"
         return f"Thought {took} (~{count} tokens)"
 
     def _draw_tail(self, canvas: Canvas, style: Style) -> None:
