@@ -22,6 +22,7 @@ from random import Random
 
 from forge_core.approval import Effect
 from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.programs.argument_spec import ArgumentSpec
 from forge_core.permissions.programs.git_command_line import READ_ONLY_ARGUMENTS
 from forge_core.permissions.programs.program_catalog import READERS, VERSIONS
 from forge_core.tools.base import ToolUse
@@ -144,14 +145,15 @@ def options(program: str) -> tuple[str, ...]:
         found |= set(re.findall(r"(?<![\w-])--?[A-Za-z0-9][\w-]*", done.stdout + done.stderr))
     form = READERS.get(name)
     if form is not None:
-        found |= {f"-{one}" for one in (*form.flags, *form.values)} | form.long | set(form.joined)
+        found |= _named(form)
     if name == "git":
-        found |= {
-            one
-            for sub in READ_ONLY_ARGUMENTS.values()
-            for one in (*sub.long, *sub.joined, *(f"-{x}" for x in sub.flags))
-        }
+        found |= {one for sub in READ_ONLY_ARGUMENTS.values() for one in _named(sub)}
     return tuple(sorted(found)) or ("-x",)
+
+
+def _named(form: ArgumentSpec) -> set[str]:
+    """The options that a form names."""
+    return {f"-{one}" for one in (*form.flags, *form.value_kinds)} | {name for name, _ in form.long_kinds}
 
 
 def line(random: Random) -> str:

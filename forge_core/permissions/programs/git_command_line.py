@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from forge_core.permissions.programs.argument_spec import ArgumentSpec, arguments
+from forge_core.permissions.programs.argument_spec import ArgumentSpec
 from forge_core.permissions.programs.word_sets import table
 
 OWN_SUBCOMMANDS = table(
@@ -45,13 +45,13 @@ _NAMES = "--sort=T --format=T --color --color=K --no-color --column --no-column 
 def _shown(
     flags: str = "", values: str = "", long: str = "", *, texts: int = 0, instead: str = "", most: int = 1_000
 ) -> ArgumentSpec:
-    return arguments(flags, values, long, texts=texts, instead=instead, most=most, joins_values=False)
+    return ArgumentSpec(flags, values, long, texts=texts, instead=instead, most=most, joins_values=False)
 
 
-_DIFFS = arguments("psRwbMCBWz", "U:N S:T G:T", _DIFF, has_digits=True)
-_LOGS = arguments("psRwbMCBWzmciEFPgt", "n:N U:N S:T G:T L:T", _LOG, has_digits=True)
+_DIFFS = ArgumentSpec("psRwbMCBWz", "U:N S:T G:T", _DIFF, has_digits=True)
+_LOGS = ArgumentSpec("psRwbMCBWzmciEFPgt", "n:N U:N S:T G:T L:T", _LOG, has_digits=True)
 READ_ONLY_ARGUMENTS: dict[str, ArgumentSpec] = {
-    "status": arguments(
+    "status": ArgumentSpec(
         "sbvz",
         "u:K",
         "--short --branch --porcelain --porcelain=K --long --verbose --show-stash --ignored --untracked-files"
@@ -60,16 +60,18 @@ READ_ONLY_ARGUMENTS: dict[str, ArgumentSpec] = {
     "diff": _DIFFS,
     "log": _LOGS,
     "show": _LOGS,
-    "diff-tree": arguments("prsvzMC", "U:N", _DIFF + " --root --no-commit-id"),
-    "diff-index": arguments("pszMC", "U:N", _DIFF),
-    "diff-files": arguments("pszMC", "U:N", _DIFF),
-    "rev-list": arguments(
+    "diff-tree": ArgumentSpec("prsvzMC", "U:N", _DIFF + " --root --no-commit-id"),
+    "diff-index": ArgumentSpec("pszMC", "U:N", _DIFF),
+    "diff-files": ArgumentSpec("pszMC", "U:N", _DIFF),
+    "rev-list": ArgumentSpec(
         "", "n:N", "--count --all --branches --tags --max-count=N --left-right --first-parent --no-merges"
         " --merges --since=T --until=T --reverse --oneline --parents", has_digits=True,
     ),
-    "shortlog": arguments("snec", "", "--summary --numbered --email --no-merges --all --since=T --until=T"),
+    "shortlog": ArgumentSpec(
+        "snec", "", "--summary --numbered --email --no-merges --all --since=T --until=T",
+    ),
     "blame": _shown("wMCseltpfc", "L:T", "--line-porcelain --porcelain --date=T --show-email --root"),
-    "grep": arguments(
+    "grep": ArgumentSpec(
         "nilLcwvEFPGhHoqaprW", "e:T A:N B:N C:N m:N",
         "--cached --line-number --ignore-case --files-with-matches --count --name-only --word-regexp"
         " --heading --break --show-function --function-context --color --color=K --no-color --column"
@@ -110,20 +112,19 @@ READ_ONLY_ARGUMENTS: dict[str, ArgumentSpec] = {
     "stash show": _shown("pu", "", "--patch --stat --name-only --name-status --include-untracked", most=1),
     "worktree list": _shown("v", "", "--porcelain --verbose", most=0),
     "reflog": _shown("n", "", "--oneline --date=T --all", most=0),
-    "reflog show": arguments("", "n:N", "--oneline --date=T --all", most=1, has_digits=True),
+    "reflog show": ArgumentSpec("", "n:N", "--oneline --date=T --all", most=1, has_digits=True),
     "config": _shown(
         "lz", "", "--list --get --get-all --get-regexp --show-origin --show-scope --name-only --local"
         " --global --system --includes --type=K --null --bool --int", most=2,
     ),
 }  # fmt: skip
 """Subcommands, some with the word that must follow at once, and what each may be given."""
-CHANGING = table("branch tag config")
-"""Subcommands that list only with an option for it, or without operands."""
 LISTING_OPTIONS = {
     "branch": frozenset({"--list"}),
     "tag": table("-l --list"),
     "config": table("-l --list --get --get-all --get-regexp"),
 }
+"""Subcommands that list only with an option for it, or without operands."""
 PATHLESS = table(
     "rev-parse describe merge-base config remote branch tag cherry for-each-ref show-ref symbolic-ref"
 )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from forge_core.permissions.programs.argument_spec import ArgumentSpec, arguments
+from forge_core.permissions.programs.argument_spec import ArgumentSpec
 from forge_core.permissions.programs.word_sets import table
 
 Trait: TypeAlias = Literal[
@@ -53,8 +53,8 @@ Trait: TypeAlias = Literal[
 class Wrapper:
     """How a program that runs another command is called."""
 
-    value_options: frozenset[str] = frozenset()
-    """Its options that take the next word as their value."""
+    value_options: str = ""
+    """Its options that take the next word as their value, separated by blanks."""
     operands: int = 0
     """How many words of its own come before the command."""
 
@@ -88,11 +88,7 @@ class Program:
     """What may follow its name in a rule that is saved for good: a subcommand, or nothing."""
 
 
-def _wrapper(value_options: str = "", *, operands: int = 0) -> Wrapper:
-    return Wrapper(table(value_options), operands)
-
-
-_GREP = arguments(
+_GREP = ArgumentSpec(
     "rnivwxclLohHEFGPsqabzyT",
     "e:T A:N B:N C:N m:N",
     "--include:G --exclude:G --exclude-dir:G --regexp:T --color --color=K --recursive --line-number"
@@ -104,8 +100,8 @@ _GREP = arguments(
     instead="-e --regexp",
     has_digits=True,
 )
-_SUMS = arguments("bt", long="--binary --text --tag")
-_LIST = arguments(
+_SUMS = ArgumentSpec("bt", long="--binary --text --tag")
+_LIST = ArgumentSpec(
     "ABCFGNQRSUXabcdfghiklmnopqrstuvxZ1",
     "I:G w:N T:N",
     "--all --almost-all --color --color=K --human-readable --recursive --directory --reverse --inode --size"
@@ -122,7 +118,8 @@ _RECORDS = (
     Program("ash csh dash fish ksh mksh pwsh rbash sh tcsh zsh", ("shell",)),
     # Interpreters, and editors, debuggers and pagers that can run programs
     Program("sed", ("filter", "interpreter"),
-        read_only=arguments("nErus", long="--quiet --silent --regexp-extended", texts=1), risky_options="-i"),
+        read_only=ArgumentSpec("nErus", long="--quiet --silent --regexp-extended", texts=1),
+        risky_options="-i"),
     Program("perl", ("interpreter",), version="--version", risky_options="-e -i"),
     Program("man", ("runs_nothing", "interpreter"), script_options="-P|--pager|-H|--html"),
     Program("zip", ("copies_folders", "checker", "interpreter"), script_options="-TT|--unzip-command"),
@@ -146,48 +143,48 @@ _RECORDS = (
     Program("crontab", ("destructive", "runs_input"), script_options="-c"),
     Program("at batch eval gmake", ("runs_input",)),
     # Programs and keywords that run the command behind them
-    Program("command", ("harmless_wrapper",), wrapper=_wrapper(),
-        read_only=arguments("vV", operands="texts")),
-    Program("env", wrapper=_wrapper("--chdir --unset -C -u"), read_only=arguments(operands="none"),
+    Program("command", ("harmless_wrapper",), wrapper=Wrapper(),
+        read_only=ArgumentSpec("vV", operands="texts")),
+    Program("env", wrapper=Wrapper("--chdir --unset -C -u"), read_only=ArgumentSpec(operands="none"),
         script_options=r"-\w*S|--s[a-z-]*"),
-    Program("arch", wrapper=_wrapper(), read_only=arguments(operands="none")),
-    Program("runuser", wrapper=_wrapper("-G -g -u"), script_options=r"-\w*c|--command"),
-    Program("flock", wrapper=_wrapper("--conflict-exit-code --timeout -E -w", operands=1),
+    Program("arch", wrapper=Wrapper(), read_only=ArgumentSpec(operands="none")),
+    Program("runuser", wrapper=Wrapper("-G -g -u"), script_options=r"-\w*c|--command"),
+    Program("flock", wrapper=Wrapper("--conflict-exit-code --timeout -E -w", operands=1),
         script_options="-c|--command"),
     Program("sudo", ("destructive",),
-        wrapper=_wrapper("--chdir --chroot --group --host --prompt --user -C -D -R -T -U -g -h -p -r -t -u")),
-    Program("doas", ("destructive",), wrapper=_wrapper("-C -u")),
+        wrapper=Wrapper("--chdir --chroot --group --host --prompt --user -C -D -R -T -U -g -h -p -r -t -u")),
+    Program("doas", ("destructive",), wrapper=Wrapper("-C -u")),
     Program("xargs", ("adds_arguments",),
-        wrapper=_wrapper("--arg-file --delimiter --max-args --max-procs --replace -E -I -L -P -a -d -n -s")),
-    Program("gxargs", ("adds_arguments",), wrapper=_wrapper("-E -I -L -P -a -d -n -s")),
-    Program("!", ("harmless_wrapper",), wrapper=_wrapper()),
-    Program("nice", ("harmless_wrapper",), wrapper=_wrapper("--adjustment -n")),
-    Program("stdbuf", ("harmless_wrapper",), wrapper=_wrapper("--error --input --output -e -i -o")),
-    Program("time", ("harmless_wrapper",), wrapper=_wrapper("--format --output -f -o")),
+        wrapper=Wrapper("--arg-file --delimiter --max-args --max-procs --replace -E -I -L -P -a -d -n -s")),
+    Program("gxargs", ("adds_arguments",), wrapper=Wrapper("-E -I -L -P -a -d -n -s")),
+    Program("!", ("harmless_wrapper",), wrapper=Wrapper()),
+    Program("nice", ("harmless_wrapper",), wrapper=Wrapper("--adjustment -n")),
+    Program("stdbuf", ("harmless_wrapper",), wrapper=Wrapper("--error --input --output -e -i -o")),
+    Program("time", ("harmless_wrapper",), wrapper=Wrapper("--format --output -f -o")),
     Program("gtimeout timeout", ("harmless_wrapper",),
-        wrapper=_wrapper("--kill-after --signal -k -s", operands=1)),
-    Program("busybox toybox", ("multicall",), wrapper=_wrapper()),
+        wrapper=Wrapper("--kill-after --signal -k -s", operands=1)),
+    Program("busybox toybox", ("multicall",), wrapper=Wrapper()),
     Program("builtin catchsegv coproc dbus-run-session do elif else fakeroot firejail if linux32 linux64"
-        " nohup setsid then torsocks ts tsocks unbuffer until valgrind while {", wrapper=_wrapper()),
-    Program("faketime setarch", wrapper=_wrapper(operands=1)),
-    Program("bwrap", wrapper=_wrapper("--chdir --dev --gid --proc --setenv --tmpfs --uid")),
-    Program("ionice", wrapper=_wrapper("--class --classdata -P -c -n -p -u")),
-    Program("setpriv", wrapper=_wrapper("--groups --regid --reuid")),
-    Program("chroot", wrapper=_wrapper("--groups --userspec", operands=1)),
-    Program("prlimit", wrapper=_wrapper("--pid -p")),
-    Program("systemd-run", wrapper=_wrapper("--property --unit -E -p -u")),
-    Program("unshare", wrapper=_wrapper("--root --setgid --setuid --wd -G -R -S -w")),
-    Program("nsenter", wrapper=_wrapper("--target -G -S -t")),
-    Program("pkexec", wrapper=_wrapper("--user")),
-    Program("chrt", wrapper=_wrapper("-D -P -T -p", operands=1)),
-    Program("strace", wrapper=_wrapper("-E -I -O -P -S -a -b -e -o -p -s -u")),
-    Program("ltrace", wrapper=_wrapper("-a -e -l -n -o -p -s -u")),
-    Program("exec", wrapper=_wrapper("-a")),
-    Program("cpulimit", wrapper=_wrapper("-e -l -p")),
-    Program("perf", wrapper=_wrapper("-e -o", operands=1)),
-    Program("proxychains", wrapper=_wrapper("-f")),
-    Program("taskset", wrapper=_wrapper("-p", operands=1)),
-    Program("caffeinate", wrapper=_wrapper("-t -w")),
+        " nohup setsid then torsocks ts tsocks unbuffer until valgrind while {", wrapper=Wrapper()),
+    Program("faketime setarch", wrapper=Wrapper(operands=1)),
+    Program("bwrap", wrapper=Wrapper("--chdir --dev --gid --proc --setenv --tmpfs --uid")),
+    Program("ionice", wrapper=Wrapper("--class --classdata -P -c -n -p -u")),
+    Program("setpriv", wrapper=Wrapper("--groups --regid --reuid")),
+    Program("chroot", wrapper=Wrapper("--groups --userspec", operands=1)),
+    Program("prlimit", wrapper=Wrapper("--pid -p")),
+    Program("systemd-run", wrapper=Wrapper("--property --unit -E -p -u")),
+    Program("unshare", wrapper=Wrapper("--root --setgid --setuid --wd -G -R -S -w")),
+    Program("nsenter", wrapper=Wrapper("--target -G -S -t")),
+    Program("pkexec", wrapper=Wrapper("--user")),
+    Program("chrt", wrapper=Wrapper("-D -P -T -p", operands=1)),
+    Program("strace", wrapper=Wrapper("-E -I -O -P -S -a -b -e -o -p -s -u")),
+    Program("ltrace", wrapper=Wrapper("-a -e -l -n -o -p -s -u")),
+    Program("exec", wrapper=Wrapper("-a")),
+    Program("cpulimit", wrapper=Wrapper("-e -l -p")),
+    Program("perf", wrapper=Wrapper("-e -o", operands=1)),
+    Program("proxychains", wrapper=Wrapper("-f")),
+    Program("taskset", wrapper=Wrapper("-p", operands=1)),
+    Program("caffeinate", wrapper=Wrapper("-t -w")),
     Program("parallel", ("adds_arguments",)),
     Program("script", script_options=r"-\w*c|--command"),
     Program("npx", script_options="-c|--call"),
@@ -195,10 +192,10 @@ _RECORDS = (
     Program("watch", script_options="-x"),
     # Builtins and programs that print or compare
     Program(": echo false true", ("glue", "runs_nothing", "only_prints")),
-    Program("pwd", ("glue", "runs_nothing"), read_only=arguments("LP", operands="none")),
-    Program("cd", ("glue", "runs_nothing"), read_only=arguments(most=1)),
-    Program("printf", ("glue", "runs_nothing"), read_only=arguments(operands="texts")),
-    Program("exit return", ("glue", "runs_nothing"), read_only=arguments(operands="texts", most=1)),
+    Program("pwd", ("glue", "runs_nothing"), read_only=ArgumentSpec("LP", operands="none")),
+    Program("cd", ("glue", "runs_nothing"), read_only=ArgumentSpec(most=1)),
+    Program("printf", ("glue", "runs_nothing"), read_only=ArgumentSpec(operands="texts")),
+    Program("exit return", ("glue", "runs_nothing"), read_only=ArgumentSpec(operands="texts", most=1)),
     Program("[ test", ("glue", "runs_nothing")),
     # Programs that read
     Program("grep", ("runs_nothing",), read_only=_GREP, risky_options="",
@@ -212,58 +209,58 @@ _RECORDS = (
     Program("md5sum sha1sum sha256sum", ("runs_nothing",), read_only=_SUMS),
     Program("b2sum sha224sum sha384sum sha512sum", read_only=_SUMS),
     Program("comm", ("runs_nothing",),
-        read_only=arguments("123z", long="--total --check-order --nocheck-order")),
-    Program("cat", ("writes_devices", "runs_nothing"), read_only=arguments("AbeEnstTuv", long="--number"
+        read_only=ArgumentSpec("123z", long="--total --check-order --nocheck-order")),
+    Program("cat", ("writes_devices", "runs_nothing"), read_only=ArgumentSpec("AbeEnstTuv", long="--number"
         " --number-nonblank --show-all --show-ends --show-tabs --squeeze-blank --show-nonprinting",
         is_free=True)),
-    Program("hexdump", read_only=arguments("Ccxobdv", "n:N s:N")),
-    Program("fd", ("reads_folders",), read_only=arguments("HIsigFap01u", "e:K t:K E:G d:N", "--hidden"
+    Program("hexdump", read_only=ArgumentSpec("Ccxobdv", "n:N s:N")),
+    Program("fd", ("reads_folders",), read_only=ArgumentSpec("HIsigFap01u", "e:K t:K E:G d:N", "--hidden"
         " --no-ignore --extension:K --type:K --exclude:G --max-depth:N --min-depth:N --glob --regex"
         " --fixed-strings --ignore-case --case-sensitive --absolute-path --full-path --print0 --color:K",
         texts=1), version="--version", script_options="-x|-X|--exec|--exec-batch", risky_options="-X -x"),
     Program("strings", ("runs_nothing",),
-        read_only=arguments("a", "n:N t:K e:K", "--all --bytes=N --radix=K")),
-    Program("locale", read_only=arguments("a", operands="none")),
-    Program("which", ("runs_nothing",), read_only=arguments("a", operands="texts")),
-    Program("du", ("runs_nothing", "reads_folders"), read_only=arguments("abhkmscx0Sl", "d:N",
+        read_only=ArgumentSpec("a", "n:N t:K e:K", "--all --bytes=N --radix=K")),
+    Program("locale", read_only=ArgumentSpec("a", operands="none")),
+    Program("which", ("runs_nothing",), read_only=ArgumentSpec("a", operands="texts")),
+    Program("du", ("runs_nothing", "reads_folders"), read_only=ArgumentSpec("abhkmscx0Sl", "d:N",
         "--max-depth:N --summarize --human-readable --apparent-size --total --all --exclude=G --bytes"
         " --one-file-system --si")),
-    Program("tree", ("runs_nothing", "reads_folders"), read_only=arguments("adfhispugDFCnN", "L:N I:G P:G",
+    Program("tree", ("runs_nothing", "reads_folders"), read_only=ArgumentSpec("adfhispugDFCnN", "L:N I:G P:G",
         "--dirsfirst --noreport --prune --du --si --charset=K --filelimit=N", joins_values=False),
         version="--version"),
-    Program("uname", read_only=arguments("asnrvmpio", long="--all --machine --kernel-release"
+    Program("uname", read_only=ArgumentSpec("asnrvmpio", long="--all --machine --kernel-release"
         " --kernel-name", operands="none")),
-    Program("type", ("runs_nothing",), read_only=arguments("atpP", operands="texts")),
+    Program("type", ("runs_nothing",), read_only=ArgumentSpec("atpP", operands="texts")),
     Program("basename", ("runs_nothing",),
-        read_only=arguments("az", "s:T", "--suffix:T --multiple", is_free=True)),
-    Program("sort", ("runs_nothing",), read_only=arguments("bdfgiMhnRrVcCmsuz", "k:K t:D", "--reverse"
+        read_only=ArgumentSpec("az", "s:T", "--suffix:T --multiple", is_free=True)),
+    Program("sort", ("runs_nothing",), read_only=ArgumentSpec("bdfgiMhnRrVcCmsuz", "k:K t:D", "--reverse"
         " --numeric-sort --unique --human-numeric-sort --version-sort --ignore-case --stable --check"
         " --general-numeric-sort --zero-terminated --key:K --field-separator:D --ignore-leading-blanks"),
         script_options=r"--compress-p\w*", risky_options="-T -o"),
     Program("file", ("runs_nothing",),
-        read_only=arguments("bi", long="--brief --mime --mime-type --mime-encoding")),
-    Program("free", read_only=arguments("bkmght", operands="none")),
-    Program("whereis", ("runs_nothing",), read_only=arguments("bm", operands="texts")),
-    Program("fold", read_only=arguments("bs", "w:N", "--width:N --spaces", has_digits=True)),
+        read_only=ArgumentSpec("bi", long="--brief --mime --mime-type --mime-encoding")),
+    Program("free", read_only=ArgumentSpec("bkmght", operands="none")),
+    Program("whereis", ("runs_nothing",), read_only=ArgumentSpec("bm", operands="texts")),
+    Program("fold", read_only=ArgumentSpec("bs", "w:N", "--width:N --spaces", has_digits=True)),
     Program("tr", ("runs_nothing",),
-        read_only=arguments("cCdst", long="--delete --squeeze-repeats --complement", operands="texts")),
+        read_only=ArgumentSpec("cCdst", long="--delete --squeeze-repeats --complement", operands="texts")),
     Program("uniq", ("runs_nothing",),
-        read_only=arguments("cduizD", "f:N s:N w:N", "--count --repeated --unique --ignore-case", most=1)),
+        read_only=ArgumentSpec("cduizD", "f:N s:N w:N", "--count --repeated --unique --ignore-case", most=1)),
     Program("wc", ("runs_nothing",),
-        read_only=arguments("clmwL", long="--lines --words --bytes --chars --max-line-length")),
+        read_only=ArgumentSpec("clmwL", long="--lines --words --bytes --chars --max-line-length")),
     Program("od", ("runs_nothing",),
-        read_only=arguments("cxobdav", "A:K t:K N:N j:N w:N", joins_values=True)),
+        read_only=ArgumentSpec("cxobdav", "A:K t:K N:N j:N w:N", joins_values=True)),
     Program("realpath", ("runs_nothing",),
-        read_only=arguments("emqsz", long="--canonicalize-missing --canonicalize-existing --quiet")),
+        read_only=ArgumentSpec("emqsz", long="--canonicalize-missing --canonicalize-existing --quiet")),
     Program("readlink", ("runs_nothing",),
-        read_only=arguments("femnqsvz", long="--canonicalize --no-newline")),
-    Program("hostname", read_only=arguments("fsiIdA", operands="none")),
-    Program("df", ("runs_nothing",), read_only=arguments("hkmTialPH", long="--human-readable --total"
+        read_only=ArgumentSpec("femnqsvz", long="--canonicalize --no-newline")),
+    Program("hostname", read_only=ArgumentSpec("fsiIdA", operands="none")),
+    Program("df", ("runs_nothing",), read_only=ArgumentSpec("hkmTialPH", long="--human-readable --total"
         " --print-type --inodes --portability")),
-    Program("join", ("runs_nothing",), read_only=arguments("i", "t:D 1:N 2:N j:N a:N v:N", most=2)),
+    Program("join", ("runs_nothing",), read_only=ArgumentSpec("i", "t:D 1:N 2:N j:N a:N v:N", most=2)),
     Program("cmp", ("runs_nothing",),
-        read_only=arguments("lsb", "n:N i:N", "--silent --quiet --print-bytes --verbose", most=2)),
-    Program("rg", ("runs_nothing",), read_only=arguments("nilcvwFoHIsSaNpqUP0xh", "e:T A:N B:N C:N m:N"
+        read_only=ArgumentSpec("lsb", "n:N i:N", "--silent --quiet --print-bytes --verbose", most=2)),
+    Program("rg", ("runs_nothing",), read_only=ArgumentSpec("nilcvwFoHIsSaNpqUP0xh", "e:T A:N B:N C:N m:N"
         " g:G t:K T:K M:N j:N r:T d:N", "--files --json --hidden --glob:G --iglob:G --type:K --type-not:K"
         " --sort:K --sortr:K --max-count:N --max-depth:N --context:N --after-context:N"
         " --before-context:N --regexp:T --replace:T --color:K --no-heading --heading --line-number"
@@ -275,41 +272,41 @@ _RECORDS = (
         " --no-config", texts=1, instead="-e --regexp --files --type-list"), version="--version",
         script_options="--pre|--hostname-bin", risky_options="-z",
         hidden_file_options=r"-[A-Za-z]*u[A-Za-z]*|--hidden|--no-ignore(?:-vcs)?"),
-    Program("cut", ("runs_nothing",), read_only=arguments("nsz", "d:D f:K c:K b:K", "--delimiter:D"
+    Program("cut", ("runs_nothing",), read_only=ArgumentSpec("nsz", "d:D f:K c:K b:K", "--delimiter:D"
         " --fields:K --complement --only-delimited --output-delimiter:D")),
-    Program("nl", read_only=arguments("p", "b:K n:K w:N s:D v:N i:N", is_free=True)),
-    Program("uptime", read_only=arguments("ps", operands="none")),
+    Program("nl", read_only=ArgumentSpec("p", "b:K n:K w:N s:D v:N i:N", is_free=True)),
+    Program("uptime", read_only=ArgumentSpec("ps", operands="none")),
     Program("xxd", ("runs_nothing",),
-        read_only=arguments("pubia", "l:N s:N c:N g:N", most=1, joins_values=False)),
-    Program("head tail", ("runs_nothing",), read_only=arguments("qvz", "n:N c:N", "--lines:N --bytes:N"
+        read_only=ArgumentSpec("pubia", "l:N s:N c:N g:N", most=1, joins_values=False)),
+    Program("head tail", ("runs_nothing",), read_only=ArgumentSpec("qvz", "n:N c:N", "--lines:N --bytes:N"
         " --quiet --silent --verbose", has_digits=True, is_free=True)),
-    Program("jq", ("runs_nothing",), read_only=arguments("rcMCSeajns", long="--raw-output"
+    Program("jq", ("runs_nothing",), read_only=ArgumentSpec("rcMCSeajns", long="--raw-output"
         " --compact-output --monochrome-output --color-output --sort-keys --exit-status --ascii-output"
         " --join-output --null-input --slurp --raw-input --tab --indent:N", texts=1, joins_values=False),
         version="--version"),
-    Program("tty", read_only=arguments("s", operands="none")),
-    Program("paste", ("runs_nothing",), read_only=arguments("sz", "d:D", "--delimiters:D --serial")),
-    Program("column", ("runs_nothing",), read_only=arguments("t", "s:D o:D")),
+    Program("tty", read_only=ArgumentSpec("s", operands="none")),
+    Program("paste", ("runs_nothing",), read_only=ArgumentSpec("sz", "d:D", "--delimiters:D --serial")),
+    Program("column", ("runs_nothing",), read_only=ArgumentSpec("t", "s:D o:D")),
     Program("stat", ("runs_nothing",),
-        read_only=arguments("tf", "c:T", "--format:T --printf=T --terse --file-system", is_free=True)),
-    Program("date", ("runs_nothing",), read_only=arguments("uR", "d:T", "--utc --universal --iso-8601"
+        read_only=ArgumentSpec("tf", "c:T", "--format:T --printf=T --terse --file-system", is_free=True)),
+    Program("date", ("runs_nothing",), read_only=ArgumentSpec("uR", "d:T", "--utc --universal --iso-8601"
         " --iso-8601=K --rfc-3339=K --rfc-email --date:T", operands="texts", beginning="+"),
         risky_options="-s"),
-    Program("id", read_only=arguments("ugGnr", long="--user --group --groups --name", operands="texts")),
-    Program("diff", ("runs_nothing", "only_inside"), read_only=arguments("uqNBwibyatEZpces", "U:N C:N W:N",
+    Program("id", read_only=ArgumentSpec("ugGnr", long="--user --group --groups --name", operands="texts")),
+    Program("diff", ("runs_nothing", "only_inside"), read_only=ArgumentSpec("uqNBwibyatEZpces", "U:N C:N W:N",
         "--brief --unified --unified=N --side-by-side --color --color=K --ignore-all-space --ignore-case"
         " --ignore-space-change --ignore-blank-lines --suppress-common-lines --minimal --text --new-file"
         " --report-identical-files --strip-trailing-cr --width=N", most=2)),
-    Program("seq", ("runs_nothing",), read_only=arguments("w", "s:T", has_digits=True, operands="texts")),
-    Program("dirname", ("runs_nothing",), read_only=arguments("z", is_free=True)),
-    Program("cksum", read_only=arguments()),
-    Program("expr", read_only=arguments(has_digits=True, operands="texts")),
-    Program("rev tac", read_only=arguments(is_free=True)),
-    Program("nproc", read_only=arguments(long="--all", operands="none")),
-    Program("break continue", ("runs_nothing",), read_only=arguments(operands="none")),
-    Program("lscpu whoami", read_only=arguments(operands="none")),
-    Program("sleep", ("runs_nothing",), read_only=arguments(operands="texts")),
-    Program("getconf groups printenv", read_only=arguments(operands="texts")),
+    Program("seq", ("runs_nothing",), read_only=ArgumentSpec("w", "s:T", has_digits=True, operands="texts")),
+    Program("dirname", ("runs_nothing",), read_only=ArgumentSpec("z", is_free=True)),
+    Program("cksum", read_only=ArgumentSpec()),
+    Program("expr", read_only=ArgumentSpec(has_digits=True, operands="texts")),
+    Program("rev tac", read_only=ArgumentSpec(is_free=True)),
+    Program("nproc", read_only=ArgumentSpec(long="--all", operands="none")),
+    Program("break continue", ("runs_nothing",), read_only=ArgumentSpec(operands="none")),
+    Program("lscpu whoami", read_only=ArgumentSpec(operands="none")),
+    Program("sleep", ("runs_nothing",), read_only=ArgumentSpec(operands="texts")),
+    Program("getconf groups printenv", read_only=ArgumentSpec(operands="texts")),
     Program("find", ("adds_arguments", "long_options_with_one_dash", "reads_folders"),
         risky_options="-delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir"),
     Program("ps", risky_options=""),

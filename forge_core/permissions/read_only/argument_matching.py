@@ -49,7 +49,7 @@ def parse_arguments(words: Sequence[Word], allowed: ArgumentSpec) -> ParsedArgum
             options |= names
         else:
             operands.append(word)
-    texts = 0 if options & allowed.instead else allowed.texts
+    texts = 0 if options.intersection(allowed.instead.split()) else allowed.texts
     if len(operands) > max(allowed.most, texts) or (operands and allowed.operands == "none"):
         return None
     if not all(_is_plain(word, allowed, is_text=at < texts) for at, word in enumerate(operands)):
@@ -71,19 +71,18 @@ def _is_plain(word: Word, allowed: ArgumentSpec, *, is_text: bool) -> bool:
 def _option(word: Word, allowed: ArgumentSpec, rest: Iterator[Word]) -> set[str] | None:
     """Return the options that the word is, with the next word as value where one is due; None for an
     unknown one."""
-    text = word.text
+    text, kinds = word.text, allowed.long_kinds
     if word.is_dynamic:
         return None
     if text.startswith("--"):
         name, equals, value = text.partition("=")
         if equals:
-            kind = allowed.joined.get(name)
-            return {name} if kind is not None and _is_value(value, kind) else None
+            kind = kinds.get((name, "=")) or kinds.get((name, ":"))
+            return {name} if kind and _is_value(value, kind) else None
         if word.has_glob:
             return None
-        if name in allowed.long:
-            return {name}
-        return {name} if name in allowed.apart and _has_value(rest, allowed.apart[name]) else None
+        is_known = (name, "") in kinds or ((name, ":") in kinds and _has_value(rest, kinds[name, ":"]))
+        return {name} if is_known else None
     if word.has_glob:
         return None
     if allowed.has_digits and re.fullmatch(r"-\d{1,9}", text):
@@ -95,7 +94,7 @@ def _cluster(letters: str, allowed: ArgumentSpec, rest: Iterator[Word]) -> set[s
     found: set[str] = set()
     for at, letter in enumerate(letters):
         found.add(f"-{letter}")
-        kind = allowed.values.get(letter)
+        kind = allowed.value_kinds.get(letter)
         if kind is not None:
             value = letters[at + 1 :]
             if not allowed.joins_values and (at or value):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import locate, real_path
 from forge_core.permissions.programs.git_command_line import (
-    CHANGING,
     LISTING_OPTIONS,
     PATHLESS,
     READ_ONLY_ARGUMENTS,
@@ -269,11 +268,9 @@ def _git_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
 
 
 def _is_listing(name: str, found: ParsedArguments) -> bool:
-    if name not in CHANGING:
+    if name not in LISTING_OPTIONS or not LISTING_OPTIONS[name].isdisjoint(found.options):
         return True
-    if name == "config":
-        return not LISTING_OPTIONS["config"].isdisjoint(found.options)
-    return not found.operands or not LISTING_OPTIONS[name].isdisjoint(found.options)
+    return name != "config" and not found.operands
 
 
 def _find_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:

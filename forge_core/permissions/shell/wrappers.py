@@ -86,7 +86,7 @@ def _behind(words: tuple[Word, ...], wrapper: Wrapper) -> tuple[Word, ...]:
         option = rest.pop(0).text
         if option == "--":
             break
-        if option in wrapper.value_options and rest:
+        if option in wrapper.value_options.split() and rest:
             rest.pop(0)
     while rest and _ASSIGNMENT.fullmatch(rest[0].text):
         rest.pop(0)
