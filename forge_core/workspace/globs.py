@@ -146,7 +146,8 @@ def _character_class(segment: str, start: int) -> tuple[str, int]:
             body += re.escape(segment[index + 1])
             index += 2
         elif re.fullmatch(r"[^\\]-[^\]\\]", span := segment[index : index + 3], re.DOTALL):
-            body += f"{re.escape(span[0])}-{re.escape(span[2])}" if span[0] <= span[2] else ""
+            # A range in the wrong order is only its first character, as in git.
+            body += re.escape(span[0]) + (f"-{re.escape(span[2])}" if span[0] <= span[2] else "")
             index += 3
         else:
             body += re.escape(char)

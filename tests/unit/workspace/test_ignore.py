@@ -28,6 +28,8 @@ space\\
 lit.eral
 mid/dle
 [unclosed
+[z-a]est
+[!z-a]akefile.am
 **/deep/**/leaf
 !important.log
 *.log
@@ -40,7 +42,7 @@ a.pyc keep.pyc build/z sub/build/z doc/x doc/a/b/x doc/a/bx foo/1 bar/foo deep/l
 a3b aab qqqrrt
 sub/a.o sub/deep/a.o #hash !bang trailing b.a lit.eral sub/lit.eral mid/dle sub/mid/dle
 deep/q/leaf deep/leaf important.log other.log vendor/theirs/1 vendor/ours/1 sub/local sub/again.pyc nested/z.tmp
-nested/keep/z.tmp Makefile src/main.py
+nested/keep/z.tmp Makefile src/main.py zest makefile.am
 """
 
 
