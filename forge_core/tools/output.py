@@ -64,7 +64,15 @@ class OutputStore:
         where it is."""
         if len(text) <= limit:
             return text, None
-        return clip_middle(text, limit, self.keep(text, stem))
+        half = limit // 2
+        head, tail = text[:half], text[-half:]
+        # Cut at a line end where one is near.
+        if (cut := head.rfind("\n")) > half * 0.8:
+            head = head[: cut + 1]
+        if 0 <= (cut := tail.find("\n")) < half * 0.2:
+            tail = tail[cut + 1 :]
+        missing = len(text) - len(head) - len(tail)
+        return join_head_and_tail(head, tail, missing, text.count("\n"), self.keep(text, stem))
 
     def _make(self) -> Path:
         if self._made is None:
@@ -77,18 +85,6 @@ class OutputStore:
                     self._folder.chmod(0o700)
                 self._made = self._folder
         return self._made
-
-
-def clip_middle(text: str, limit: int, kept_in: Path | None = None) -> tuple[str, Omission]:
-    """Return head and tail of a `text` that is longer than `limit`, together about so many characters, cut at
-    line ends where these are near."""
-    half = limit // 2
-    head, tail = text[:half], text[-half:]
-    if (cut := head.rfind("\n")) > half * 0.8:
-        head = head[: cut + 1]
-    if 0 <= (cut := tail.find("\n")) < half * 0.2:
-        tail = tail[cut + 1 :]
-    return join_head_and_tail(head, tail, len(text) - len(head) - len(tail), text.count("\n"), kept_in)
 
 
 def join_head_and_tail(
