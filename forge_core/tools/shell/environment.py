@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 _ALLOWED = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|PWD|TZ|VIRTUAL_ENV|CONDA_PREFIX|CI"
@@ -31,20 +31,15 @@ CALL_VARIABLE = "FORGE_CALL"
 """Marks every process that a command leaves behind, so that it can be found and ended."""
 
 
-def child_environment(
-    source: Mapping[str, str] | None = None, extra_names: Iterable[str] = (), call: str = ""
-) -> dict[str, str]:
+def child_environment(source: Mapping[str, str] | None = None, call: str = "") -> dict[str, str]:
     """Return the environment for a child process.
 
-    These are the variables of `source` (None: this process) on the allow list or in `extra_names`, without
-    any whose name suggests a secret. Pagers, prompts and editors are set so that nothing waits for input.
+    These are the variables of `source` (None: this process) on the allow list, without any whose name
+    suggests a secret. Pagers, prompts and editors are set so that nothing waits for input.
     """
     source = os.environ if source is None else source
-    extra = frozenset(extra_names)
     kept = {
-        name: value
-        for name, value in source.items()
-        if (_ALLOWED.fullmatch(name) or name in extra) and not _SECRET.search(name)
+        name: value for name, value in source.items() if _ALLOWED.fullmatch(name) and not _SECRET.search(name)
     }
     kept.setdefault("PATH", os.defpath)
     return kept | _FIXED | ({CALL_VARIABLE: call} if call else {})

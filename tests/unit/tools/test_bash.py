@@ -298,12 +298,10 @@ async def test_secrets_do_not_reach_the_command(
     assert "TERM=dumb" in result.output
 
 
-def test_the_environment_includes_configured_variables_but_no_secrets() -> None:
-    source = {"PATH": "/bin", "EXTRA": "1", "EXTRA_KEY": "2", "OTHER": "3", "LC_ALL": "C"}
-    environment = child_environment(source, ["EXTRA", "EXTRA_KEY"])
-    assert environment["EXTRA"] == "1"
-    assert "EXTRA_KEY" not in environment
-    assert "OTHER" not in environment
+def test_the_environment_includes_only_variables_on_the_allow_list() -> None:
+    source = {"PATH": "/bin", "XDG_TOKEN_HOME": "2", "OTHER": "3", "LC_ALL": "C", "LC_API_KEY": "4"}
+    environment = child_environment(source)
+    assert environment.keys() & source.keys() == {"PATH", "LC_ALL"}
     assert environment["LC_ALL"] == "C"
 
 
