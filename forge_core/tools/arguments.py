@@ -12,7 +12,6 @@ from forge_core.errors import ToolError
 from forge_core.tools.base import BaseTool
 
 _MAX_SHOWN = 120
-_NOTHING = object()
 
 
 def validate(tool: BaseTool, params: object) -> dict[str, Any]:
@@ -31,8 +30,8 @@ def validate(tool: BaseTool, params: object) -> dict[str, Any]:
             raise ToolError(f"{tool.name} has no parameter {name!r}.{hint} {_signature(tool)}")
     arguments: dict[str, Any] = {}
     for parameter in tool.parameters:
-        value = given.get(parameter.name, _NOTHING)
-        if value is _NOTHING or (value is None and not parameter.required):
+        value = given.get(parameter.name)
+        if value is None and not (parameter.required and parameter.name in given):
             if parameter.required and parameter.default is None:
                 raise ToolError(f"{tool.name} needs {parameter.name!r}, which is missing. {_signature(tool)}")
             if parameter.default is not None:

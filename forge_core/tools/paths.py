@@ -9,6 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from forge_core.errors import ToolError
@@ -71,10 +72,7 @@ def search_scope(path: Path, context: ExecutionContext) -> tuple[Path, str]:
 def file_status(path: Path, context: ExecutionContext) -> os.stat_result:
     """Return the status of the regular file at `path`, links followed. Raise ToolError saying what it is
     instead."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError) as error:
-        raise ToolError(_unreachable(path, context, error)) from error
+    status = _status(path, context)
     for is_kind, name in _KINDS:
         if is_kind(status.st_mode):
             extra = " Use ls to see what is in it." if name == "a directory" else ""
@@ -84,12 +82,15 @@ def file_status(path: Path, context: ExecutionContext) -> os.stat_result:
 
 def folder_status(path: Path, context: ExecutionContext) -> None:
     """Raise ToolError unless `path` is a folder that can be listed."""
+    if not stat.S_ISDIR(_status(path, context).st_mode):
+        raise ToolError(f"{display_path(path, context)!r} is a file, not a folder. Use read to see it.")
+
+
+def _status(path: Path, context: ExecutionContext) -> os.stat_result:
     try:
-        status = path.stat()
+        return path.stat()
     except (OSError, ValueError) as error:
         raise ToolError(_unreachable(path, context, error)) from error
-    if not stat.S_ISDIR(status.st_mode):
-        raise ToolError(f"{display_path(path, context)!r} is a file, not a folder. Use read to see it.")
 
 
 def read_bytes(path: Path, context: ExecutionContext) -> bytes:
@@ -186,10 +187,6 @@ def _same_name(path: Path, root: Path) -> list[str]:
     """Return paths below the root with the same last segment, as far as a short search finds them."""
     deadline = time.monotonic() + _SEARCH_S
     wanted = path.name.casefold()
-    found: list[str] = []
-    for one in walk(root, IgnoreRules(root), stop=lambda: time.monotonic() > deadline):
-        if one.path.rpartition("/")[2].casefold() == wanted:
-            found.append(one.path)
-            if len(found) == 2:
-                break
-    return found
+    entries = walk(root, IgnoreRules(root), stop=lambda: time.monotonic() > deadline)
+    found = (one.path for one in entries if one.path.rpartition("/")[2].casefold() == wanted)
+    return list(islice(found, 2))

@@ -99,19 +99,15 @@ class SearchEngine:
 
         No option of version 13 disables that.
         """
-        folders = [Path(query.root), *(Path(query.root) / part for part in _parents(query.start))]
-        return None if any((folder / ".rgignore").exists() for folder in folders) else self._ripgrep
+        start = Path(query.start)
+        rules = (Path(query.root) / folder / ".rgignore" for folder in (start, *start.parents))
+        return None if any(one.exists() for one in rules) else self._ripgrep
 
 
 def _in_walk_order(path: str) -> str:
     """Return a sort key that compares paths folder by folder: no name contains a NUL, and nothing sorts
     before it."""
     return path.replace("/", "\0")
-
-
-def _parents(path: str) -> list[str]:
-    parts = path.split("/") if path else []
-    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _own(step: str, query: SearchQuery) -> list[str]:

@@ -63,7 +63,7 @@ def job_result(news: JobUpdate) -> ToolResult:
         output="\n".join([body, line, *news.notes]),
         summary=f"job {job.id}: {job.outcome}",
         model_notes=(line,),
-        omission=news.omission,
+        omission=job.capture.omission,
     )
 
 

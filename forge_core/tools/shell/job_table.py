@@ -11,7 +11,6 @@ from enum import Enum, auto
 from typing import Any
 
 from forge_core.errors import ToolError
-from forge_core.result import Omission
 from forge_core.tools.shell.job import Job, JobState
 from forge_core.tools.shell.process_io import temporary_tasks
 
@@ -47,9 +46,7 @@ class JobUpdate:
 
     job: Job
     output: str
-    notes: tuple[str, ...] = ()
-    omission: Omission | None = None
-    """What `output` leaves out."""
+    notes: tuple[str, ...]
 
 
 class JobTable:
@@ -108,7 +105,7 @@ class JobTable:
         job.output_arrived.clear()
         notes, job.notes = tuple(job.notes), []
         job.is_end_reported = job.is_end_reported or has_ended or job.process.shell_ended.is_set()
-        return JobUpdate(job, text, notes, job.capture.omission)
+        return JobUpdate(job, text, notes)
 
     async def stop(self, job_id: int, *, by_model: bool = False) -> Job:
         """End a job and everything it has started; return when nothing is left, after about two seconds at

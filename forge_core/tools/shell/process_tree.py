@@ -73,15 +73,12 @@ def only_child(pid: int) -> int | None:
 def has_only_chain(root: int, depth: int) -> bool:
     """Return whether below `root` there is a chain of `depth` processes and nothing else, by a look at those
     alone. False also where the kernel does not list children."""
-    pid = root
+    pid: int | None = root
+    for _ in range(depth):
+        pid = only_child(pid) if pid is not None else None
     try:
-        for _ in range(depth):
-            children = _children(pid)
-            if len(children) != 1:
-                return False
-            pid = int(children[0])
-        return not _children(pid)
-    except (OSError, ValueError):
+        return pid is not None and not _children(pid)
+    except OSError:
         return False
 
 
