@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from forge_core.commands.result import CommandResult, Failure
-from forge_core.commands.specs import ArgumentValue, CommandSpec, load
+from forge_core.commands.specs import CommandSpec, load
 from forge_core.errors import ForgeError
 from forge_core.session.session import ForgeSession
 
@@ -16,13 +14,7 @@ async def run_command(spec: CommandSpec, argument: str, session: ForgeSession) -
     The caller has checked the argument with `spec.problem`.
     """
     try:
-        result: CommandResult = await load(spec.body, __package__)(argument, session)
+        result: CommandResult = await load(spec.body)(argument, session)
     except ForgeError as error:
         return Failure(str(error))
     return result
-
-
-def argument_values(spec: CommandSpec, session: ForgeSession) -> Sequence[ArgumentValue]:
-    """Return the values of the argument of such a command that only the session knows."""
-    values: Sequence[ArgumentValue] = load(spec.values, __package__)(session) if spec.values else ()
-    return values

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
-from forge_core.commands.specs import ArgumentValue
+from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.project_state import (
     ABSENT,
@@ -63,12 +63,8 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
 
 def mode_values(session: ForgeSession) -> Sequence[ArgumentValue]:
     """Return the modes that a running session can change to: yolo is an option of the command line."""
-    current = session.policy.mode
-    return [
-        ArgumentValue(mode, "now" if mode is current else "", mode is current)
-        for mode in PermissionMode
-        if mode is not PermissionMode.YOLO
-    ]
+    modes = (mode for mode in PermissionMode if mode is not PermissionMode.YOLO)
+    return argument_values(modes, session.policy.mode)
 
 
 def mode_summary(mode: PermissionMode, *, is_sandboxed: bool) -> str:
@@ -162,12 +158,8 @@ def _add(rest: str, session: ForgeSession) -> CommandResult:
     rule = rule.strip()
     found = next(one for one in RULE_KINDS if one == kind.lower())
     scripts = session.policy.add(found, rule)
-    return Text(f"{_done(found, rule)}{_saving(session, found, rule, scripts)}", "Permissions")
-
-
-def _done(kind: RuleKind, rule: str) -> str:
-    words = {"allow": "runs unasked", "ask": "always asks", "deny": "never runs"}
-    return f"{rule} {words[kind]}"
+    effect = {"allow": "runs unasked", "ask": "always asks", "deny": "never runs"}[found]
+    return Text(f"{rule} {effect}{_saving(session, found, rule, scripts)}", "Permissions")
 
 
 def _saving(session: ForgeSession, kind: RuleKind, rule: str, scripts: Scripts) -> str:
@@ -226,6 +218,4 @@ def _mark(rule: str, kept: ProjectState) -> str:
     if not any(rule in getattr(kept, kind) for kind in RULE_KINDS):
         return ""
     named = _present(kept.scripts.get(rule, ()))
-    return (
-        f"  (kept for this folder; asks again when {named} changes)" if named else "  (kept for this folder)"
-    )
+    return f"  (kept for this folder{f'; asks again when {named} changes' if named else ''})"

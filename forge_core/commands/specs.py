@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -46,6 +46,11 @@ class ArgumentValue(NamedTuple):
     detail: str = ""
     is_current: bool = False
     """Whether choosing it changes nothing."""
+
+
+def argument_values(texts: Iterable[str], current: str) -> list[ArgumentValue]:
+    """Return values of which one is current."""
+    return [ArgumentValue(text, "now" if text == current else "", text == current) for text in texts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,6 @@ class CommandRunner:
             return ()
         if spec.scope is Scope.SCREEN:
             values: Sequence[ArgumentValue] = load(spec.values, __package__)(self._screen)
-            return values
-        if session is None:
-            return ()
-        from forge_core.commands.dispatch import argument_values
-
-        return argument_values(spec, session)
+        else:
+            values = () if session is None else load(spec.values)(session)
+        return values

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from forge_core.commands.specs import ArgumentValue
+from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.settings import ThinkingSetting, check_value, choices
 from forge_core.sanitize import safe_line
 
@@ -55,7 +55,7 @@ def thinking(argument: str, screen: ChatScreen) -> None:
 
 def thinking_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
     """Return how much of the reasoning can show."""
-    return _values(choices("thinking"), screen.transcript.thinking)
+    return argument_values(choices("thinking"), screen.transcript.thinking)
 
 
 def theme(argument: str, screen: ChatScreen) -> None:
@@ -74,7 +74,7 @@ def theme(argument: str, screen: ChatScreen) -> None:
 
 def theme_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
     """Return the names of the themes."""
-    return _values(screen.theme_names(), screen.app.theme)
+    return argument_values(screen.theme_names(), screen.app.theme)
 
 
 def _use_theme(name: str, screen: ChatScreen) -> None:
@@ -93,10 +93,6 @@ def _save(setting: str, value: str, screen: ChatScreen) -> None:
             screen.save_setting(setting, value)
         except OSError as error:
             screen.complain(f"The {setting} is {value} now, but could not be kept: {error}.")
-
-
-def _values(texts: Iterable[str], current: str) -> list[ArgumentValue]:
-    return [ArgumentValue(text, "now" if text == current else "", text == current) for text in texts]
 
 
 class CannotCopyError(Exception):
