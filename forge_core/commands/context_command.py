@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from forge_core.commands.columns import table
+from forge_core.commands.columns import columns, table
 from forge_core.commands.figures import percent_text, share_text, tokens_text, window_text
 from forge_core.commands.result import CommandResult, Text
 from forge_core.context.ledger import Composition, Item, Kind
@@ -20,27 +19,17 @@ MAX_TURNS = 10
 MAX_ITEMS = 12
 NAME_CELLS = 44
 TITLE_CELLS = 34
-_FREE, _RESERVED = "·", "░"
 
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A category as the bar shows it: its letter, then its shade, so that it needs no colour."""
-
-    letter: str
-    shade: str
-    name: str
-
-
-_PARTS = {
-    Kind.SYSTEM: _Part("S", "█", "System prompt"),
-    Kind.TOOLS: _Part("T", "▒", "Tools"),
-    Kind.INSTRUCTIONS: _Part("I", "█", "Instruction files"),
-    Kind.USER: _Part("Y", "▒", "Your messages"),
-    Kind.ANSWER: _Part("A", "█", "Answers and calls"),
-    Kind.REASONING: _Part("H", "▒", "Hidden reasoning"),
-    Kind.RESULT: _Part("R", "▓", "Tool results"),
+_KINDS = {
+    Kind.SYSTEM: ("S█", "System prompt"),
+    Kind.TOOLS: ("T▒", "Tools"),
+    Kind.INSTRUCTIONS: ("I█", "Instruction files"),
+    Kind.USER: ("Y▒", "Your messages"),
+    Kind.ANSWER: ("A█", "Answers and calls"),
+    Kind.REASONING: ("H▒", "Hidden reasoning"),
+    Kind.RESULT: ("R▓", "Tool results"),
 }
+"""How the bar shows a category: its letter, then its shade, so that it needs no colour."""
 
 
 async def context(argument: str, session: ForgeSession) -> CommandResult:
@@ -63,12 +52,21 @@ def _report(composition: Composition) -> str:
 
 def bar(composition: Composition) -> str:
     """Draw the window in `BAR_CELLS` cells, or only the used part if its size is unknown."""
-    size = composition.window or composition.used
-    parts = [(f"{_PARTS[kind].letter}{_PARTS[kind].shade}", n) for kind, n in composition.by_kind().items()]
-    tail = [(_FREE * 2, composition.free or 0), (_RESERVED * 2, composition.reserved)]
-    widths = _spread([tokens for _, tokens in (*parts, *tail)], max(size, composition.used, 1))
-    drawn = zip((signs for signs, _ in (*parts, *tail)), widths, strict=True)
+    parts = _parts(composition)
+    size = max(composition.window or 0, composition.used, 1)
+    widths = _spread([tokens for _, _, tokens in parts], size)
+    drawn = zip((signs for signs, _, _ in parts), widths, strict=True)
     return "".join((signs[0] + signs[1] * width)[:width] for signs, width in drawn)
+
+
+def _parts(composition: Composition) -> list[tuple[str, str, int]]:
+    """Return the signs, name and tokens of each part of the window."""
+    parts = [(*_KINDS[kind], tokens) for kind, tokens in composition.by_kind().items()]
+    if composition.free is not None:
+        parts.append(("··", "Free", composition.free))
+    if composition.reserved:
+        parts.append(("░░", "Reserved for the answer", composition.reserved))
+    return parts
 
 
 def _spread(tokens: Sequence[int], size: int) -> list[int]:
@@ -89,20 +87,13 @@ def _headline(composition: Composition) -> str:
 
 
 def _legend(composition: Composition) -> str:
-    kinds = composition.by_kind()
-    rows = [
-        (f"{_PARTS[kind].letter}  {_PARTS[kind].name}", *_figures(tokens, composition))
-        for kind, tokens in kinds.items()
-    ]
-    if composition.free is not None:
-        rows.append((f"{_FREE}  Free", *_figures(composition.free, composition)))
-    if composition.reserved:
-        rows.append((f"{_RESERVED}  Reserved for the answer", *_figures(composition.reserved, composition)))
-    return table(rows)
-
-
-def _figures(tokens: int, composition: Composition) -> tuple[str, str]:
-    return tokens_text(tokens), share_text(tokens, composition.window or composition.used)
+    size = composition.window or composition.used
+    return table(
+        [
+            (f"{signs[0]}  {name}", tokens_text(tokens), share_text(tokens, size))
+            for signs, name, tokens in _parts(composition)
+        ]
+    )
 
 
 def _turns(composition: Composition) -> str:
@@ -135,18 +126,15 @@ def _largest(composition: Composition) -> str:
     items = composition.largest(MAX_ITEMS)
     if not items:
         return ""
-    names = [_item_name(item) for item in items]
-    width = max(map(cell_len, names))
     rows = [
-        (f"{tokens_text(item.tokens):>6}  {share_text(item.tokens, composition.used):>5}  ", name, item)
-        for item, name in zip(items, names, strict=True)
+        (
+            f"{tokens_text(item.tokens):>6}  {share_text(item.tokens, composition.used):>5}  "
+            f"{_item_name(item)}",
+            f"turn {item.turn}" if item.turn else "",
+        )
+        for item in items
     ]
-    lines = [
-        f"{figures}{name}{' ' * (width - cell_len(name))}  {turn}".rstrip()
-        for figures, name, item in rows
-        for turn in [f"turn {item.turn}" if item.turn else ""]
-    ]
-    return "\n".join(["Largest, with their share of what is used", *lines])
+    return f"Largest, with their share of what is used\n{columns(rows)}"
 
 
 def _item_name(item: Item) -> str:
