@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from forge_core.commands.result import CommandResult, Text
 from forge_core.config.forge_config import Origin
 from forge_core.config.load import read_project_settings
@@ -42,28 +40,20 @@ def _state(session: ForgeSession) -> Text:
 def _decide(session: ForgeSession, *, trusted: bool) -> Text:
     config = session.config
     TrustStore(config.state_dir).decide(config.working_dir, trusted)
-    applied = _applied(session, trusted=trusted)
-    session.set_mode(applied.mode)  # rebuilds the system message, with or without the instructions
-    applied_lines = "\n".join(f"  {line}" for line in applied.lines)
+    applied = _apply(session, trusted=trusted)
     if not trusted:
         return Text("The folder is not trusted: its rules and instructions do not apply.", "Trust")
-    return Text(f"The folder is trusted.\n{applied_lines}".rstrip(), "Trust")
+    return Text("\n".join(["The folder is trusted.", *(f"  {safe_line(line)}" for line in applied)]), "Trust")
 
 
-@dataclass(frozen=True, slots=True)
-class _Applied:
-    mode: PermissionMode
-    lines: tuple[str, ...]
-
-
-def _applied(session: ForgeSession, *, trusted: bool) -> _Applied:
-    """Apply or remove the folder's rules; return the mode to continue in and what to report."""
+def _apply(session: ForgeSession, *, trusted: bool) -> list[str]:
+    """Apply or remove the folder's rules, mode and instructions; return what to report."""
     config, policy = session.config, session.policy
-    notices: list[str] = []
-    settings = read_project_settings(config.working_dir, notices, is_trusted=True)
+    lines: list[str] = []
+    settings = read_project_settings(config.working_dir, lines, is_trusted=True)
     rules = {kind: tuple(settings.get(kind, ())) if trusted else () for kind in RULE_KINDS}
     policy.set_project_rules(rules["allow"], rules["ask"], rules["deny"])
-    mode, lines = _mode(session, settings.get("permission_mode"), trusted=trusted), list(notices)
+    mode = _mode(session, settings.get("permission_mode"), trusted=trusted)
     if given := [rule for kind in ("deny", "ask", "allow") for rule in rules[kind]]:
         lines.append(f"{len(given)} rule{'s' if len(given) > 1 else ''}: {', '.join(given)}")
     if mode is not policy.mode:
@@ -72,7 +62,8 @@ def _applied(session: ForgeSession, *, trusted: bool) -> _Applied:
         lines.append(f"model {settings['model']} from the next start (/model changes it now)")
     found = project_instructions(config.working_dir) if trusted else ()
     lines += [f"instructions from {one.path}" for one in found]
-    return _Applied(mode, tuple(safe_line(line) for line in lines))
+    session.set_mode(mode)  # rebuilds the system message, with or without the instructions
+    return lines
 
 
 def _mode(session: ForgeSession, wanted: PermissionMode | None, *, trusted: bool) -> PermissionMode:
