@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 
 from forge_core.approval import deny_all
@@ -29,7 +29,7 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
 
     Ctrl-C interrupts the run (exit code 4); so do TERM, HUP and QUIT (128 + the number of the signal).
     """
-    for notice in (*config.notices, *_untrusted(config), *_key_sent(config)):
+    for notice in _notices(config):
         print(safe_line(notice), file=sys.stderr)
     harden_process()
     session = build_session(config, deny_all, shows_figures=False)
@@ -39,23 +39,16 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
         await session.aclose()
 
 
-def _key_sent(config: ForgeConfig) -> tuple[str, ...]:
-    """Which key goes to an endpoint that was named; nothing where none goes."""
-    endpoint = config.endpoint
-    return (endpoint.key_notice,) if endpoint.api_key and endpoint.key_notice else ()
-
-
-def _untrusted(config: ForgeConfig) -> tuple[str, ...]:
-    """Return the notice that an untrusted folder holds settings or instructions, which are ignored."""
-    if config.is_trusted:
-        return ()
-    findings = what_would_act(config.working_dir)
-    if not findings:
-        return ()
-    return (
-        f"This folder is not trusted, so this was ignored: {'; '.join(findings)}. Let it count with --trust "
-        "for once, or decide in forge chat.",
-    )
+def _notices(config: ForgeConfig) -> Iterator[str]:
+    """Yield what the settings report, what an untrusted folder holds in vain, and which key is sent."""
+    yield from config.notices
+    if not config.is_trusted and (findings := what_would_act(config.working_dir)):
+        yield (
+            f"This folder is not trusted, so this was ignored: {'; '.join(findings)}. Let it count with "
+            "--trust for once, or decide in forge chat."
+        )
+    if config.endpoint.api_key and config.endpoint.key_notice:
+        yield config.endpoint.key_notice
 
 
 async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:
