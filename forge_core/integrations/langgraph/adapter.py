@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from langchain_core.language_models import BaseChatModel
 
 from forge_core.events import AgentEvent
 from forge_core.integrations.langgraph.configs import LangGraphClientConfig, LangGraphModelConfig
-from forge_core.integrations.langgraph.evaluation import Evaluation, ResponseFormat
+from forge_core.integrations.langgraph.evaluation import Evaluation, ResponseFormat, failure_events
 from forge_core.integrations.langgraph.requirements import require_langgraph, require_wink
+from forge_core.integrations.langgraph.wink_tools import EvaluationArguments, ToolExecutionContext
 from forge_core.integrations.langgraph.wink_types import session_id, wink
 from forge_core.langchain.llm import OpenRouterLLM
+from forge_core.llm.models import TokenUsage
+from forge_core.result import AgentResult
 
 if TYPE_CHECKING:
     from weakincentives import Budget, BudgetTracker, Deadline
     from weakincentives.prompt import Prompt
-    from weakincentives.runtime import Heartbeat, Session
+    from weakincentives.runtime import Heartbeat, RunContext, Session
 
     class ProviderAdapter:
         """As the type checker sees it where weakincentives is not installed."""
@@ -108,7 +111,7 @@ class LangGraphAdapter(ProviderAdapter):
         budget: Budget | None = None,
         budget_tracker: BudgetTracker | None = None,
         heartbeat: Heartbeat | None = None,
-        run_context: Any = None,
+        run_context: RunContext | None = None,
     ) -> Any:
         """Return the PromptResponse.
 
@@ -119,7 +122,10 @@ class LangGraphAdapter(ProviderAdapter):
             ThrottleError: the provider's limits.
             VisibilityExpansionRequired: a tool asks for another rendering.
         """
-        evaluation = self._begin(prompt, session, deadline, budget, budget_tracker, heartbeat, run_context)
+        arguments = EvaluationArguments(
+            deadline=deadline, budget_tracker=budget_tracker, heartbeat=heartbeat, run_context=run_context
+        )
+        evaluation = self._begin(prompt, session, budget, arguments)
         return self._finished(evaluation, evaluation.run())
 
     def stream(
@@ -127,11 +133,8 @@ class LangGraphAdapter(ProviderAdapter):
         prompt: Prompt,
         *,
         session: Session,
-        deadline: Deadline | None = None,
         budget: Budget | None = None,
-        budget_tracker: BudgetTracker | None = None,
-        heartbeat: Heartbeat | None = None,
-        run_context: Any = None,
+        **arguments: Unpack[EvaluationArguments],
     ) -> Generator[AgentEvent, None, Any]:
         """Return the evaluation as Forge's events, AGENT_END last; the generator's value is the
         PromptResponse.
@@ -139,13 +142,10 @@ class LangGraphAdapter(ProviderAdapter):
         A failure is an ERROR event and AGENT_END's `stopped_reason`; the value is then None. Only
         VisibilityExpansionRequired is raised.
         """
-        evaluation: Evaluation | None = None
         try:
-            evaluation = self._begin(
-                prompt, session, deadline, budget, budget_tracker, heartbeat, run_context
-            )
+            evaluation = self._begin(prompt, session, budget, arguments)
         except wink("errors").PromptEvaluationError as error:
-            yield from Evaluation.failed_before(error)
+            yield from failure_events(error, AgentResult("", [], [], TokenUsage(), 0))
             return None
         response = yield from evaluation.stream()
         self._remember(evaluation)
@@ -178,30 +178,17 @@ class LangGraphAdapter(ProviderAdapter):
         return self.client_config.thread_id or str(session_id(session) or id(session))
 
     def _begin(
-        self,
-        prompt: Prompt,
-        session: Session,
-        deadline: Deadline | None,
-        budget: Budget | None,
-        budget_tracker: BudgetTracker | None,
-        heartbeat: Heartbeat | None,
-        run_context: Any,
+        self, prompt: Prompt, session: Session, budget: Budget | None, arguments: EvaluationArguments
     ) -> Evaluation:
-        if budget_tracker is None and budget is not None:
-            budget_tracker = wink("budget").BudgetTracker(budget)
-        ends = [deadline, getattr(budget, "deadline", None), getattr(budget_tracker, "budget", None)]
-        ends[2] = getattr(ends[2], "deadline", None)
-        known = [end for end in ends if end is not None]
-        earliest = min(known, key=lambda end: end.expires_at) if known else None
-        evaluation = Evaluation(
-            self,
-            prompt,
-            session,
-            deadline=earliest,
-            budget_tracker=budget_tracker,
-            heartbeat=heartbeat,
-            run_context=run_context,
+        context = ToolExecutionContext(session=session, prompt=prompt, adapter=self, **arguments)
+        if context.budget_tracker is None and budget is not None:
+            context.budget_tracker = wink("budget").BudgetTracker(budget)
+        budgets = (budget, getattr(context.budget_tracker, "budget", None))
+        ends = (context.deadline, *(getattr(one, "deadline", None) for one in budgets))
+        context.deadline = min(
+            (end for end in ends if end is not None), key=lambda end: end.expires_at, default=None
         )
+        evaluation = Evaluation(self, context)
         self._paused.pop(self.thread_id(session), None)
         evaluation.check()
         evaluation.render()

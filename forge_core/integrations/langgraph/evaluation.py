@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
 from importlib import import_module
@@ -14,20 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from forge_core.events import AgentEnd, AgentEvent, Error
 from forge_core.integrations.langgraph.budget import BudgetTrackingCallback
 from forge_core.integrations.langgraph.runner import GraphRun, GraphRunner, error_event, shown
-from forge_core.integrations.langgraph.wink_errors import normalized, paused
-from forge_core.integrations.langgraph.wink_tools import (
-    ToolExecutionContext,
-    ToolTurns,
-    bound_tool,
-)
-from forge_core.integrations.langgraph.wink_types import prompt_name, session_id, wink
-from forge_core.llm.models import TokenUsage
+from forge_core.integrations.langgraph.wink_errors import normalized
+from forge_core.integrations.langgraph.wink_tools import ToolExecutionContext, bound_tool
+from forge_core.integrations.langgraph.wink_types import prompt_name, wink
 from forge_core.result import AgentResult, StoppedReason
 
 if TYPE_CHECKING:
-    from weakincentives import BudgetTracker, Deadline
-    from weakincentives.prompt import Prompt, RenderedPrompt
-    from weakincentives.runtime import Heartbeat, Session
+    from weakincentives import Deadline
+    from weakincentives.prompt import RenderedPrompt
+    from weakincentives.runtime import Heartbeat
 
     from forge_core.integrations.langgraph.adapter import LangGraphAdapter
 
@@ -45,37 +40,24 @@ class Evaluation:
     runner: GraphRunner
     rendered: RenderedPrompt
 
-    def __init__(
-        self,
-        adapter: LangGraphAdapter,
-        prompt: Prompt,
-        session: Session,
-        *,
-        deadline: Deadline | None,
-        budget_tracker: BudgetTracker | None,
-        heartbeat: Heartbeat | None,
-        run_context: Any,
-    ) -> None:
+    def __init__(self, adapter: LangGraphAdapter, context: ToolExecutionContext) -> None:
         self._adapter = adapter
-        self._prompt = prompt
-        self._session = session
-        self._deadline = deadline
-        self._tracker = budget_tracker
-        self._heartbeat = heartbeat
-        self._run_context = run_context
-        self._name = prompt_name(prompt)
-        self._turns = ToolTurns()
-        self._meter = BudgetTrackingCallback(budget_tracker, prompt_name=self._name)
+        self._context = context
+        self._turns = context.turns
+        self._prompt = context.prompt
+        self._name = prompt_name(context.prompt)
+        self._meter = BudgetTrackingCallback(context.budget_tracker, prompt_name=self._name)
         self.is_resumable = False
 
     def check(self) -> None:
         """Raise PromptEvaluationError where time or budget are used up. Called before every model and tool
         call."""
-        if self._heartbeat is not None:
-            self._heartbeat.beat()
+        context = self._context
+        if context.heartbeat is not None:
+            context.heartbeat.beat()
         if self._turns.escape is not None:
             raise self._turns.escape
-        if self._deadline is not None and self._deadline.remaining() <= timedelta(0):
+        if context.deadline is not None and context.deadline.remaining() <= timedelta(0):
             raise wink("errors").PromptEvaluationError(
                 f"The deadline of prompt {self._name!r} has passed. Give it more time.",
                 prompt_name=self._name,
@@ -85,38 +67,32 @@ class Evaluation:
 
     def render(self) -> None:
         """Render the prompt and dispatch PromptRendered and RenderedTools."""
-        rendered = self._prompt.render(session=self._session)
-        event_id, now = uuid.uuid4(), wink("clock").SYSTEM_CLOCK.utcnow()
-        dispatch = self._session.dispatcher.dispatch
-        dispatch(
-            wink("runtime.events").PromptRendered(
-                prompt_ns=self._prompt.ns,
-                prompt_key=self._prompt.key,
-                prompt_name=self._prompt.name,
-                adapter=self._adapter.adapter_name,
-                session_id=session_id(self._session),
-                render_inputs=self._prompt.params,
-                rendered_prompt=rendered.text,
-                created_at=now,
-                descriptor=rendered.descriptor,
-                run_context=self._run_context,
-                event_id=event_id,
-            )
+        prompt, context = self._prompt, self._context
+        context.rendered_prompt = rendered = prompt.render(session=context.session)
+        event_id = uuid.uuid4()
+        context.dispatch(
+            wink("runtime.events").PromptRendered,
+            prompt_ns=prompt.ns,
+            prompt_key=prompt.key,
+            prompt_name=prompt.name,
+            adapter=self._adapter.adapter_name,
+            render_inputs=prompt.params,
+            rendered_prompt=rendered.text,
+            descriptor=rendered.descriptor,
+            run_context=context.run_context,
+            event_id=event_id,
         )
         schema_of = wink("adapters.tool_spec").extract_tool_schema
-        dispatch(
-            wink("runtime.session.rendered_tools").RenderedTools(
-                prompt_ns=self._prompt.ns,
-                prompt_key=self._prompt.key,
-                tools=tuple(schema_of(tool) for tool in rendered.tools),
-                render_event_id=event_id,
-                session_id=session_id(self._session),
-                created_at=now,
-            )
+        context.dispatch(
+            wink("runtime.session.rendered_tools").RenderedTools,
+            prompt_ns=prompt.ns,
+            prompt_key=prompt.key,
+            tools=tuple(schema_of(tool) for tool in rendered.tools),
+            render_event_id=event_id,
         )
         self.rendered = rendered
-        if self._tracker is not None:  # handlers read it as a resource
-            self._prompt.bind(resources={wink("budget").BudgetTracker: self._tracker})
+        if context.budget_tracker is not None:  # handlers read it as a resource
+            prompt.bind(resources={wink("budget").BudgetTracker: context.budget_tracker})
         self.runner = self._make_runner()
 
     def run(self) -> GraphRun:
@@ -125,8 +101,7 @@ class Evaluation:
 
     def resume(self, value: Any, deadline: Deadline | None, heartbeat: Heartbeat | None) -> GraphRun:
         """Continue after a pause, in this thread."""
-        self._deadline, self._heartbeat = deadline, heartbeat or self._heartbeat
-        self._turns.renewed = (self._deadline, self._heartbeat)
+        self._context.deadline, self._context.heartbeat = deadline, heartbeat or self._context.heartbeat
         return self._driven(self.runner.restart(value))
 
     def stream(self) -> Generator[AgentEvent, None, Any]:
@@ -145,7 +120,7 @@ class Evaluation:
         try:
             response = self.conclude(run)
         except wink("errors").PromptEvaluationError as error:
-            yield from _failed(error, end.result)
+            yield from failure_events(error, end.result)
             return None
         yield end
         return response
@@ -154,35 +129,26 @@ class Evaluation:
         """Return the PromptResponse, dispatched as PromptExecuted; raise WINK's error where there is none."""
         if self._turns.escape is not None:
             raise self._turns.escape
-        if run.error is not None:
+        failure = run.error or run.pause
+        if failure is not None:
             raise normalized(
-                run.error,
+                failure,
                 prompt_name=self._name,
                 recursion_limit=self._adapter.client_config.recursion_limit,
                 retry_safe=self._turns.invoked == 0,
             )
-        if run.pause is not None:
-            raise paused(run.pause, prompt_name=self._name)
         text = self._final_text(run)
         parsed = parse_output(text, self.rendered, self._name)
         response = wink("adapters.core").PromptResponse(prompt_name=self._name, text=text, output=parsed)
-        self._session.dispatcher.dispatch(
-            wink("runtime.events").PromptExecuted(
-                prompt_name=self._name,
-                adapter=self._adapter.adapter_name,
-                result=response,
-                session_id=session_id(self._session),
-                created_at=wink("clock").SYSTEM_CLOCK.utcnow(),
-                usage=self._meter.wink_usage(),
-                run_context=self._run_context,
-            )
+        self._context.dispatch(
+            wink("runtime.events").PromptExecuted,
+            prompt_name=self._name,
+            adapter=self._adapter.adapter_name,
+            result=response,
+            usage=self._meter.wink_usage(),
+            run_context=self._context.run_context,
         )
         return response
-
-    @staticmethod
-    def failed_before(error: Exception) -> Generator[AgentEvent, None, None]:
-        """Return the events of an evaluation that did not begin."""
-        yield from _failed(error, AgentResult("", [], [], TokenUsage(), 0))
 
     def _driven(self, run: GraphRun) -> GraphRun:
         with self._resources():
@@ -203,29 +169,17 @@ class Evaluation:
             return self._prompt.resources
         return nullcontext()
 
-    def _tools(self) -> list[Any]:
-        context = ToolExecutionContext(
-            session=self._session,
-            prompt=self._prompt,
-            adapter=self._adapter,
-            rendered_prompt=self.rendered,
-            deadline=self._deadline,
-            budget_tracker=self._tracker,
-            heartbeat=self._heartbeat,
-            run_context=self._run_context,
-            turns=self._turns,
-        )
-        return [bound_tool(tool, context) for tool in self.rendered.tools]
-
     def _make_runner(self) -> GraphRunner:
         adapter = self._adapter
         schema = output_schema(self.rendered)
         how = adapter.response_format
         return GraphRunner(
             llm=adapter.llm,
-            tools=self._tools(),
+            tools=[bound_tool(tool, self._context) for tool in self.rendered.tools],
             graph=adapter.graph,
-            config=dataclasses.replace(adapter.client_config, thread_id=adapter.thread_id(self._session)),
+            config=dataclasses.replace(
+                adapter.client_config, thread_id=adapter.thread_id(self._context.session)
+            ),
             system_prompt=system_words(schema) if schema is not None and how == "prompt" else None,
             response_format=None if schema is None else agent_format(schema, how),
             tool_choice=adapter.tool_choice,
@@ -253,7 +207,8 @@ class Evaluation:
         return str(final.text)
 
 
-def _failed(error: Exception, result: AgentResult) -> Generator[AgentEvent, None, None]:
+def failure_events(error: Exception, result: AgentResult) -> Iterator[AgentEvent]:
+    """Yield ERROR and AGENT_END for WINK's error; `result` is what the run had until then."""
     phase = getattr(error, "phase", None)
     reason: StoppedReason = "budget" if phase == "budget" else result.stopped_reason
     if reason == "complete":

@@ -44,13 +44,16 @@ def detect_throttle(error: BaseException, *, prompt_name: str = "", retry_safe: 
 
 
 def normalized(error: BaseException, *, prompt_name: str, recursion_limit: int, retry_safe: bool) -> Any:
-    """Return WINK's error for an exception of a graph, with the original as its cause."""
+    """Return WINK's error for a failed or paused graph, with the original error as its cause."""
     errors = wink("errors")
     if isinstance(error, errors.PromptEvaluationError):
         return error
     name = type(error).__name__
-    phase = "request"
-    if name == "GraphRecursionError":
+    phase, payload = "request", None
+    if isinstance(error, GraphPausedError):
+        message = str(error)
+        payload = {"thread_id": error.thread_id, "interrupts": list(error.interrupts)}
+    elif name == "GraphRecursionError":
         message = f"The graph passed its recursion limit of {recursion_limit} steps. Raise recursion_limit."
     elif name == "InvalidUpdateError":
         phase, message = "tool", f"Invalid state update in the graph: {error}"
@@ -59,20 +62,10 @@ def normalized(error: BaseException, *, prompt_name: str, recursion_limit: int, 
         if throttle is not None:
             return throttle
         message = shown(error)
-    made = errors.PromptEvaluationError(message, prompt_name=prompt_name, phase=phase)
-    made.__cause__ = error
-    return made
-
-
-def paused(pause: GraphPausedError, *, prompt_name: str) -> Any:
-    """Return WINK's error for a graph that waits for the user."""
-    made = wink("errors").PromptEvaluationError(
-        str(pause),
-        prompt_name=prompt_name,
-        phase="request",
-        provider_payload={"thread_id": pause.thread_id, "interrupts": list(pause.interrupts)},
+    made = errors.PromptEvaluationError(
+        message, prompt_name=prompt_name, phase=phase, provider_payload=payload
     )
-    made.__cause__ = pause
+    made.__cause__ = error
     return made
 
 

@@ -4,10 +4,10 @@ the session."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, Unpack
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -23,7 +23,7 @@ from forge_core.integrations.langgraph.wink_types import prompt_name, session_id
 if TYPE_CHECKING:
     from weakincentives import BudgetTracker, Deadline
     from weakincentives.prompt import Prompt, RenderedPrompt, Tool
-    from weakincentives.runtime import Heartbeat, Session
+    from weakincentives.runtime import Heartbeat, RunContext, Session
 
 _AS_IS = GetPydanticSchema(lambda source, handler: core_schema.any_schema())
 
@@ -42,15 +42,22 @@ class ToolTurns:
     """One handler at a time: a failed one is undone by a snapshot of the whole session."""
     escape: BaseException | None = None
     """What a handler raised to leave the evaluation with; no other handler runs after it."""
-    renewed: tuple[Deadline | None, Heartbeat | None] | None = None
-    """What holds instead of the context's own since a pause."""
     invoked: int = 0
     """Handlers that were called."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationArguments(TypedDict, total=False):
+    """What WINK's own adapters take beside the prompt, the session and a budget."""
+
+    deadline: Deadline | None
+    budget_tracker: BudgetTracker | None
+    heartbeat: Heartbeat | None
+    run_context: RunContext | None
+
+
+@dataclass(slots=True, kw_only=True)
 class ToolExecutionContext:
-    """What a handler's ToolContext is made of."""
+    """What a handler's ToolContext is made of. A resumed evaluation replaces deadline and heartbeat."""
 
     session: Session
     prompt: Prompt
@@ -59,8 +66,13 @@ class ToolExecutionContext:
     deadline: Deadline | None = None
     budget_tracker: BudgetTracker | None = None
     heartbeat: Heartbeat | None = None
-    run_context: Any = None
+    run_context: RunContext | None = None
     turns: ToolTurns = field(default_factory=ToolTurns)
+
+    def dispatch(self, event: Callable[..., Any], **fields: Any) -> None:
+        """Create an event with the session's id and the present time, and dispatch it to the session."""
+        now = wink("clock").SYSTEM_CLOCK.utcnow()
+        self.session.dispatcher.dispatch(event(session_id=session_id(self.session), created_at=now, **fields))
 
 
 class WinkCall:
@@ -101,7 +113,7 @@ class WinkCall:
                 text, success, result = self._judged(arguments)
                 if not success:
                     transactions.restore_snapshot(self._context.session, resources, snapshot)
-                self._tell(arguments, result, text, call_id)
+                self._report(arguments, result, text, call_id)
                 return text, success
         except wink("prompt.errors").VisibilityExpansionRequired as asked:
             self._context.turns.escape = asked
@@ -143,39 +155,33 @@ class WinkCall:
 
     def _tool_context(self) -> Any:
         context = self._context
-        deadline, heartbeat = context.turns.renewed or (context.deadline, context.heartbeat)
         return wink("prompt.tool").ToolContext(
             prompt=context.prompt,
             rendered_prompt=context.rendered_prompt,
             adapter=context.adapter,
             session=context.session,
-            deadline=deadline,
-            heartbeat=heartbeat,
+            deadline=context.deadline,
+            heartbeat=context.heartbeat,
             run_context=context.run_context,
         )
 
-    def _tell(self, arguments: dict[str, Any], result: Any, text: str, call_id: str | None) -> None:
+    def _report(self, arguments: dict[str, Any], result: Any, text: str, call_id: str | None) -> None:
         context = self._context
-        context.session.dispatcher.dispatch(
-            wink("runtime.events").ToolInvoked(
-                prompt_name=prompt_name(context.prompt),
-                adapter=context.adapter.adapter_name,
-                name=self._tool.name,
-                params=arguments,
-                result=result,
-                session_id=session_id(context.session),
-                created_at=wink("clock").SYSTEM_CLOCK.utcnow(),
-                rendered_output=text[:_SHOWN_CHARS],
-                call_id=call_id,
-                run_context=context.run_context,
-            )
+        context.dispatch(
+            wink("runtime.events").ToolInvoked,
+            prompt_name=prompt_name(context.prompt),
+            adapter=context.adapter.adapter_name,
+            name=self._tool.name,
+            params=arguments,
+            result=result,
+            rendered_output=text[:_SHOWN_CHARS],
+            call_id=call_id,
+            run_context=context.run_context,
         )
 
     def _beat(self) -> None:
-        turns = self._context.turns
-        heartbeat = turns.renewed[1] if turns.renewed else self._context.heartbeat
-        if heartbeat is not None:
-            heartbeat.beat()
+        if self._context.heartbeat is not None:
+            self._context.heartbeat.beat()
 
 
 class WinkTool(LangChainTool):
@@ -205,12 +211,9 @@ def wink_tool_to_langgraph(
     session: Session,
     prompt: Prompt,
     adapter: Any,
-    deadline: Deadline | None = None,
-    budget_tracker: BudgetTracker | None = None,
     rendered_prompt: RenderedPrompt | None = None,
-    heartbeat: Heartbeat | None = None,
-    run_context: Any = None,
     turns: ToolTurns | None = None,
+    **arguments: Unpack[EvaluationArguments],
 ) -> LangChainTool:
     """Return the tool for a ToolNode or `bind_tools`; it must run within `with prompt.resources:`.
 
@@ -220,20 +223,15 @@ def wink_tool_to_langgraph(
         RuntimeError: weakincentives is not installed.
     """
     require_wink("wink_tool_to_langgraph")
-    return bound_tool(
-        tool,
-        ToolExecutionContext(
-            session=session,
-            prompt=prompt,
-            adapter=adapter,
-            rendered_prompt=rendered_prompt,
-            deadline=deadline,
-            budget_tracker=budget_tracker,
-            heartbeat=heartbeat,
-            run_context=run_context,
-            turns=turns or ToolTurns(),
-        ),
+    context = ToolExecutionContext(
+        session=session,
+        prompt=prompt,
+        adapter=adapter,
+        rendered_prompt=rendered_prompt,
+        turns=turns or ToolTurns(),
+        **arguments,
     )
+    return bound_tool(tool, context)
 
 
 def bind_wink_tools(
