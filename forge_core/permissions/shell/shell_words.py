@@ -72,19 +72,12 @@ Pieces = tuple[Piece, ...]
 
 
 def unquoted(text: str) -> str:
-    """Plain text of a word, backslashes taken off, what is special marked."""
-    if "\\" not in text:
-        return text.translate(_MARK)
-    out: list[str] = []
-    at = 0
-    while at < len(text):
-        if text[at] == "\\" and at + 1 < len(text):
-            out.append("" if text[at + 1] == "\n" else text[at + 1])
-            at += 2
-        else:
-            out.append(text[at].translate(_MARK))
-            at += 1
-    return "".join(out)
+    """Plain text of a word, backslashes removed, what is special marked."""
+    return re.sub(r"\\(.)|[^\\]+", _unescaped, text, flags=re.DOTALL)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return found[0].translate(_MARK) if found[1] is None else found[1].removeprefix("\n")
 
 
 def in_double_quotes(text: str) -> str:
@@ -108,6 +101,11 @@ def ansi_c(text: str) -> str:
 def plain(text: str) -> str:
     """Marked text as it is read."""
     return text.translate(_UNMARK)
+
+
+def as_written(pieces: Pieces) -> str:
+    """Return the text of a word whose variables are not put in."""
+    return "".join(plain(one) if isinstance(one, str) else one.raw for one in pieces)
 
 
 def readings(

@@ -14,9 +14,17 @@ from functools import lru_cache
 from itertools import islice
 
 from forge_core.permissions.programs.program_catalog import FEEDERS, RUNS_INPUT
+from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.parser import MAX_NODES
-from forge_core.permissions.shell.shell_words import Pieces, Word, ansi_c, in_double_quotes, plain, readings
-from forge_core.permissions.shell.tree import BareCommand, Tree, read_tree
+from forge_core.permissions.shell.shell_words import (
+    Pieces,
+    Word,
+    ansi_c,
+    as_written,
+    in_double_quotes,
+    readings,
+)
+from forge_core.permissions.shell.tree import BareCommand, read_tree
 from forge_core.permissions.shell.wrappers import Unwrapped, literals, unwrap
 
 _MAX_DEPTH = 6
@@ -34,6 +42,9 @@ _BREAK = re.compile(r"[;&|()\r\n`{}<>]+|\$\(|&&")
 _ANSI = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
 _GRAVE = re.compile(r"(?:^|[ /])(?:rm|srm|dd|mkfs|git|find|mv|chmod|chown|shred|kill|cd)\b|/dev/")
 """Looked at first where there are more than can be looked at."""
+_WRITING = table("> >> >| >& &> &>> <>")
+"""Operators that write a file (or open a connection)."""
+_DESCRIPTOR = re.compile(r"\d*-?")
 _REDIRECT = re.compile(r">[>|&]?\s*([^\s;&|()<>]+)")
 _PRESET: dict[str, list[Pieces]] = {"SHELL": [("/bin/bash",)], "BASH": [("/bin/bash",)]}
 
@@ -109,21 +120,12 @@ class _Reader:
     features: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     problem: str = ""
-    is_hint: bool = False
     texts_left: int = _MAX_TEXTS
     bytes_left: int = _MAX_FED_BYTES
     nodes_left: int = MAX_NODES
 
-    def read(self, text: str, depth: int, scope: tuple[int, ...], *, is_nested: bool, is_sure: bool) -> None:
-        """Read a text; one that may not be shell at all (`is_sure` false) is no problem when it is none."""
-        was_hint = self.is_hint
-        self.is_hint = was_hint or not is_sure
-        try:
-            self._read(text, depth, scope, is_nested)
-        finally:
-            self.is_hint = was_hint
-
-    def _read(self, text: str, depth: int, scope: tuple[int, ...], is_nested: bool) -> None:
+    def read(self, text: str, depth: int, scope: tuple[int, ...], *, is_nested: bool, is_hint: bool) -> None:
+        """Read a text; one that may not be shell at all (`is_hint`) is no problem when it is none."""
         if text in self.seen or not text.strip():
             return
         self.seen.add(text)
@@ -134,49 +136,43 @@ class _Reader:
             return
         tree = read_tree(text, depth, scope, max(self.nodes_left, 1))
         self.nodes_left -= tree.nodes
+        if not is_hint:
+            self.problem = self.problem or tree.problem
         if tree.problem:
-            if not self.is_hint:
-                self.problem = self.problem or tree.problem
-            self.crude(text, depth, scope)
-        if not self.is_hint:
+            self.crude(text, depth, scope, is_hint)
+        if not is_hint:
             self.functions |= tree.functions
             self.features |= tree.features
-        for name, values in () if self.is_hint else tree.variables.items():
-            self.variables[name] = [*self.variables.get(name, []), *values]
+            for name, values in tree.variables.items():
+                self.variables[name] = [*self.variables.get(name, []), *values]
         for bare in tree.commands:
-            self.command(bare, is_nested, text)
-        self.scripts(tree, is_nested)
+            self.command(bare, is_nested, is_hint, text)
+        for inner in tree.scripts:
+            self.read(*inner, is_nested=is_nested, is_hint=is_hint)
 
-    def scripts(self, tree: Tree, is_nested: bool) -> None:
-        for text, depth, scope in tree.scripts:
-            self.read(text, depth, scope, is_nested=is_nested, is_sure=True)
-
-    def command(self, bare: BareCommand, is_nested: bool, source: str) -> None:
-        targets = [(sign, _text(pieces)) for sign, pieces in bare.redirects]
-        writes = tuple(text for sign, text in targets if _is_write(sign, text))
-        reads = tuple(
-            text for sign, text in targets if sign == "<" or (sign == "<&" and not _is_descriptor(text))
-        )
+    def command(self, bare: BareCommand, is_nested: bool, is_hint: bool, source: str) -> None:
+        targets = [(sign, as_written(pieces)) for sign, pieces in bare.redirects]
+        files = [(sign, text) for sign, text in targets if sign[1:] != "&" or not _DESCRIPTOR.fullmatch(text)]
         for name, value in bare.assignments:
             if _NAMES_PROGRAM.fullmatch(name):
                 self.read(
-                    _text(value).lstrip("!| "), bare.depth + 1, bare.scope, is_nested=True, is_sure=False
+                    as_written(value).lstrip("!| "), bare.depth + 1, bare.scope, is_nested=True, is_hint=True
                 )
         for words, is_guessed in readings(bare.words, self.variables):
             self.add(
                 words,
                 SimpleCommand(
                     (),
-                    writes,
+                    tuple(text for sign, text in files if sign in _WRITING),
                     tuple(bare.fed),
                     is_guessed=is_guessed,
-                    reads=reads,
-                    assignments=tuple(f"{name}={_text(value)}" for name, value in bare.assignments),
+                    reads=tuple(text for sign, text in files if sign in ("<", "<&")),
+                    assignments=tuple(f"{name}={as_written(value)}" for name, value in bare.assignments),
                     text=bare.text[:_MAX_SHOWN],
                     depth=bare.depth,
                     scope=bare.scope,
                     is_nested=is_nested,
-                    is_hint=self.is_hint,
+                    is_hint=is_hint,
                     is_piped=bare.is_piped,
                     source=source,
                     span=bare.span,
@@ -190,17 +186,24 @@ class _Reader:
             self.add(inner, _fed_by_find(like))
         for name, _, value in (word.text.partition("=") for word in words[1:20] if "=" in word.text):
             if _NAMES_PROGRAM.fullmatch(name):
-                self.read(value.lstrip("!| "), like.depth + 1, like.scope, is_nested=True, is_sure=False)
+                self.read(value.lstrip("!| "), like.depth + 1, like.scope, is_nested=True, is_hint=True)
         for text, is_known in found.scripts:
-            self.read(text, like.depth + 1, like.scope, is_nested=True, is_sure=is_known)
+            is_hint = like.is_hint or not is_known
+            self.read(text, like.depth + 1, like.scope, is_nested=True, is_hint=is_hint)
 
-    def crude(self, text: str, depth: int, scope: tuple[int, ...]) -> None:
-        writes = _crude_writes(text)
+    def crude(self, text: str, depth: int, scope: tuple[int, ...], is_hint: bool) -> None:
         found = _crude_commands(text)
         if len(found) > _MAX_COMMANDS:
             self.problem = self.problem or "it has too many parts"
-        like = SimpleCommand((), writes, is_guessed=True, text="", depth=depth, scope=scope, is_nested=True)
-        like = replace(like, is_hint=self.is_hint)
+        like = SimpleCommand(
+            (),
+            _crude_writes(text),
+            is_guessed=True,
+            depth=depth,
+            scope=scope,
+            is_nested=True,
+            is_hint=is_hint,
+        )
         for words in islice(found, _MAX_COMMANDS):
             parts = tuple(
                 Word(word, "$" in word, "*" in word or "?" in word, word[:1] == "~") for word in words
@@ -225,14 +228,14 @@ class _Reader:
                 for variant in dict.fromkeys(
                     (in_double_quotes(text), ansi_c(text).lstrip("!| "), *literals(text))
                 ):
-                    self.read(variant, one.depth + 1, one.scope, is_nested=True, is_sure=False)
+                    self.read(variant, one.depth + 1, one.scope, is_nested=True, is_hint=True)
 
 
 @lru_cache(maxsize=8)
 def read_line(line: str) -> Reading:
     """Read a line. Pure and bounded: at most some 100 ms, whatever the line."""
     reader = _Reader()
-    reader.read(line, 0, (), is_nested=False, is_sure=True)
+    reader.read(line, 0, (), is_nested=False, is_hint=False)
     reader.feed()
     if len(reader.commands) > _MAX_COMMANDS:
         reader.problem = reader.problem or "it has too many commands"
@@ -259,25 +262,15 @@ def words_of(line: str) -> list[str]:
 def _with(like: SimpleCommand, words: tuple[Word, ...], found: Unwrapped) -> SimpleCommand:
     taken = words[: len(words) - len(found.words)]
     is_fed = any(word.is_dynamic for word in taken) or not FEEDERS.isdisjoint(found.wrappers)
-    return SimpleCommand(
+    return replace(
+        like,
         words=tuple(word.text for word in found.words),
-        writes=like.writes,
-        fed=like.fed,
         wrappers=(*like.wrappers, *found.wrappers),
         is_guessed=like.is_guessed or is_fed,
         parts=found.words,
-        reads=like.reads,
-        assignments=like.assignments,
         text=like.text or " ".join(word.text for word in words)[:_MAX_SHOWN],
         written=tuple(word.text for word in words),
-        depth=like.depth,
-        scope=like.scope,
         is_opaque=found.is_opaque,
-        is_nested=like.is_nested,
-        is_hint=like.is_hint,
-        is_piped=like.is_piped,
-        source=like.source,
-        span=like.span,
     )
 
 
@@ -291,21 +284,6 @@ def _fed_by_find(like: SimpleCommand) -> SimpleCommand:
         is_nested=True,
         is_hint=like.is_hint,
     )
-
-
-def _text(pieces: Pieces) -> str:
-    return "".join(plain(one) if isinstance(one, str) else one.raw for one in pieces)
-
-
-def _is_write(sign: str, target: str) -> bool:
-    """Return whether a redirection writes a file (or opens a connection)."""
-    if sign in (">&", "<&"):
-        return sign == ">&" and not _is_descriptor(target)
-    return sign in (">", ">>", ">|", "&>", "&>>", "<>")
-
-
-def _is_descriptor(target: str) -> bool:
-    return re.fullmatch(r"\d*-?", target) is not None
 
 
 def _crude_commands(line: str) -> list[tuple[str, ...]]:

@@ -19,6 +19,7 @@ from forge_core.permissions.shell.shell_words import (
     Piece,
     Pieces,
     ansi_c,
+    as_written,
     in_double_quotes,
     plain,
     unquoted,
@@ -264,7 +265,7 @@ class _TreeReader:
                 rest.append(child)
         pieces = tuple(piece for one in target or () for piece in self.pieces(one, bare.depth, bare.scope))
         if operator == "<<<":
-            bare.fed.append("".join(plain(one) if isinstance(one, str) else one.raw for one in pieces))
+            bare.fed.append(as_written(pieces))
         bare.redirects.append((operator, pieces))
         return rest
 
