@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
-from forge_core.permissions.guard.catastrophe import Confirmation, catastrophic_reason, required_confirmation
+from forge_core.permissions.guard.catastrophe import catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.read_only.read_only_commands import (
@@ -27,7 +27,6 @@ from forge_core.permissions.rules.command_rules import (
     RuleMatch,
     clear_match_cache,
     covers,
-    is_exactly,
     is_met_by,
     meets,
 )
@@ -58,6 +57,9 @@ class DecisionContext:
     @property
     def is_sandboxed(self) -> bool:
         return self.sandbox == "full"
+
+    def allowing(self) -> Iterator[tuple[Origin, Rule]]:
+        return self.book.allowing(NETWORK if self.needs_network else self.tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class LineVerdict:
 
 
 _Parts: TypeAlias = tuple[CommandVerdict, ...]
+_Kind: TypeAlias = Literal["deny", "ask"]
 
 
 def decide_line(line: str, context: DecisionContext) -> LineVerdict:
@@ -112,21 +115,30 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
     shown = [] if reading.problem else [n for n, one in enumerate(reading.commands) if not one.is_hint]
     commands = [reading.commands[number] for number in shown]
     parts = tuple(_part(number, reading, context) for number in shown)
-    for step in (_denied, _denied_by_plan, _confirmed_each_time, _ask_ruled, _allowed_whole):
-        found = step(reading, context, parts)
-        if found is not None:
-            return replace(found, parts=parts, problem=reading.problem)
-    found = _by_parts(reading, context, commands, parts)
+    found = (
+        _ruled("deny", reading, context, parts)
+        or _denied_by_path(reading, context)
+        or _denied_by_plan(reading, context)
+        or _confirmed_each_time(reading, context)
+        or _ruled("ask", reading, context, parts)
+        or _allowed_whole(reading, context)
+        or _by_parts(reading, context, commands, parts)
+    )
     return replace(found, parts=parts, problem=reading.problem)
 
 
-def _denied(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
-    for rule in _rules_of(context, "deny"):
+def _ruled(kind: _Kind, reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
+    for rule in _rules_of(context, kind):
         if meets(rule, reading, context.root) is RuleMatch.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
+            reason = f"the {kind} rule {rule} covers it"
             return LineVerdict(
-                Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule", deciding=part
+                Decision(kind), reason, str(rule), "rule", deciding=part, always_asks=kind == "ask"
             )
+    return None
+
+
+def _denied_by_path(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     for rule in _path_rules(context):
         if any(
             denies_paths(rule, [locate(path, context.root)]) for path in _named_paths(reading, context.root)
@@ -137,20 +149,19 @@ def _denied(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVe
     return None
 
 
-def _denied_by_plan(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
+def _denied_by_plan(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     if context.mode is not PermissionMode.PLAN:
         return None
-    if not context.needs_network and reads_only(reading, context.root):
-        why = next(filter(None, (_unmasked(one, reading, context) for one in reading.commands)), "")
-        if not why:
-            return None
+    is_reading_line = not context.needs_network and reads_only(reading, context.root)
+    if is_reading_line and not any(_unmasked(one, reading, context) for one in reading.commands):
+        return None
     return LineVerdict(
         Decision.DENY, "in plan mode nothing is written or run; describe the change", by="mode"
     )
 
 
-def _confirmed_each_time(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
-    found: Confirmation | None = required_confirmation(reading.line, context.root)
+def _confirmed_each_time(reading: Reading, context: DecisionContext) -> LineVerdict | None:
+    found = required_confirmation(reading.line, context.root)
     if found is None:
         return None
     if found.is_grave and context.mode is PermissionMode.YOLO:
@@ -160,27 +171,11 @@ def _confirmed_each_time(reading: Reading, context: DecisionContext, parts: _Par
     return LineVerdict(Decision.ASK, reason, is_destructive=True, always_asks=True)
 
 
-def _ask_ruled(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
-    for rule in _rules_of(context, "ask"):
-        if meets(rule, reading, context.root) is RuleMatch.YES:
-            part = next((one for one in parts if one.rule == str(rule)), None)
-            return LineVerdict(
-                Decision.ASK,
-                f"the ask rule {rule} covers it",
-                str(rule),
-                "rule",
-                deciding=part,
-                always_asks=True,
-            )
-    return None
-
-
-def _allowed_whole(reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
+def _allowed_whole(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     """Return what a rule for the very line, a rule for every line, or a fault of the line decides."""
-    tool = NETWORK if context.needs_network else context.tool
-    for origin, rule in _allowing(context, tool):
+    for origin, rule in context.allowing():
         if (
-            is_exactly(rule, reading.line)
+            rule.line == reading.line.strip()
             and _may_cover(origin, reading, context)
             and not _changed_scripts(origin, rule, context)
         ):
@@ -190,7 +185,7 @@ def _allowed_whole(reading: Reading, context: DecisionContext, parts: _Parts) ->
     unclear = _unclear(reading, context)
     if unclear is not None:
         return unclear
-    for origin, rule in _allowing(context, tool):
+    for origin, rule in context.allowing():
         if rule.pattern is None and origin != "project allow":
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     return None
@@ -202,7 +197,7 @@ def _changed_scripts(origin: Origin, rule: Rule, context: DecisionContext) -> st
     bound = context.scripts.get(str(rule)) if origin == "allow" else None
     if not bound:
         return ""
-    current = named_scripts((rule.pattern or "").removeprefix("=").strip(), context.root)
+    current = named_scripts(rule.line or "", context.root)
     if current is None:
         return "Forge can no longer determine which scripts this line runs"
     differs = sorted({name for name, _ in set(current) ^ set(bound)})
@@ -211,14 +206,15 @@ def _changed_scripts(origin: Origin, rule: Rule, context: DecisionContext) -> st
 
 def _broken_grant(reading: Reading, context: DecisionContext) -> tuple[str, str]:
     """Return why a grant for this very line no longer holds, and its rule; empty when there is none."""
-    for origin, rule in _allowing(context, NETWORK if context.needs_network else context.tool):
-        if is_exactly(rule, reading.line) and (reason := _changed_scripts(origin, rule, context)):
+    for origin, rule in context.allowing():
+        if rule.line == reading.line.strip() and (reason := _changed_scripts(origin, rule, context)):
             return reason, str(rule)
     return "", ""
 
 
 def _unclear(reading: Reading, context: DecisionContext) -> LineVerdict | None:
-    for kind in ("deny", "ask"):
+    kinds: tuple[_Kind, ...] = ("deny", "ask")
+    for kind in kinds:
         for rule in _rules_of(context, kind):
             if meets(rule, reading, context.root) is RuleMatch.MAYBE:
                 reason = f"{_UNKNOWN}, and the {kind} rule {rule} might cover it"
@@ -238,18 +234,18 @@ def _by_parts(
     parts: _Parts,
 ) -> LineVerdict:
     is_named = any(one.is_named for one in parts)
-    asking = tuple(
-        command
+    asking = [
+        (command, part)
         for command, part in zip(commands, parts, strict=True)
         if part.decision is not Decision.ALLOW and not (is_named and _is_glue(command, reading, context))
-    )
+    ]
     reads = reads_only(reading, context.root)
     if parts and not asking:
         part = next((one for one in parts if one.is_named), parts[0])
         return LineVerdict(Decision.ALLOW, part.reason, part.rule, part.by, deciding=part, is_read_only=reads)
     if context.mode is PermissionMode.YOLO:
         return LineVerdict(Decision.ALLOW, "mode yolo", by="mode", is_read_only=reads)
-    first = next((part for command, part in zip(commands, parts, strict=True) if command in asking), None)
+    first = asking[0][1] if asking else None
     changed, rule = _broken_grant(reading, context)
     return LineVerdict(
         Decision.ASK,
@@ -257,7 +253,7 @@ def _by_parts(
         rule,
         deciding=first,
         is_destructive=context.needs_network or is_destructive(reading.line),
-        asking=asking or tuple(commands),
+        asking=tuple(command for command, _ in asking) or tuple(commands),
         is_read_only=reads,
     )
 
@@ -273,14 +269,15 @@ def _part(number: int, reading: Reading, context: DecisionContext) -> CommandVer
 
 def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tuple[Decision, str, str, By]:
     command = reading.commands[number]
-    for kind, decision in (("deny", Decision.DENY), ("ask", Decision.ASK)):
+    kinds: tuple[_Kind, ...] = ("deny", "ask")
+    for kind in kinds:
         for rule in _rules_of(context, kind):
             if is_met_by(rule, reading, number, context.root):
-                return decision, f"the {kind} rule {rule} covers it", str(rule), "rule"
+                return Decision(kind), f"the {kind} rule {rule} covers it", str(rule), "rule"
     alone = replace(reading, commands=(command,))
-    if not reading.functions and not reading.features:
-        tool = NETWORK if context.needs_network else context.tool
-        for origin, rule in _allowing(context, tool):
+    is_plain = not reading.functions and not reading.features
+    if is_plain:
+        for origin, rule in context.allowing():
             if origin == "project allow" and rule.pattern is None:
                 continue
             if covers(rule, command, context.root, is_granted=origin == "session") and _may_cover(
@@ -291,19 +288,15 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
         return Decision.ALLOW, "mode yolo", "", "mode"
     if context.needs_network:
         return Decision.ASK, "it uses the network", "", "policy"
-    is_plain = not reading.functions and not reading.features and not reading.problem
-    if is_plain and is_reading(command, reading, context.root):
+    if is_plain and not reading.problem and is_reading(command, reading, context.root):
         why = _unmasked(command, reading, context)
         if not why:
             return Decision.ALLOW, "it only reads, inside the folder", "", "policy"
         return Decision.ASK, why, "", "policy"
     if context.mode is PermissionMode.AUTO and context.is_sandboxed:
-        why = sandboxed_reason(command, reading, context.root)
-        return (
-            (Decision.ASK, why, "", "policy")
-            if why
-            else (Decision.ALLOW, "mode auto, in the sandbox", "", "mode")
-        )
+        if why := sandboxed_reason(command, reading, context.root):
+            return Decision.ASK, why, "", "policy"
+        return Decision.ALLOW, "mode auto, in the sandbox", "", "mode"
     return Decision.ASK, _question(command, reading, context), "", "policy"
 
 
@@ -314,10 +307,9 @@ def _unmasked(command: SimpleCommand, reading: Reading, context: DecisionContext
 
 def _question(command: SimpleCommand, reading: Reading, context: DecisionContext) -> str:
     also = "even in mode auto " if context.mode is PermissionMode.AUTO else ""
-    if context.sandbox == "off":
-        return f"there is no sandbox, so {also}a command that may write asks"
-    if context.sandbox == "weak":
-        return f"the sandbox is weak here, so {also}a command that may write asks"
+    if not context.is_sandboxed:
+        state = "there is no sandbox" if context.sandbox == "off" else "the sandbox is weak here"
+        return f"{state}, so {also}a command that may write asks"
     if command.is_opaque or not command.words:
         return _UNKNOWN if command.is_opaque else "it sets variables or writes a file"
     setting = git_runs(command, folders_before(reading, command, context.root))
@@ -334,26 +326,20 @@ def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bo
     if not context.is_sandboxed or context.needs_network or is_destructive(reading.line):
         return False
     return not any(
-        one.is_opaque
-        or not one.is_known
-        or _is_destructive_command(one)
+        not one.is_known
+        or is_destructive(" ".join(one.words[:2]))
         or sandboxed_reason(one, reading, context.root, is_strict=True)
         for one in reading.commands
     )
-
-
-def _is_destructive_command(command: SimpleCommand) -> bool:
-    return is_destructive(" ".join(command.words[:2]))
 
 
 def _is_glue(command: SimpleCommand, reading: Reading, context: DecisionContext) -> bool:
     return is_glue(command, context.root, folders_before(reading, command, context.root))
 
 
-def _rules_of(context: DecisionContext, kind: str) -> list[Rule]:
+def _rules_of(context: DecisionContext, kind: _Kind) -> list[Rule]:
     tools = (context.tool, NETWORK) if context.needs_network else (context.tool,)
-    of = context.book.denying if kind == "deny" else context.book.asking
-    found = dict.fromkeys(rule for tool in tools for rule in of(tool))
+    found = dict.fromkeys(rule for tool in tools for rule in context.book.tightening(kind, tool))
     return [rule for rule in found if not _names_files(rule)]
 
 
@@ -361,16 +347,12 @@ def _names_files(rule: Rule) -> bool:
     return rule.tool == "*" and re.search(r"[*?\[/]", rule.pattern or "") is not None
 
 
-def _allowing(context: DecisionContext, tool: str) -> Iterator[tuple[Origin, Rule]]:
-    return context.book.allowing(tool)
-
-
 def _path_rules(context: DecisionContext) -> list[Rule]:
     """Deny rules on files: a command that names such a file is refused too."""
     return [
         rule
         for tool in ("read", "edit")
-        for rule in context.book.denying(tool)
+        for rule in context.book.tightening("deny", tool)
         if rule.pattern and (rule.tool != "*" or _names_files(rule))
     ]
 

@@ -58,6 +58,11 @@ class PathInfo:
     def is_inside(self) -> bool:
         return self.relative is not None
 
+    @property
+    def is_private(self) -> bool:
+        """Whether it is outside, or holds keys or passwords."""
+        return self.is_secret or not self.is_inside
+
 
 def locate(path: Path, root: Path) -> PathInfo:
     """Look `path` up. Containment is decided after resolving, as the kernel does it: a link before the

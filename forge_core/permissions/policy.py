@@ -12,7 +12,6 @@ from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.line_policy import DecisionContext, LineVerdict, decide_line
 from forge_core.permissions.path_info import PathInfo, locate, real_path
-from forge_core.permissions.rules.command_rules import prefix_of
 from forge_core.permissions.rules.grants import (
     check_grant,
     check_session_grant,
@@ -130,10 +129,9 @@ class PermissionPolicy:
     def _scripts_of(self, rule: Rule) -> Scripts | None:
         """Return what a rule is to be bound to: nothing but for an exact line. None when it cannot be
         determined."""
-        is_line = rule.tool in (SHELL_TOOL, NETWORK) and rule.pattern is not None
-        if not is_line or prefix_of(rule.pattern or "") is not None:
+        if rule.tool not in (SHELL_TOOL, NETWORK) or rule.line is None:
             return ()
-        return named_scripts((rule.pattern or "").removeprefix("=").strip(), self.root)
+        return named_scripts(rule.line, self.root)
 
     def _bind(self, rule: Rule, scripts: Scripts) -> Scripts:
         self._scripts.pop(str(rule), None)
@@ -151,9 +149,8 @@ class PermissionPolicy:
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
         """Tell a search which files deny rules keep from `tool_name` or read; None when there are none."""
-        rules = [
-            rule for rule in (*self._book.denying(tool_name), *self._book.denying("read")) if rule.pattern
-        ]
+        tools = (tool_name, "read")
+        rules = [rule for tool in tools for rule in self._book.tightening("deny", tool) if rule.pattern]
         if not rules:
             return None
         return lambda path: any(denies_paths(rule, [locate(path, self.root)]) for rule in rules)
@@ -224,7 +221,7 @@ class PermissionPolicy:
         return f"{NETWORK if use.needs_network else SHELL_TOOL}({exact_pattern(use.target)})", scripts
 
     def _refused(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
-        rule = _first(self._book.denying(tool_name, is_edit=_is_edit(use)), use, places)
+        rule = _first(self._book.tightening("deny", tool_name, is_edit=_is_edit(use)), use, places)
         if rule is not None:
             return Verdict(Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule")
         if (
@@ -238,9 +235,9 @@ class PermissionPolicy:
         return None
 
     def _always_asks(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
-        rule = _first(self._book.asking(tool_name, is_edit=_is_edit(use)), use, places)
+        rule = _first(self._book.tightening("ask", tool_name, is_edit=_is_edit(use)), use, places)
         if rule is not None:
-            is_private = any(one.is_secret or not one.is_inside for one in places)
+            is_private = any(one.is_private for one in places)
             reason = f"the ask rule {rule} covers it"
             return Verdict(Decision.ASK, reason, str(rule), "rule", is_private=is_private)
         if use.effect is not Effect.WRITE or self.mode is PermissionMode.YOLO:
@@ -267,8 +264,7 @@ class PermissionPolicy:
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
         right = EDIT if _is_edit(use) else tool_name
-        is_edit = right == EDIT and not use.is_destructive
-        session_rule = _path_rule(right, places) if is_edit or right != EDIT else ""
+        session_rule = "" if right == EDIT and use.is_destructive else _path_rule(right, places)
         secret = next((one for one in places if one.is_secret), None)
         outside = next((one for one in places if not self._may_enter(one, use)), None)
         reasons: list[str] = []
@@ -326,9 +322,7 @@ def _may_project_allow(use: ToolUse, places: list[PathInfo]) -> bool:
     """Return whether a project's own rule may allow it."""
     if use.is_destructive or use.effect is Effect.NETWORK:
         return False
-    return bool(places) and all(
-        one.is_inside and not one.is_secret and not one.is_protected for one in places
-    )
+    return bool(places) and not any(one.is_private or one.is_protected for one in places)
 
 
 def _path_rule(tool_name: str, places: list[PathInfo]) -> str:

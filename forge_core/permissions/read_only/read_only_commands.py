@@ -355,6 +355,4 @@ def _stays(path: str, root: Path, folders: Sequence[Path], *, has_tilde: bool = 
         return True
     if re.search(r"[$`]", path) or (path.startswith("~") and has_tilde):
         return False
-    return all(
-        one.is_inside and not one.is_secret for one in (locate(folder / path, root) for folder in folders)
-    )
+    return not any(locate(folder / path, root).is_private for folder in folders)

@@ -64,14 +64,9 @@ def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
             found = list(islice(iglob(part, root_dir=folder), _MAX_MET))  # noqa: PTH207
             if len(found) == _MAX_MET:
                 return False
-            if not all(_is_ours(folder / one, root) for one in (part, *found)):
+            if any(locate(folder / one, root).is_private for one in (part, *found)):
                 return False
     return True
-
-
-def _is_ours(path: Path, root: Path) -> bool:
-    where = locate(path, root)
-    return where.is_inside and not where.is_secret
 
 
 def holds_secret(folder: Path) -> bool:

@@ -53,7 +53,7 @@ def meets(rule: Rule, reading: Reading, folder: Path) -> RuleMatch:
     in `folder`."""
     if rule.pattern is None:
         return RuleMatch.YES
-    matches = _matches(rule.pattern, reading.line, folder)
+    matches = _matches(rule, reading.line, folder)
     if not matches:
         return RuleMatch.YES if reading.line.strip() == rule.pattern.removeprefix("=") else RuleMatch.NO
     worst = min(max(found, default=RuleMatch.NO) for found in matches)
@@ -65,7 +65,7 @@ def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
     """Return whether the command of that number in the line is what a deny or ask rule names."""
     if rule.pattern is None:
         return True
-    return any(found[number] is RuleMatch.YES for found in _matches(rule.pattern, reading.line, folder))
+    return any(found[number] is RuleMatch.YES for found in _matches(rule, reading.line, folder))
 
 
 def clear_match_cache() -> None:
@@ -75,12 +75,11 @@ def clear_match_cache() -> None:
 
 
 @lru_cache(maxsize=64)
-def _matches(pattern: str, line: str, folder: Path) -> tuple[tuple[RuleMatch, ...], ...]:
-    """For each command that the pattern names, how each command of the line meets it."""
+def _matches(rule: Rule, line: str, folder: Path) -> tuple[tuple[RuleMatch, ...], ...]:
+    """For each command that the rule names, how each command of the line meets it."""
     reading = read_line(line)
     return tuple(
-        tuple(_in_command(words, one, reading, folder) for one in reading.commands)
-        for words in _wanted(pattern)
+        tuple(_in_command(words, one, reading, folder) for one in reading.commands) for words in _wanted(rule)
     )
 
 
@@ -90,10 +89,9 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
     follow."""
     if rule.pattern is None:
         return True
-    prefix = prefix_of(rule.pattern)
-    if prefix is None or not prefix or not _is_plainly_known(command):
+    if not rule.prefix or not _is_plainly_known(command):
         return False
-    wanted = _split(prefix)
+    wanted = _split(rule.prefix)
     own, parts = command.words, command.parts
     if command.wrappers and wanted[0] == command.written[0]:
         own = command.written
@@ -107,22 +105,6 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
     if is_granted and runner_of(list(wanted)) is not None:
         return is_harmless(own, added, root)
     return not is_risky(wanted, added, root)
-
-
-def is_exactly(rule: Rule, line: str) -> bool:
-    """Return whether the rule names this very line."""
-    return (
-        rule.pattern is not None
-        and prefix_of(rule.pattern) is None
-        and line.strip() == rule.pattern.removeprefix("=").strip()
-    )
-
-
-def prefix_of(pattern: str) -> str | None:
-    """Return the words that the command has to start with, or None for an exact pattern."""
-    if pattern.startswith("=") or not pattern.endswith(":*"):
-        return None
-    return pattern.removesuffix(":*").strip()
 
 
 def _is_plainly_known(command: SimpleCommand) -> bool:
@@ -142,10 +124,9 @@ def _is_plain_input(target: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _wanted(pattern: str) -> tuple[tuple[str, ...], ...]:
-    """Return the commands that the pattern names."""
-    prefix = prefix_of(pattern)
-    text = pattern.removeprefix("=") if prefix is None else prefix
+def _wanted(rule: Rule) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that the rule names."""
+    text = rule.line or rule.prefix or ""
     found = [one.written for one in read_line(text).commands if one.written and not one.is_nested]
     trimmed = [words[:-1] if len(words) > 1 and words[-1] == "*" else words for words in found]
     return tuple(dict.fromkeys(trimmed)) or tuple(words for words in (tuple(text.split()),) if words)

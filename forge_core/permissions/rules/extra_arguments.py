@@ -107,10 +107,7 @@ def _stays(word: Word, root: Path) -> bool:
     """Return whether no part of the word, read as a path, leads out of `root` or to keys."""
     if word.text.startswith("@") or word.has_glob or word.has_tilde or "~" in word.text[:1]:
         return False
-    return all(
-        one.is_inside and not one.is_secret
-        for one in (locate(root / part, root) for part in paths_in(word.text))
-    )
+    return not any(locate(root / part, root).is_private for part in paths_in(word.text))
 
 
 def _runs_or_writes(word: str, programs: list[str]) -> bool:

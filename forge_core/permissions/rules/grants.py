@@ -13,7 +13,7 @@ from forge_core.errors import ConfigError
 from forge_core.permissions.path_info import PathInfo
 from forge_core.permissions.programs.program_catalog import GRANTABLE
 from forge_core.permissions.programs.runners import runner_of
-from forge_core.permissions.rules.command_rules import covers, prefix_of
+from forge_core.permissions.rules.command_rules import covers
 from forge_core.permissions.rules.extra_arguments import is_harmless
 from forge_core.permissions.rules.rule import EDIT, NETWORK, SHELL_TOOL, Rule, parse_rule, quoted
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
@@ -42,15 +42,8 @@ def session_pattern(command: str, root: Path) -> str:
         return exact
     one = reading.commands[0]
     runner = runner_of(list(one.words))
-    if (
-        runner is None
-        or one.wrappers
-        or one.assignments
-        or one.writes
-        or one.reads
-        or one.fed
-        or not one.is_known
-    ):
+    has_more = any((one.wrappers, one.assignments, one.writes, one.reads, one.fed))
+    if runner is None or has_more or not one.is_known:
         return exact
     own = len(runner.words)
     prefix = " ".join(one.words[:own])
@@ -62,9 +55,7 @@ def file_rule(tool: str, places: list[PathInfo]) -> str:
     """Return the rule for the folder that all these files lie in; "" outside, for keys, and for git's and
     Forge's own."""
     folders = {Path(one.relative).parent.as_posix() for one in places if one.relative is not None}
-    if len(folders) != 1 or not all(
-        one.is_inside and not one.is_secret and not one.is_protected for one in places
-    ):
+    if len(folders) != 1 or any(one.is_private or one.is_protected for one in places):
         return ""
     folder = folders.pop()
     return f"{tool}(./*)" if folder == "." else f"{tool}({quoted(folder)}/**)"
@@ -93,12 +84,7 @@ def check_session_grant(rule: str, edit_tools: Container[str]) -> Rule:
     """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
     at."""
     parsed = parse_rule(rule)
-    is_command = parsed.tool in (SHELL_TOOL, NETWORK)
-    if (
-        is_command
-        and (parsed.pattern is None or parsed.pattern.endswith(":*"))
-        and not (parsed.pattern or "").startswith("=")
-    ):
+    if parsed.tool in (SHELL_TOOL, NETWORK) and parsed.line is None:
         return check_grant(rule, edit_tools, for_session=True)
     if parsed.tool == "*":
         raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
@@ -116,16 +102,15 @@ def _is_everything(pattern: str | None) -> bool:
 
 
 def _check_command(rule: Rule, *, for_session: bool) -> None:
-    prefix = None if rule.pattern is None else prefix_of(rule.pattern)
-    if rule.pattern is None or prefix == "":
+    if rule.pattern is None or rule.prefix == "":
         raise ConfigError(f"Rule '{rule}' would allow every command. Name the line: bash(npm test).")
-    if prefix is None:
+    if rule.prefix is None:
         if re.fullmatch(r"[\w./-]+\s*\**", rule.pattern) and "*" in rule.pattern:
             raise ConfigError(
                 f"Rule '{rule}' is not one. Write bash(ruff check:*) for a beginning, or a whole line."
             )
         return
-    found = read_line(prefix)
+    found = read_line(rule.prefix)
     words = found.commands[0].written if len(found.commands) == 1 else ()
     if (
         found.problem

@@ -50,6 +50,21 @@ class Rule:
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
     @property
+    def prefix(self) -> str | None:
+        """The words that a command has to start with; None where the pattern is none of that form."""
+        pattern = self.pattern or ""
+        if pattern.startswith("=") or not pattern.endswith(":*"):
+            return None
+        return pattern.removesuffix(":*").strip()
+
+    @property
+    def line(self) -> str | None:
+        """The command line that the pattern names exactly; None for a prefix and for any use."""
+        if self.pattern is None or self.prefix is not None:
+            return None
+        return self.pattern.removeprefix("=").strip()
+
+    @property
     def names_secrets(self) -> bool:
         """Whether the pattern itself names a file with keys: only then does it let such a file be touched."""
         return self.pattern is not None and is_secret(self.pattern)
@@ -94,7 +109,7 @@ def rule_for_paths(tool: str, places: Sequence[PathInfo]) -> str:
     names = list(dict.fromkeys(_exact_name(one) for one in places))
     if len(names) == 1:
         return f"{tool}({names[0]})"
-    if not 0 < len(names) <= _MAX_LISTED or any(one.is_secret or not one.is_inside for one in places):
+    if not 0 < len(names) <= _MAX_LISTED or any(one.is_private for one in places):
         return ""
     return f"{tool}({{{','.join(name.replace(',', f'{chr(92)},') for name in names)}}})"
 

@@ -28,9 +28,10 @@ class RuleBook:
 
     def __init__(self, edit_tools: Container[str], **rules: Iterable[str]) -> None:
         self.edit_tools = edit_tools
-        self._rules: dict[Origin, list[Rule]] = {origin: [] for origin in _ORDER}
-        for origin in _ORDER:
-            self._rules[origin] = [parse_rule(rule) for rule in rules.get(origin.replace(" ", "_"), ())]
+        self._rules: dict[Origin, list[Rule]] = {
+            origin: [parse_rule(rule) for rule in rules.get(origin.replace(" ", "_"), ())]
+            for origin in _ORDER
+        }
 
     def entries(self) -> tuple[RuleEntry, ...]:
         """Return every rule, in the order they are looked at."""
@@ -57,23 +58,19 @@ class RuleBook:
             "project deny": [parse_rule(rule) for rule in deny],
         }
 
-    def denying(self, tool: str, *, is_edit: bool = False) -> list[Rule]:
-        return self._tightening(("deny", "project deny"), tool, is_edit)
-
-    def asking(self, tool: str, *, is_edit: bool = False) -> list[Rule]:
-        return self._tightening(("ask", "project ask"), tool, is_edit)
-
     def allowing(self, tool: str, *, is_edit: bool = False) -> Iterator[tuple[Origin, Rule]]:
         for origin in ("allow", "session", "project allow"):
             for rule in self._rules[origin]:
                 if rule.names(tool, is_edit=is_edit) and not (rule.tool == "*" and tool == "network"):
                     yield origin, rule
 
-    def _tightening(self, origins: tuple[Origin, ...], tool: str, is_edit: bool) -> list[Rule]:
+    def tightening(self, kind: Literal["deny", "ask"], tool: str, *, is_edit: bool = False) -> list[Rule]:
+        """Return the deny or the ask rules for a tool, the user's before the project's."""
         is_edit = is_edit or tool == EDIT
         return [
             rule
-            for origin in origins
+            for origin in _ORDER
+            if origin.endswith(kind)
             for rule in self._rules[origin]
             if rule.names(tool, is_edit=is_edit, edit_tools=self.edit_tools)
         ]

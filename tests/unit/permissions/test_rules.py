@@ -4,7 +4,7 @@ import pytest
 
 from forge_core.errors import ConfigError
 from forge_core.permissions.guard.destruction import is_destructive
-from forge_core.permissions.rules.command_rules import RuleMatch, covers, is_exactly, meets
+from forge_core.permissions.rules.command_rules import RuleMatch, covers, meets
 from forge_core.permissions.rules.grants import session_pattern
 from forge_core.permissions.rules.rule import Rule, parse_rule
 from forge_core.permissions.shell.syntax import read_line
@@ -12,7 +12,7 @@ from forge_core.permissions.shell.syntax import read_line
 
 def allows_command(rule: Rule, command: str, root: Path, *, is_granted: bool = False) -> bool:
     """Whether the rule alone covers the whole line."""
-    if is_exactly(rule, command):
+    if rule.line == command.strip():
         return True
     reading = read_line(command)
     if reading.problem or reading.functions or reading.features:
