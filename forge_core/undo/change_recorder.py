@@ -267,12 +267,7 @@ class ChangeRecorder:
         if turn is None:
             return UndoReport("undo", not_undoable=not_undoable(skipped, []))
         outcome = self._restored(turn.to_undo(chosen))
-        done = [change.path for change in outcome.done]
-        self._log.undone(
-            turn,
-            tuple(path for path in done if path not in chosen),
-            tuple(path for path in done if path in chosen),
-        )
+        self._log.undone(turn, [change.path for change in outcome.done], chosen)
         return self._report("undo", turn, outcome, turn.lost | skipped)
 
     def redo(self) -> UndoReport:
@@ -286,7 +281,7 @@ class ChangeRecorder:
         return self._report("redo", turn, outcome, turn.lost)
 
     def turns(self) -> tuple[TurnView, ...]:
-        return tuple(turn_view(turn) for turn in tuple(self._log.history) if not turn.is_empty)
+        return tuple(turn_view(turn) for turn in tuple(self._log.history.turns) if not turn.is_empty)
 
     def last_turn(self) -> TurnFiles | None:
         self.open()
@@ -365,16 +360,12 @@ class ChangeRecorder:
     def _left_alone(self, also: Sequence[str] | None) -> TurnRecord | None:
         """Return the turn that was undone last when it has left alone what `also` names."""
         turn = self._log.history.to_redo()
-        if turn is None or (also is not None and not also) or not turn.doubtful():
-            return None
-        return turn if also is None or _selected(turn.doubtful(), also) else None
+        return turn if turn is not None and _selected(turn.doubtful(), also) else None
 
     def _chosen(self, turn: TurnRecord | None, also: Sequence[str] | None) -> set[str]:
         """Return the doubtful paths that `also` selects. Raises ForgeError for a name that selects none."""
         known = turn.doubtful() if turn is not None else []
-        if also is None:
-            return set(known)
-        for name in also:
+        for name in also or ():
             if not _selected(known, [name]):
                 listed = ", ".join(map(safe_line, known[:_MAX_NAMED])) or "none"
                 raise ForgeError(
@@ -419,8 +410,10 @@ class ChangeRecorder:
         )
 
 
-def _selected(paths: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return those of `paths` that a name selects: the path, a folder above it, or a pattern."""
+def _selected(paths: Sequence[str], names: Sequence[str] | None) -> Sequence[str]:
+    """Return those of `paths` that a name selects: the path, a folder above it, or a pattern; None: all."""
+    if names is None:
+        return paths
     wanted = [name.removeprefix("./").rstrip("/") for name in names]
     return [
         path

@@ -1,6 +1,6 @@
 """The effects that a command line is expected to have on files.
 
-The system does not tell an ordinary user who wrote a file. So a change that is found after a command counts
+An ordinary user cannot find out which process wrote a file. So a change that is found after a command counts
 as the command's only where one of these claims explains it.
 """
 

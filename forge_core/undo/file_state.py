@@ -64,7 +64,7 @@ class FileChange:
     """The change of one path by a turn."""
 
     path: str
-    """Relative to the workspace with forward slashes; absolute when it lies outside."""
+    """Relative to the workspace with forward slashes; absolute for a path outside it."""
     before: FileState
     after: FileState
 

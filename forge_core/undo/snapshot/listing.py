@@ -55,7 +55,6 @@ def scan(
     is_trusted: bool = True,
     hidden: Collection[str] = (),
     max_entries: int = MAX_ENTRIES,
-    max_seconds: float = MAX_SECONDS,
 ) -> Listing:
     """List the entries below `root`; links are never followed.
 
@@ -64,7 +63,7 @@ def scan(
     out with everything below them.
     """
     listing = Listing()
-    deadline = time.monotonic() + max_seconds
+    deadline = time.monotonic() + MAX_SECONDS
     trusted = known if is_trusted else {}
     ignored = known_ignored if is_trusted else ()
 
@@ -96,7 +95,7 @@ def scan(
             listing.gave_up = f"the folder holds more than {max_entries:,} files"
             break
         if time.monotonic() > deadline:
-            listing.gave_up = f"scanning the folder took longer than {max_seconds:g} s"
+            listing.gave_up = f"scanning the folder took longer than {MAX_SECONDS:g} s"
             break
     return listing
 

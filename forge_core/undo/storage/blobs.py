@@ -58,9 +58,8 @@ class BlobStore:
         return digest in self._locations
 
     def put(self, data: bytes, digest: str, *, packed: bool = True) -> None:
-        """Store `data` under its hash; a failed write leaves no partial record."""
-        if digest in self._locations:
-            return
+        """Store `data` under its hash, under which nothing is stored; a failed write leaves no partial
+        record."""
         flag, payload = _RAW, data
         if packed and len(data) >= _MIN_PACKED:
             short = zlib.compress(data, 1)

@@ -197,14 +197,10 @@ def read_file(fd: int, max_bytes: int) -> Content:
         # One call for the common case: the byte too many shows that the file has grown since.
         data = os.read(fd, status.st_size + 1)
         if len(data) != status.st_size:
-            parts = [data]
-            total = len(data)
             while part := os.read(fd, _CHUNK):
-                total += len(part)
-                if total > max_bytes:
+                data += part
+                if len(data) > max_bytes:
                     raise TooLargeError
-                parts.append(part)
-            data = b"".join(parts)
     finally:
         os.close(fd)
     digest = hashlib.sha256(data).hexdigest()

@@ -29,8 +29,8 @@ def lock(folder: Path) -> int:
     return fd
 
 
-def prune_others(own: Path, *, kept_bytes: int = KEPT_BYTES, kept_seconds: float = KEPT_SECONDS) -> None:
-    """Delete undo folders of other sessions: those that are too old, and the oldest beyond `kept_bytes`.
+def prune_others(own: Path) -> None:
+    """Delete undo folders of other sessions: those that are too old, and the oldest beyond KEPT_BYTES.
 
     `own` is this session's folder, `…/<session>/<name>`; the others have the same name.
     """
@@ -42,7 +42,7 @@ def prune_others(own: Path, *, kept_bytes: int = KEPT_BYTES, kept_seconds: float
     total = 0
     for used_at, size, path in sorted(folders, reverse=True):
         total += size
-        if total > kept_bytes or time.time() - used_at > kept_seconds:
+        if total > KEPT_BYTES or time.time() - used_at > KEPT_SECONDS:
             _remove_unused(path)
 
 

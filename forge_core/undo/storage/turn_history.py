@@ -3,7 +3,7 @@ here."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from forge_core.undo.file_state import FileChange
@@ -80,8 +80,8 @@ class TurnRecord:
     def record(self, change: FileChange) -> FileChange:
         """Join a change to what the turn did to the path before; return the net change.
 
-        When somebody else changed the path in between (`change.before` is not what the turn had left), the
-        chain starts again: undo then restores that content, never what was there before it.
+        When the user or another process changed the path in between (`change.before` is not what the turn had
+        left), the chain starts again: undo then restores that content, never what was there before it.
         """
         path, first = change.path, change.before
         known = self.changes.get(path)
@@ -120,40 +120,32 @@ class History:
     it."""
 
     def __init__(self, turns: Iterable[TurnRecord] = ()) -> None:
-        self._turns = list(turns)
-
-    def __iter__(self) -> Iterator[TurnRecord]:
-        return iter(self._turns)
+        self.turns = list(turns)
 
     @property
     def next_number(self) -> int:
-        return self._turns[-1].number + 1 if self._turns else 1
+        return self.turns[-1].number + 1 if self.turns else 1
 
     def add(self, turn: TurnRecord) -> bool:
         """Put a turn on top; return whether undone turns were dropped for it."""
-        kept = [known for known in self._turns if known.undone is None]
-        is_cut = len(kept) < len(self._turns)
-        self._turns = [*kept, turn]
-        return is_cut
+        before = len(self.turns)
+        self.turns = [*(known for known in self.turns if known.undone is None), turn]
+        return len(self.turns) <= before
 
     def to_undo(self) -> TurnRecord | None:
         """Return the last turn that is not undone and has changes that can be reverted."""
-        candidates = (turn for turn in reversed(self._turns) if turn.undone is None)
+        candidates = (turn for turn in reversed(self.turns) if turn.undone is None)
         return next((turn for turn in candidates if turn.changes or turn.doubts), None)
 
     def above(self, turn: TurnRecord | None) -> list[TurnRecord]:
         """Return the turns after `turn` that are not undone: nothing of them can be reverted."""
         number = turn.number if turn is not None else 0
-        return [one for one in self._turns if one.number > number and one.undone is None and one.lost]
+        return [one for one in self.turns if one.number > number and one.undone is None and one.lost]
 
     def to_redo(self) -> TurnRecord | None:
         """Return the first turn that was undone."""
-        return next((turn for turn in self._turns if turn.undone is not None), None)
-
-    def forget_oldest(self) -> None:
-        """Drop the oldest turn, to make room."""
-        del self._turns[:1]
+        return next((turn for turn in self.turns if turn.undone is not None), None)
 
     def digests(self) -> set[str]:
         """Return the blobs that the turns need."""
-        return set().union(*(turn.digests() for turn in self._turns))
+        return set().union(*(turn.digests() for turn in self.turns))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
 from forge_core.undo.file_state import FileChange, FileState
@@ -65,10 +65,10 @@ class TurnLog:
         if turn is not None:
             self._append(_doubt_line(turn.number, change.path, turn.doubt(change, command)))
 
-    def undone(self, turn: TurnRecord, paths: tuple[str, ...], chosen: tuple[str, ...]) -> None:
-        """Note what an undo has restored, in addition to earlier undos of the turn."""
-        turn.undone = (*(turn.undone or ()), *paths)
-        turn.undone_doubts = (*turn.undone_doubts, *chosen)
+    def undone(self, turn: TurnRecord, paths: Sequence[str], chosen: Set[str]) -> None:
+        """Note what an undo has restored, in addition to earlier undos of the turn; `chosen` are doubtful."""
+        turn.undone = (*(turn.undone or ()), *(path for path in paths if path not in chosen))
+        turn.undone_doubts = (*turn.undone_doubts, *(path for path in paths if path in chosen))
         self._append(_undone_line(turn))
         self._file.sync()
 
@@ -79,16 +79,16 @@ class TurnLog:
 
     def forget_oldest(self) -> bool:
         """Drop the oldest turn unless it is running; return whether one was dropped. Call `compact` after."""
-        oldest = next(iter(self.history), None)
-        if oldest is None or oldest is self.running:
+        turns = self.history.turns
+        if not turns or turns[0] is self.running:
             return False
-        self.history.forget_oldest()
+        del turns[0]
         return True
 
     def compact(self) -> None:
         """Rewrite the file with the turns that are left."""
         with self._reporting():
-            self._file.rewrite(line for turn in self.history for line in _lines_of(turn))
+            self._file.rewrite(line for turn in self.history.turns for line in _lines_of(turn))
 
     def running_digests(self) -> set[str]:
         """Return the blobs that the running turn needs."""
@@ -97,7 +97,7 @@ class TurnLog:
     @property
     def last(self) -> TurnRecord | None:
         """The turn that runs, or else the last one; after a resume the last that changed something."""
-        return self._last or next(reversed([*self.history]), None)
+        return self._last or next(reversed(self.history.turns), None)
 
     def report(self, message: str) -> None:
         """Show a message to the user, each message once per turn."""
@@ -108,7 +108,7 @@ class TurnLog:
     def _turn_in_history(self) -> TurnRecord | None:
         """Return the running turn. Its first change puts it into the history, which drops undone turns."""
         turn = self.running
-        if turn is None or any(turn is one for one in self.history):
+        if turn is None or any(turn is one for one in self.history.turns):
             return turn
         turn.number = self.history.next_number
         if self.history.add(turn):
