@@ -202,10 +202,10 @@ class _LineAnalyzer:
                 for word in operands(one):
                     self._claims.add(FileEffect.REMOVE, word, cwd, below=not has_glob(word))
             case "mkdir":
+                execution = self._claims.execution
                 for word in operands(one, "m"):
-                    reached, succeeded = self._claims.execution.reached, self._claims.execution.succeeded
                     is_sure = "-p" in one.words or (cwd / word).parent.is_dir()
-                    proof = reached if is_sure else succeeded
+                    proof = execution.reached if is_sure else execution.succeeded
                     self._claims.add(FileEffect.CREATE, word, cwd, times=0, proof=proof)
             case "chmod" | "chown" | "chgrp" | "setfacl":
                 for word in operands(one)[1:]:

@@ -8,13 +8,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from forge_core.permissions.shell.parser import MAX_NODES, parsed
 from forge_core.permissions.shell.syntax import SimpleCommand
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _MAX_CHARACTERS = 4_000
 _HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)(?P<rest>[^\n]*)\n")
 _SED_VALUES = "efl"
 _NAME = re.compile(r"[A-Za-z][\w-]{1,40}")
+
+
+def parsed_source(text: str) -> tuple[Node | None, bytes]:
+    """Return the root of the syntax tree of a text, None where it cannot be parsed, and the text's bytes."""
+    try:
+        source = text.encode()
+    except UnicodeEncodeError:
+        return None, b""
+    root, problem = parsed(text, source, MAX_NODES)
+    return (None if problem else root), source
 
 
 def operands(one: SimpleCommand, valued: str = "") -> list[str]:

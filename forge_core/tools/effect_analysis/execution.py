@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.shell.parser import MAX_NODES, parsed
+from forge_core.tools.effect_analysis.command_words import parsed_source
 from forge_core.undo.expected_effects import Proof
 
 if TYPE_CHECKING:
@@ -54,37 +54,28 @@ WHOLE_LINE = Execution(Proof.END, Proof.SUCCESS)
 """The proofs of a line whose own exit status becomes known."""
 
 
-@dataclass(slots=True)
-class Executions:
-    """The commands of one text, by their spans."""
-
-    found: dict[Span, Execution]
-    redirected: dict[Span, Span]
-    """Redirection at the end of a list → the last command of the list, whose output it receives."""
-
-    def of(self, span: Span) -> Execution:
-        return self.found.get(span, Execution())
-
-
 def executions(text: str, whole: Execution, cwd: Path) -> Executions:
     """Return what proves each command of a shell that runs `text` in `cwd`; `whole` proves the text
     itself."""
-    result = Executions({}, {})
-    try:
-        source = text.encode()
-    except UnicodeEncodeError:
-        return result
-    root, problem = parsed(text, source, MAX_NODES)
-    if root is not None and not problem:
-        _Reader(source, cwd, result).sequence(root, whole)
+    root, source = parsed_source(text)
+    result = Executions(source, cwd)
+    if root is not None:
+        result.sequence(root, whole)
     return result
 
 
-class _Reader:
-    def __init__(self, source: bytes, cwd: Path, result: Executions) -> None:
+class Executions:
+    """The commands of one text, by their spans."""
+
+    def __init__(self, source: bytes, cwd: Path) -> None:
         self._source = source
         self._cwd = cwd
-        self._result = result
+        self.found: dict[Span, Execution] = {}
+        self.redirected: dict[Span, Span] = {}
+        """Redirection at the end of a list → the last command of the list, whose output it receives."""
+
+    def of(self, span: Span) -> Execution:
+        return self.found.get(span, UNPROVEN)
 
     def sequence(self, node: Node, whole: Execution) -> None:
         """Read consecutive statements; the status of the last is the status of all."""
@@ -128,7 +119,7 @@ class _Reader:
                 if condition is not None:
                     self.statement(condition, Execution(here.reached))
             case kind if kind in _COMMANDS:
-                self._result.found[node.start_byte, node.end_byte] = here
+                self.found[node.start_byte, node.end_byte] = here
 
     def _list(self, node: Node, here: Execution) -> None:
         if len(node.named_children) != 2:
@@ -153,7 +144,7 @@ class _Reader:
     def _redirected(self, node: Node, here: Execution) -> None:
         body, span = node.child_by_field_name("body"), (node.start_byte, node.end_byte)
         if body is None or body.type == "command":
-            self._result.found[span] = here
+            self.found[span] = here
             return
         # A compound body starts only after its redirections have been opened; a list opens them at its end.
         opens_first = body.type not in ("list", "pipeline", "negated_command")
@@ -163,10 +154,10 @@ class _Reader:
             last = last.named_children[-1]
         inner = last.start_byte, last.end_byte
         if last is body:
-            self._result.found[span] = here
+            self.found[span] = here
         else:
-            self._result.found[span] = self._result.of(inner)
-            self._result.redirected[span] = inner
+            self.found[span] = self.of(inner)
+            self.redirected[span] = inner
 
     def _holds_list(self, node: Node) -> bool:
         body = node.child_by_field_name("body") if node.type == "redirected_statement" else node

@@ -41,8 +41,8 @@ def transfer(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
     target = option_value(one.words, "-t")
     if target is None and len(words) > 1:
         target = words.pop()
-    elif target is None:
-        target = "." if one.program == "ln" else None
+    elif target is None and one.program == "ln":
+        target = "."
     if target is None:
         return
     sources = _known_sources(claims, words, cwd)

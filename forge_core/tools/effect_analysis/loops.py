@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from forge_core.permissions.shell.parser import MAX_LINE_BYTES, MAX_NODES, parsed
+from forge_core.permissions.shell.parser import MAX_LINE_BYTES
+from forge_core.tools.effect_analysis.command_words import parsed_source
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -55,14 +56,8 @@ def shortened(line: str) -> str:
 
 
 def _with_one_unrolled(text: str) -> str | None:
-    try:
-        source = text.encode()
-    except UnicodeEncodeError:
-        return None
-    root, problem = parsed(text, source, MAX_NODES)
-    if root is None or problem:
-        return None
-    nodes = [root]
+    root, source = parsed_source(text)
+    nodes = [root] if root is not None else []
     while nodes:
         node = nodes.pop()
         rounds = _rounds(node, source) if node.type == "for_statement" else None

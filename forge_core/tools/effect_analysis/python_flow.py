@@ -15,11 +15,10 @@ _COMPOUND = ast.If | ast.For | ast.While | ast.Try | ast.With | ast.Match | ast.
 _LAZY = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.IfExp | ast.BoolOp
 
 
-def certain_calls(tree: ast.AST) -> dict[int, int]:
+def certain_calls(tree: ast.Module) -> dict[int, int]:
     """Return the `id` of each such call and how often it is made at least."""
     flow = _Flow(tree)
-    if isinstance(tree, ast.Module):
-        flow.block(tree.body, 1, 0)
+    flow.block(tree.body, 1, 0)
     return flow.found
 
 

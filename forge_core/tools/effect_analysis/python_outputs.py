@@ -75,7 +75,7 @@ def python_outputs(source: str, script: str) -> ScriptOutputs:
 
 
 class _Program:
-    def __init__(self, tree: ast.AST, script: str, outputs: ScriptOutputs) -> None:
+    def __init__(self, tree: ast.Module, script: str, outputs: ScriptOutputs) -> None:
         self._nodes = list(islice(ast.walk(tree), _MAX_NODES))
         self._out = outputs
         # Name → everything that is assigned to it in any scope: the order of the statements is not followed.
