@@ -3,7 +3,7 @@
 One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
 `session` first, then `user`, `retry` (the previous turn continues with the model call that failed),
 `message`, `reset` and the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished
-block. Important records are fsynced (`DURABLE`), so a kill -9 costs at most the record being written.
+block. Important records are fsynced, so a power failure costs none of them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,8 @@ from forge_core.errors import JournalError
 from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk
 from forge_core.workspace.record_file import RecordFile, read_records
 
-DURABLE = frozenset(
-    {
-        "session",
-        "user",
-        "retry",
-        "message",
-        "reset",
-        "tool_start",
-        "tool_end",
-        "llm_end",
-        "agent_end",
-        "error",
-    }
-)
+_LOSABLE = frozenset({"llm_start", "llm_chunk", "tool_progress", "permission", "compaction", "notice"})
+"""Records that are not fsynced."""
 _SESSION_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 CHUNK_WINDOW_S = 0.25
 """Chunks within this time are joined."""
@@ -43,10 +31,9 @@ RETRY_S = 0.5
 """The delay between attempts to write to a full disk."""
 
 
-def new_session_id(now: float | None = None) -> str:
+def new_session_id() -> str:
     """Return a unique id that sorts by time: `20261120-190000-3fa2b1`."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
-    return f"{stamp}-{secrets.token_hex(3)}"
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
 
 
 def journal_path(state_dir: Path, session_id: str) -> Path:
@@ -146,7 +133,7 @@ class Journal:
                 pass
             try:
                 while pending:
-                    file.append(pending[0], is_durable=pending[0]["type"] in DURABLE)
+                    file.append(pending[0], is_durable=pending[0]["type"] not in _LOSABLE)
                     pending.pop(0)
                 self._failed = None
             except OSError as error:

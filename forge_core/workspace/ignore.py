@@ -154,8 +154,8 @@ class IgnoreRules:
         self._top = repository.top if repository else self.root
         inside = self.root.relative_to(self._top).as_posix()
         self._prefix = "" if inside == "." else inside + "/"
-        self._from_top: dict[str, _Chain] = {}
         self._chains: dict[str, _Chain] = {}
+        """By the folder's path from the top."""
         self._ignored_folders: dict[str, bool] = {"": False, start: False}
         excludes = read_small(repository.common_dir / "info" / "exclude") if repository else None
         self._excludes = PatternFile.parse(excludes) if excludes else None
@@ -181,23 +181,20 @@ class IgnoreRules:
         return known
 
     def _chain(self, folder: str) -> _Chain:
-        known = self._chains.get(folder)
-        if known is None:
-            known = self._chains[folder] = self._make_chain((self._prefix + folder).rstrip("/"))
-        return known
+        return self._chain_from_top((self._prefix + folder).rstrip("/"))
 
-    def _make_chain(self, full: str) -> _Chain:
+    def _chain_from_top(self, full: str) -> _Chain:
         """Return the chain of a folder, given relative to the top."""
-        known = self._from_top.get(full)
+        known = self._chains.get(full)
         if known is not None:
             return known
         patterns = self._patterns(full)
         if full:
-            above = self._make_chain(full.rpartition("/")[0])
+            above = self._chain_from_top(full.rpartition("/")[0])
             chain = _Chain([(patterns, len(full) + 1), *above.files]) if patterns else above
         else:
             chain = _Chain([(one, 0) for one in (patterns, self._excludes) if one])
-        self._from_top[full] = chain
+        self._chains[full] = chain
         return chain
 
     def _patterns(self, folder: str) -> PatternFile | None:

@@ -43,9 +43,6 @@ class TrustStore:
         """Return the decision about `root`; None when there is none yet."""
         return read_project_state(self._state_dir, root)[0].trusted
 
-    def is_trusted(self, root: Path) -> bool:
-        return bool(self.decision(root))
-
     def decide(self, root: Path, trusted: bool) -> None:
         """Store the decision. Raises ConfigError when that fails."""
         change_project_state(self._state_dir, root, lambda state: replace(state, trusted=trusted))

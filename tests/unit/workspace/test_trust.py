@@ -107,8 +107,4 @@ def test_a_decision_about_a_folder_does_not_apply_to_its_subfolders_or_parents(r
     inner.mkdir()
     store = TrustStore(load(root).state_dir)
     store.decide(root, True)
-    assert (store.is_trusted(root), store.is_trusted(inner), store.is_trusted(root.parent)) == (
-        True,
-        False,
-        False,
-    )
+    assert [store.decision(folder) for folder in (root, inner, root.parent)] == [True, None, None]
