@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from forge_core.result import ToolOutcome
 from forge_core.tools.base import ToolResult
@@ -18,12 +18,6 @@ _NO_NETWORK = (
     "EAI_AGAIN",
 )
 _REFUSED = "connection refused"
-_OUTCOMES: Mapping[ForegroundOutcome, ToolOutcome] = {
-    ForegroundOutcome.MOVED: "background",
-    ForegroundOutcome.TOOK_LONG: "background",
-    ForegroundOutcome.TIMED_OUT: "timed_out",
-    ForegroundOutcome.INTERRUPTED: "interrupted",
-}
 _READ_ONLY = "Read-only file system"
 _LOOKED_AT = 20_000
 
@@ -36,19 +30,18 @@ def command_result(
     `notes` describe its effects on files; `is_reachable` says whether the job tools know its job.
     """
     output = job.capture.take()
-    error, summary = _verdict(job, how)
-    standing = _standing(job, how, asked_for=asked_for, is_reachable=is_reachable)
-    told = [*standing, *notes, *_hints(job, how, output)]
-    is_running = how in (ForegroundOutcome.MOVED, ForegroundOutcome.TOOK_LONG)
-    body = output.rstrip("\n") if output.strip() else "(no output yet)" if is_running else "(no output)"
+    outcome, error, summary = _outcome(job, how)
+    state = _state_notes(job, how, asked_for=asked_for, is_reachable=is_reachable)
+    all_notes = [*state, *notes, *_hints(job, how, output)]
+    nothing = "(no output yet)" if outcome == "background" else "(no output)"
     return ToolResult(
         success=error is None,
-        output="\n".join([body, *told]),
+        output="\n".join([output.rstrip("\n") if output.strip() else nothing, *all_notes]),
         error=error,
         summary=summary,
-        outcome=_OUTCOMES.get(how, "done" if error is None else "failed"),
-        aside=_aside(job, error, told),
-        model_notes=tuple(standing),
+        outcome=outcome,
+        aside=_aside(job, error, all_notes),
+        model_notes=tuple(state),
         omission=job.capture.omission,
     )
 
@@ -67,69 +60,61 @@ def job_result(news: JobUpdate) -> ToolResult:
     )
 
 
-def _standing(job: Job, how: ForegroundOutcome, *, asked_for: bool, is_reachable: bool) -> list[str]:
+def _state_notes(job: Job, how: ForegroundOutcome, *, asked_for: bool, is_reachable: bool) -> list[str]:
     """Return notes on the state of the command."""
     ended = [_took(job)] if job.process.exit_code == 0 else []
     left = processes_text(job.process.left)
-    ways = f"job_output {job.id} shows its output, job_stop {job.id} ends it"
-    file = f"; all of its output goes to {job.capture.kept_in}" if job.capture.kept_in else ""
     match how:
+        case ForegroundOutcome.TIMED_OUT | ForegroundOutcome.INTERRUPTED:
+            return []
         case ForegroundOutcome.ENDED:
             return ended
         case ForegroundOutcome.LEFT_RUNNING if not is_reachable:
             return [*ended, f"[still running in the background: {left}; it ends with the session]"]
-        case ForegroundOutcome.LEFT_RUNNING:
-            standing = f"[still running in the background as job {job.id}: {left}; {ways}{file}]"
-            return [*ended, standing, *_apart(job)]
         case ForegroundOutcome.NO_ROOM:
-            return [
-                *ended,
-                f"[it left running: {left}. This was stopped: the maximum number of jobs is running]",
-            ]
-        case ForegroundOutcome.TOOK_LONG | ForegroundOutcome.MOVED:
-            until = f"; it is stopped {job.timeout_s:g} s after its start" if job.timeout_s else ""
-            if how is ForegroundOutcome.MOVED:
-                why = "the user moved it to the background: it is now"
-            else:
-                why = "runs in the background as" if asked_for else "it still runs, in the background now as"
-            standing = f"[{why} job {job.id}{until}; {ways}; its end is reported with the next message{file}]"
-            return [standing, *_apart(job)]
-        case _:
-            return []
+            text = f"[it left running: {left}. This was stopped: the maximum number of jobs is running]"
+            return [*ended, text]
+    ways = f"job_output {job.id} shows its output, job_stop {job.id} ends it"
+    file = f"; all of its output goes to {job.capture.kept_in}" if job.capture.kept_in else ""
+    if how is ForegroundOutcome.LEFT_RUNNING:
+        notes = [*ended, f"[still running in the background as job {job.id}: {left}; {ways}{file}]"]
+    else:
+        until = f"; it is stopped {job.timeout_s:g} s after its start" if job.timeout_s else ""
+        if how is ForegroundOutcome.MOVED:
+            why = "the user moved it to the background: it is now"
+        else:
+            why = "runs in the background as" if asked_for else "it still runs, in the background now as"
+        notes = [f"[{why} job {job.id}{until}; {ways}; its end is reported with the next message{file}]"]
+    sandbox = job.spec.sandbox
+    if sandbox is not None and not job.spec.network and sandbox.state.kind == "bubblewrap":
+        notes.append("[in the sandbox no other command reaches its ports, unless both run with network=true]")
+    return notes
 
 
 def _took(job: Job) -> str:
     return f"[exit code 0, {job.duration_s:.1f} s]"
 
 
-def _aside(job: Job, error: str | None, told: Sequence[str]) -> str:
+def _aside(job: Job, error: str | None, notes: Sequence[str]) -> str:
     """Return the line of the output that the summary repeats."""
     if error is not None:
         return f"Error: {error}"
-    return _took(job) if list(told) == [_took(job)] else ""
+    return _took(job) if list(notes) == [_took(job)] else ""
 
 
-def _apart(job: Job) -> list[str]:
-    """Return further notes on a sandboxed job."""
-    sandbox = job.spec.sandbox
-    if sandbox is None or job.spec.network or sandbox.state.kind != "bubblewrap":
-        return []
-    return ["[in the sandbox no other command reaches its ports, unless both run with network=true]"]
-
-
-def _verdict(job: Job, how: ForegroundOutcome) -> tuple[str | None, str]:
-    """Return the error, None on success, and the card's summary."""
+def _outcome(job: Job, how: ForegroundOutcome) -> tuple[ToolOutcome, str | None, str]:
+    """Return the outcome, the error (None on success), and the card's summary."""
     ended = "the command and what it started were ended. Its output:"
     match how:
         case ForegroundOutcome.TIMED_OUT:
-            return f"timed out after {job.timeout_s:g} s; {ended}", "timed out"
+            return "timed_out", f"timed out after {job.timeout_s:g} s; {ended}", "timed out"
         case ForegroundOutcome.INTERRUPTED:
-            return f"interrupted by the user; {ended}", "interrupted"
+            return "interrupted", f"interrupted by the user; {ended}", "interrupted"
         case ForegroundOutcome.TOOK_LONG | ForegroundOutcome.MOVED:
-            return None, f"job {job.id}"
-    if code := job.process.exit_code or 0:
-        return exit_code_text(code), f"exit {code}"
-    return None, "exit 0" if how is not ForegroundOutcome.LEFT_RUNNING else f"exit 0, job {job.id}"
+            return "background", None, f"job {job.id}"
+    if code := job.process.exit_code:
+        return "failed", exit_code_text(code), f"exit {code}"
+    return "done", None, "exit 0" if how is not ForegroundOutcome.LEFT_RUNNING else f"exit 0, job {job.id}"
 
 
 def _hints(job: Job, how: ForegroundOutcome, output: str) -> list[str]:
@@ -139,8 +124,8 @@ def _hints(job: Job, how: ForegroundOutcome, output: str) -> list[str]:
         return []
     if sandbox.state.strength == "off":
         return []
-    hints: list[str] = []
     tail = output[-_LOOKED_AT:]
+    hints: list[str] = []
     if not job.spec.network and any(words in tail for words in _NO_NETWORK):
         hints.append("[the sandbox has no network; with network=true the user is asked for it]")
     if not job.spec.network and _REFUSED in tail.lower():
