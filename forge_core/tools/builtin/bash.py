@@ -107,13 +107,13 @@ class BashTool(BaseTool):
         patience_s = START_GRACE_S if in_background else BACKGROUND_AFTER_S
         if context.jobs is None:
             patience_s = math.inf
-        job = await _started(params, context)
-        how = await jobs.attend(job, context.interrupted, patience_s)
-        if job.process.failed_to_start:
-            # Nothing has run. What was to be hidden may be gone: the socket of a program that has ended.
+        # A start may fail because what was to be hidden is gone: the socket of a program that has ended.
+        for _ in range(2):
             job = await _started(params, context)
             how = await jobs.attend(job, context.interrupted, patience_s)
-        if job.process.failed_to_start:
+            if not job.process.failed_to_start:
+                break
+        else:
             raise ToolError(f"the sandbox could not run the command: {job.process.failed_to_start}")
         notes: list[str] = []
         if how is not ForegroundOutcome.INTERRUPTED:
