@@ -72,7 +72,7 @@ class Job:
         """Start it, once. Raise ToolError when that fails."""
         self.process = await start_process(self.spec, self._take)
         if self.timeout_s is not None:
-            self._timer = asyncio.get_running_loop().call_later(self.timeout_s, self._time_out)
+            self._timer = asyncio.get_running_loop().call_later(self.timeout_s, self.end, JobState.TIMED_OUT)
 
     @property
     def duration_s(self) -> float:
@@ -118,16 +118,18 @@ class Job:
         if self._timer is not None:
             self._timer.cancel()
 
-    def stop(self) -> None:
-        """End it: SIGTERM now, SIGKILL two seconds later. Does not wait."""
-        if self.state is JobState.RUNNING:
-            self._end(JobState.STOPPED)
+    def end(self, state: JobState) -> None:
+        """Set its last state, once. If it still runs, send SIGTERM now and SIGKILL two seconds later.
+        Does not wait."""
+        if self.state is not JobState.RUNNING:
+            return
+        self.state = state
+        self._ended = time.monotonic()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.announce_change()
+        if state is not JobState.EXITED:
             self.process.terminate()
-
-    def mark_exited(self) -> None:
-        """Note that nothing of it is left."""
-        if self.state is JobState.RUNNING:
-            self._end(JobState.EXITED)
 
     async def shell_done(self) -> bool:
         """Wait for the shell's end and a moment longer; whether all of it has ended then. Where nothing is
@@ -142,18 +144,6 @@ class Job:
             if self.process.left:
                 break
         return self.process.all_ended.is_set()
-
-    def _end(self, state: JobState) -> None:
-        self.state = state
-        self._ended = time.monotonic()
-        if self._timer is not None:
-            self._timer.cancel()
-        self.announce_change()
-
-    def _time_out(self) -> None:
-        if self.state is JobState.RUNNING:
-            self._end(JobState.TIMED_OUT)
-            self.process.terminate()
 
     def _take(self, data: bytes) -> None:
         self.capture.feed(data)

@@ -58,10 +58,10 @@ class JobTable:
     def __init__(
         self, on_end: Callable[[str], None] | None = None, on_change: Callable[[], None] | None = None
     ) -> None:
-        self.on_end = on_end
+        self.on_end = on_end or (lambda line: None)
         """Called with one line for the user when a job ends by itself: "job 2 (npm run dev) ended: exit code
         0 after 34 s; last line: bye"."""
-        self.on_change = on_change
+        self.on_change = on_change or (lambda: None)
         """Called when the number of running jobs changes."""
         self._jobs: dict[int, Job] = {}
         self._foreground: builtins.list[Job] = []
@@ -117,8 +117,8 @@ class JobTable:
         job = self._job(job_id)
         if job.state is JobState.RUNNING:
             job.is_end_reported = by_model
-            job.stop()
-            self._changed()
+            job.end(JobState.STOPPED)
+            self.on_change()
             if not by_model:
                 self._news.append(job)
         with contextlib.suppress(TimeoutError):
@@ -138,7 +138,7 @@ class JobTable:
         """End every command. Nothing is left afterwards."""
         jobs = {*self._jobs.values(), *self._foreground, *self._watchers.values()}
         for job in jobs:
-            job.stop()
+            job.end(JobState.STOPPED)
         await asyncio.gather(*(job.process.killed() for job in jobs))
         if watchers := {task for task in self._watchers if not task.done()}:
             await asyncio.wait(watchers)
@@ -175,7 +175,7 @@ class JobTable:
             if job.id == 0:
                 job.capture.close()
             if job.id == 0 and job.state is not JobState.EXITED:
-                job.stop()
+                job.end(JobState.STOPPED)
                 self._watch(job, self._await_leftovers(job))
 
     async def _attended(
@@ -211,7 +211,7 @@ class JobTable:
             return ForegroundOutcome.MOVED
         if done.done():
             if done.result():
-                job.mark_exited()
+                job.end(JobState.EXITED)
                 return ForegroundOutcome.ENDED
             if not self.has_room:
                 return ForegroundOutcome.NO_ROOM
@@ -219,7 +219,7 @@ class JobTable:
             self.adopt(job)
             return ForegroundOutcome.LEFT_RUNNING
         if interrupt.done():
-            job.stop()
+            job.end(JobState.STOPPED)
             job.process.read_rest()
             return ForegroundOutcome.INTERRUPTED
         return None
@@ -234,7 +234,7 @@ class JobTable:
         self._forget_oldest()
         self._watch(job, self._await_end(job))
         job.announce_change()
-        self._changed()
+        self.on_change()
 
     def _watch(self, job: Job, end: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(end)
@@ -254,9 +254,9 @@ class JobTable:
             job.notes += await job.watch.end(job.process.exit_code)
         finally:
             job.capture.close()
-            job.mark_exited()
+            job.end(JobState.EXITED)
             job.end_reported.set()
-            self._changed()
+            self.on_change()
         if not is_reported:
             self._report_end(job)
 
@@ -270,12 +270,7 @@ class JobTable:
         if job.state is JobState.STOPPED:
             return
         self._news.append(job)
-        if self.on_end is not None:
-            self.on_end(job.report)
-
-    def _changed(self) -> None:
-        if self.on_change is not None:
-            self.on_change()
+        self.on_end(job.report)
 
     def _job(self, job_id: int) -> Job:
         job = self._jobs.get(job_id)
