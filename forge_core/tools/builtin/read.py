@@ -6,7 +6,6 @@ import asyncio
 import json
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +41,6 @@ _MAGIC = (
     (b"OggS", "an Ogg media file"),
     (b"ID3", "an MP3 file"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """What of a file is shown."""
-
-    rows: tuple[str, ...]
-    first: int
-    last: int
-    cut_line: int | None
-    """A line of which only the beginning is shown."""
 
 
 class ReadTool(BaseTool):
@@ -122,13 +110,9 @@ def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
     if not total:
         return ToolResult(True, f"({name} is empty)", summary="empty")
     start = _first_line(params.get("offset"), total, name)
-    page = _page(lines, start, params.get("limit") or MAX_LINES)
-    count = page.last - page.first + 1
-    return ToolResult(
-        True,
-        "\n".join([*page.rows, _footer(page, total)]),
-        summary=f"{count:,} lines" if count != 1 else "1 line",
-    )
+    rows, last = _page(lines, start, params.get("limit") or MAX_LINES)
+    count = last - start + 1
+    return ToolResult(True, "\n".join(rows), summary=f"{count:,} lines" if count != 1 else "1 line")
 
 
 def _first_line(offset: int | None, total: int, name: str) -> int:
@@ -141,7 +125,8 @@ def _first_line(offset: int | None, total: int, name: str) -> int:
     return offset
 
 
-def _page(lines: list[str], first: int, limit: int) -> _Page:
+def _page(lines: list[str], first: int, limit: int) -> tuple[list[str], int]:
+    """Return the rows, with a note on what follows as the last one, and the number of the last line shown."""
     rows: list[str] = []
     used = 0
     last = first
@@ -151,22 +136,24 @@ def _page(lines: list[str], first: int, limit: int) -> _Page:
         for at, piece in enumerate(pieces):
             used += len(piece.encode("utf-8", "replace")) + 8
             if used > MAX_BYTES and rows:
-                return _Page(tuple(rows), first, number if at else number - 1, number if at else None)
+                last = number if at else number - 1
+                return [*rows, _note(first, last, len(lines), is_cut=at > 0)], last
             rows.append(f"{number if at == 0 else CONTINUED:>6}\t{piece}")
         last = number
-    return _Page(tuple(rows), first, last, None)
+    return [*rows, _note(first, last, len(lines), is_cut=False)], last
 
 
-def _footer(page: _Page, total: int) -> str:
-    if page.cut_line is not None:
+def _note(first: int, last: int, total: int, *, is_cut: bool) -> str:
+    shown = f"lines {first}-{last} of {total}"
+    if is_cut:
         return (
-            f"[line {page.cut_line} is cut here; lines {page.first}-{page.last} of {total}; use grep, or "
-            f"bash with cut, for the rest of it; offset={page.last + 1} continues after it]"
+            f"[line {last} is cut here; {shown}; use grep, or bash with cut, for the rest of it; "
+            f"offset={last + 1} continues after it]"
         )
-    if page.last < total:
-        return f"[lines {page.first}-{page.last} of {total}; continue with offset={page.last + 1}]"
-    if page.first > 1:
-        return f"[lines {page.first}-{page.last} of {total}; end of file]"
+    if last < total:
+        return f"[{shown}; continue with offset={last + 1}]"
+    if first > 1:
+        return f"[{shown}; end of file]"
     return f"[{total} lines; end of file]" if total != 1 else "[1 line; end of file]"
 
 
