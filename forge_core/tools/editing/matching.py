@@ -322,14 +322,14 @@ def without_blank_edges(pair: EditPair) -> EditPair | None:
     None if there is none, if the new text does not have the same, or if one of them has more: then blank
     lines may be the intended change.
     """
-    old, new = pair.old, pair.new
-    if _is_blank_first(old) and old.partition("\n")[0] == new.partition("\n")[0] and "\n" in new:
-        old, new = old.partition("\n")[2], new.partition("\n")[2]
-    shorter, new_shorter = _last_off(old), _last_off(new)
-    if shorter is not None and new_shorter is not None and old[len(shorter) :] == new[len(new_shorter) :]:
-        old, new = shorter, new_shorter
-    is_left = any(_is_blank_first(text) or _last_off(text) is not None for text in (old, new))
-    return None if old == pair.old or is_left or not old.strip() else EditPair(old, new)
+    old, new = pair.old.split("\n"), pair.new.split("\n")
+    if _is_blank_first(old) and old[0] == new[0] and len(new) > 1:
+        old, new = old[1:], new[1:]
+    if _is_blank_last(old) and _is_blank_last(new) and old[-2] == new[-2]:
+        del old[-2], new[-2]
+    is_left = any(_is_blank_first(lines) or _is_blank_last(lines) for lines in (old, new))
+    corrected = EditPair("\n".join(old), "\n".join(new))
+    return None if corrected == pair or is_left or not corrected.old.strip() else corrected
 
 
 def _numbered_rows(text: str) -> list[tuple[str, str]] | None:
@@ -363,14 +363,10 @@ def _joined(rows: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
-def _is_blank_first(text: str) -> bool:
-    head, newline, _ = text.partition("\n")
-    return bool(newline) and not head.strip()
+def _is_blank_first(lines: Sequence[str]) -> bool:
+    return len(lines) > 1 and not lines[0].strip()
 
 
-def _last_off(text: str) -> str | None:
-    """Return `text` without its last line when that is blank and ends with a newline."""
-    lines = text.split("\n")
-    if len(lines) < 3 or lines[-1] or lines[-2].strip():
-        return None
-    return "\n".join([*lines[:-2], ""])
+def _is_blank_last(lines: Sequence[str]) -> bool:
+    """Return whether the last line before the final newline is blank, and not the only one."""
+    return len(lines) > 2 and not lines[-1] and not lines[-2].strip()
