@@ -1,4 +1,4 @@
-"""Tools: what a model may ask for, and the one door through which it is done."""
+"""Tools that the model can call, and the executor that runs them."""
 
 from typing import TYPE_CHECKING
 

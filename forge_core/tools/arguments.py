@@ -1,4 +1,4 @@
-"""A model's arguments checked against a tool's parameters, mended where the meaning is plain."""
+"""Checks a model's arguments against a tool's parameters, and coerces them where the meaning is clear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool is, what it is given, and what it gives back."""
+"""The declaration of a tool, the context of a call, and its result."""
 
 from __future__ import annotations
 
@@ -250,8 +250,8 @@ class BaseTool(ABC):
         return ""
 
     def subject(self, arguments: Mapping[str, Any]) -> Subject | None:
-        """Return what a call looks at, so that a series of them is shown as one; None for a tool that does
-        more than look. The arguments are unchecked."""
+        """Return what a call reads, so that a series of such calls is shown as one; None for a tool that does
+        more than read. The arguments are unchecked."""
         return None
 
     def start_event(self, call_id: str, arguments: Mapping[str, Any]) -> ToolStart:

@@ -1,4 +1,4 @@
-"""The one door to a tool: arguments checked, permission asked, every fault caught, output capped."""
+"""Runs tool calls: checks the arguments, asks for permission, catches every fault, limits the output."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class ToolExecutor:
     """Runs tools. Never raises for a fault of the model or of a tool: that is a `ToolResult(success=False)`.
 
     A bare `ToolExecutor()` checks no permission at all: its caller is the authority. With a `policy`, each
-    call is decided by it; what it wants asked goes to the `approver` (that of parallel calls at once), and
-    is refused when there is none. Full outputs over `output_limit` characters are kept in
+    call is decided by it; requests for approval go to the `approver` (those of parallel calls at the same
+    time), and are denied without one. Full outputs over `output_limit` characters are kept in
     `output_dir`, else in a private temporary folder.
     """
 
@@ -92,7 +92,7 @@ class ToolExecutor:
         try:
             diffs = await call.preview()
         except ToolError:
-            # Where nothing may be told before a yes, what is wrong with the call shows only afterwards.
+            # An error could disclose what is at a private path; it is reported only after approval.
             if not verdict.is_private:
                 raise
         reply = await self._reply(call, call.request(verdict, diffs))
@@ -325,7 +325,8 @@ async def wait_for_first(
 
 
 async def cancel_and_wait(call: asyncio.Future[Any]) -> None:
-    """Cancel what still runs and takes its end, so that no task is left without an owner."""
+    """Cancel the call if it still runs, and retrieve its exception, so that no task is left without an
+    owner."""
     if not call.done():
         call.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):

@@ -1,4 +1,4 @@
-"""Keeps outputs within what a model should read: head and tail, and the whole of it in a private file."""
+"""Limits outputs to a head and a tail for the model, and keeps the whole in a private file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the path a model names to a file that can be opened, with errors that lead to the right one."""
+"""Resolves the paths that a model names, with errors that help it to find the right file."""
 
 from __future__ import annotations
 

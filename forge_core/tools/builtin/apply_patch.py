@@ -38,7 +38,7 @@ class ApplyPatchTool(EditingTool):
         "'*** Add File: path' (lines with +), '*** Delete File: path', or '*** Update File: path' (then "
         "'*** Move to: path' if it moves) with hunks of lines that begin with a blank (context), - or +, and "
         "at last '*** End Patch'. Each hunk must fit exactly one place: give about three lines of context, "
-        "and where that is not unique, '@@ ' with the line of the function or section it stands in. "
+        "and where that is not unique, '@@ ' with the line of the function or section around it. "
         "'*** End of File' after a hunk ties it to the end. Use edit for a single small change."
     )
     parameters = (

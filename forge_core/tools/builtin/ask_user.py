@@ -64,9 +64,9 @@ class AskUserTool(BaseTool):
 
     name = "ask_user"
     description = (
-        f"Asks the person 1 to {MAX_QUESTIONS} questions at once, each with {MIN_OPTIONS} to {MAX_OPTIONS} "
+        f"Asks the user 1 to {MAX_QUESTIONS} questions at once, each with {MIN_OPTIONS} to {MAX_OPTIONS} "
         "ready answers; they can always answer in their own words, so add no option for that. Use it when "
-        "the answer changes what you do and neither the request nor the code tells it; put the answer that "
+        "the answer changes what you do and neither the request nor the code answers it; put the answer that "
         "you recommend first. Not for permission to edit or run (that is asked by itself), not for what "
         "read or grep can find out, not to report. Without a user it fails: then decide yourself."
     )

@@ -57,7 +57,7 @@ class BashTool(BaseTool):
     parameters = (
         ToolParameter("command", "string", "The command line."),
         ToolParameter(
-            "description", "string", "What it does, in five to ten words, for the person.", default=""
+            "description", "string", "What it does, in five to ten words, for the user.", default=""
         ),
         ToolParameter(
             "timeout_s",

@@ -36,7 +36,7 @@ class JobOutputTool(JobTool):
     name = "job_output"
     description = (
         "Shows what a background job of bash has printed since you last looked, and whether it still runs "
-        "or its exit code. Use wait_s rather than a loop of looks or sleep in bash. With the user's next "
+        "or its exit code. Use wait_s rather than repeated calls or sleep in bash. With the user's next "
         f"message you are notified of ended jobs. New output over {OUTPUT_LIMIT:,} characters keeps its head "
         "and tail; the whole is in a file whose path is given: use read or grep on it."
     )

@@ -71,10 +71,10 @@ class TodoTool(BaseTool):
 
     name = "todo"
     description = (
-        "Writes the plan for the task: a list that the person sees beside your work. Each call replaces the "
+        "Writes the plan for the task: a list that the user sees beside your work. Each call replaces the "
         f"whole list, so send all of it, done steps too (at most {MAX_ITEMS} items of "
         f"{MAX_CONTENT_CHARS} characters). Use it when a task takes three or more separate steps, or the "
-        "person names several things to do; not for a single edit, a question, or a search. Exactly one "
+        "user names several things to do; not for a single edit, a question, or a search. Exactly one "
         "item is in_progress while you work; mark it completed as soon as it is done and checked, not "
         "before. Use ask_user when you need a decision: this list asks nothing."
     )
@@ -109,7 +109,7 @@ class TodoTool(BaseTool):
         context.todos.replace(items)
         checklist = "\n".join(f"{item.status.mark} {item.content}" for item in items)
         summary = context.todos.summary or "cleared"
-        return ToolResult(True, _told(context.todos), summary=summary, display=checklist)
+        return ToolResult(True, _report(context.todos), summary=summary, display=checklist)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         items = records_of(arguments, "items")
@@ -146,7 +146,7 @@ def _item(one: Mapping[str, Any], position: int) -> TodoItem:
     return TodoItem(content, TodoStatus(one.get("status", TodoStatus.PENDING)), active)
 
 
-def _told(todos: TodoList) -> str:
+def _report(todos: TodoList) -> str:
     if not todos.items:
         return "The todo list is empty now."
     pending = next((item for item in todos.items if item.status is TodoStatus.PENDING), None)

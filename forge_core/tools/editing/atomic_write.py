@@ -1,5 +1,8 @@
-"""Puts new bytes in a file's place so that a crash, a full disk, a second writer or a link slipped into the
-path never leaves half of them, nor any of them elsewhere."""
+"""Replaces the content of a file atomically.
+
+A crash, a full disk, a second writer or a link put into the path never leaves a part of the new bytes, nor
+any of them elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NAME = re.compile(r"\.forge-([1-9][0-9]{0,8})-([0-9a-f]{8})-[0-9a-f]{8}\.tmp")
 _RUN = secrets.token_hex(4)
-"""Tells this process from one of the same number before it, as the first of a container always is."""
+"""Distinguishes this process from an earlier one with the same id, as is usual in a container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class WriteTarget:
 
 @dataclass(frozen=True, slots=True)
 class FileAttributes:
-    """What a file has besides its bytes."""
+    """Mode, owner and extended attributes of a file."""
 
     mode: int
     owner: tuple[int, int]
@@ -46,7 +49,7 @@ class FileAttributes:
 
 
 def read_file(target: WriteTarget, limit: int) -> tuple[bytes, FileAttributes]:
-    """Return at most `limit` bytes of a regular file, and its attributes. Never blocks on a FIFO. Raises
+    """Return at most `limit` bytes of a regular file, and its attributes. Never blocks on a FIFO. Raise
     OSError."""
     with (
         opened_folder(target.path.parent, target.base) as folder,
@@ -75,7 +78,7 @@ def check_writable(path: Path) -> None:
 def write_file(
     target: WriteTarget, data: bytes, expected: str | None, attributes: FileAttributes | None = None
 ) -> tuple[Path, ...]:
-    """Replace the content of the file by `data`, and gives the folders made for it, deepest first; on any
+    """Replace the content of the file by `data`, and return the folders made for it, deepest first; on any
     failure the old bytes stay.
 
     `expected` is the sha256 of the bytes that must still be there, None for a file that must not exist yet.
@@ -154,7 +157,7 @@ def _create(folder: int, name: str, data: bytes, attributes: FileAttributes | No
 
 
 def _replace(folder: int, name: str, data: bytes, expected: str) -> bool:
-    """Write a new file and renames it over the old one; False where that would lose something."""
+    """Write a new file and rename it over the old one; False where that would lose something."""
     with _opened(name, _READ, folder) as old:
         status = os.fstat(old)
         _check_regular(name, status)
@@ -195,7 +198,7 @@ def _attributes(descriptor: int, status: os.stat_result) -> FileAttributes:
 
 
 def _apply_attributes(descriptor: int, attributes: FileAttributes) -> bool:
-    """Give a file its looks; False when that is not allowed."""
+    """Set the attributes of a file; return False when that is not allowed."""
     own = os.fstat(descriptor)
     try:
         if (own.st_uid, own.st_gid) != attributes.owner:
@@ -209,7 +212,7 @@ def _apply_attributes(descriptor: int, attributes: FileAttributes) -> bool:
 
 
 def _write_in_place(folder: int, name: str, data: bytes, expected: str) -> None:
-    """Overwrite the bytes of the same inode; puts the old ones back when that fails half-way."""
+    """Overwrite the bytes of the same inode; restore the old ones when that fails half-way."""
     with _opened(name, _READ | os.O_RDWR, folder) as descriptor:
         _check_regular(name, os.fstat(descriptor))
         before = _read_all(descriptor)
@@ -251,7 +254,7 @@ def _read_all(descriptor: int, limit: int = -1) -> bytes:
 
 
 def _sync(folder: int) -> None:
-    """Make the change of the folder itself last; not every file system can."""
+    """Flush the folder itself to disk, where the file system can."""
     with contextlib.suppress(OSError), _opened(".", _FOLDER, folder) as descriptor:
         os.fsync(descriptor)
 
@@ -318,7 +321,7 @@ def _is_gone(process: int, run: str) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it is somebody else's, but there
+    except OSError:  # it exists, but belongs to another user
         return False
     return False
 

@@ -1,4 +1,4 @@
-"""What an edit must not do silently: leave an omission in the file, or break a file that parsed."""
+"""Checks of new content: no placeholder for omitted text, and a warning if a file no longer parses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_YAML = 200_000
 
 
 def refuse_placeholders(new: str, old: str) -> None:
-    """Raise ToolError when `new` holds a line like "# ... rest unchanged ..." that `old` does not hold."""
+    """Raise ToolError when `new` contains a line like "# ... rest unchanged ..." that `old` does not."""
     for found in _PLACEHOLDER.finditer(new):
         if found[0].strip() not in old:
             raise ToolError(
@@ -68,8 +68,8 @@ def _problem(path: str, text: str) -> str | None:
 
 
 def _yaml_problem(text: str) -> str | None:
-    """Look at the grammar alone: several documents and tags of any kind are fine, nothing is built. An alias
-    without its anchor is a fault."""
+    """Check the grammar alone: several documents and tags of any kind are valid, nothing is built. An alias
+    without its anchor is an error."""
     import yaml
 
     anchors: set[str] = set()

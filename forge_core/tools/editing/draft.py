@@ -1,4 +1,4 @@
-"""A file on its way through several edits, of which nothing is written yet."""
+"""Several edits of one file, applied in memory."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def _write_all(changes: Sequence[PlannedChange]) -> None:
 
 
 def _write(change: PlannedChange) -> tuple[Path, ...]:
-    """Give the folders that were made for it."""
+    """Write one change and return the folders made for it."""
     expected = None if change.before is None else sha256(change.before)
     if change.data is not None:
         return write_file(change.target, change.data, expected, change.attributes)

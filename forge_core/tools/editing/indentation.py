@@ -1,4 +1,4 @@
-"""Text that is indented more, less, or with tabs for spaces: by one rule for all lines, or not at all."""
+"""Converts the indentation of a text that was sent to that of the file, by one rule for all its lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from forge_core.tools.editing.diff import line_opcodes
 from forge_core.tools.editing.line_views import BLANKS, TextLines, indent_of
 
 Rule: TypeAlias = "Callable[[str], str | None]"
-"""Indentation as sent → as the file has it; None where that is not sure."""
+"""Indentation as sent → as the file has it; None where that is not certain."""
 
 _TAB_WIDTHS = (2, 3, 4, 8)
 _SCALES = (Fraction(2), Fraction(4), Fraction(1, 2), Fraction(1, 4))
@@ -66,7 +66,7 @@ def is_clear(
     for tag, i, j, k, _ in line_opcodes(*keys):
         for at in range(j - i if tag == "equal" else 0):
             ours, theirs, there = old[i + at], new[k + at], file[i + at]
-            if ours == theirs:  # what stands in the file as deep as it was sent proves nothing
+            if ours == theirs:  # a line that is indented as in the file proves nothing
                 is_proven = is_proven or (
                     _is_distinctive(keys[0][i + at]) and indent_of(ours) != indent_of(there)
                 )
@@ -75,7 +75,7 @@ def is_clear(
                 return False
     # 2. A new line of blanks alone gives no sign of its depth.
     if any(new[at] and not keys[1][at] for at in fresh):
-        return False  # a new line of blanks only: how many it is to have cannot be told
+        return False  # a new line of blanks only: the number intended is unknown
     # 3. If the rule changes any line, there must be proof that the new text needs it.
     moved = [(line, shift.line(line)) for line in new if line.strip(BLANKS)]
     if any(line != there for line, there in moved):
@@ -151,9 +151,9 @@ def _scaled(known: Mapping[str, str]) -> Rule | None:
     else:
         slope = Fraction(y_last, x_last)
         if slope <= 0 or any(b != slope * a for a, b in points):
-            return None  # all depths, or one line just stands at another depth than it was sent
+            return None  # not all depths: perhaps one line was sent at another depth
         if not _is_usual(slope, old_kind, file_kind) or (old_kind == file_kind and not points[-2][0]):
-            return None  # the same for steps of another width: one depth does not tell them from one line
+            return None  # likewise for steps of another width, if only one depth shows it
 
     def rule(indent: str) -> str | None:
         if slope is None or indent.strip(old_kind):

@@ -28,8 +28,8 @@ _NOTHING = ("", "\n", "\r")
 
 
 def keep_lines_apart(text: str, match: TextMatch) -> TextMatch:
-    """Return the match with its places less the line ends that the new text does not give back. Raises
-    ToolError where a line would be joined to another and it is not clear what was meant instead."""
+    """Return the match with the line ends that the new text lacks removed from its places. Raise ToolError
+    where a line would be joined to another and it is not clear what was meant instead."""
     tier: MatchTier = match.tier
     places: list[Occurrence] = []
     for place in match.places:
@@ -52,7 +52,7 @@ def _apart_from_line_before(text: str, place: Occurrence, tier: MatchTier) -> Oc
         return place
     is_made_up = (not new and rest[0] != "\n") or (rest[0] in BLANKS and indent_of(new) == indent_of(rest))
     is_made_up = is_made_up and not head and old.endswith("\n\n") == new.endswith("\n\n")
-    if not is_made_up or not _is_as_sent(tier) or _stands_first(text, rest):
+    if not is_made_up or not _is_as_sent(tier) or _occurs_at_start(text, rest):
         line = line_number(text, start)
         raise ToolError(
             "old_string begins with a line ending that new_string lacks, so the new text would be joined "
@@ -102,7 +102,7 @@ def _begins_blank(new: str) -> bool:
     return bool(newline) and not head.strip(BLANKS)
 
 
-def _stands_first(text: str, rest: str) -> bool:
+def _occurs_at_start(text: str, rest: str) -> bool:
     """Return whether the old text without its first newline also occurs at the start of the file."""
     return with_newlines(text[: 2 * len(rest)]).startswith(rest)
 

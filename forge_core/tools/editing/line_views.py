@@ -1,4 +1,4 @@
-"""A file's lines with something left out of each, so that texts which differ only in that are found."""
+"""Views of a file's lines that leave out one kind of difference, so that texts which differ in it match."""
 
 from __future__ import annotations
 

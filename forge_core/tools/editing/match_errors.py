@@ -1,4 +1,4 @@
-"""Why an edit did not apply, in words that let the model send the right one at once."""
+"""Error messages for edits that do not apply, with what the model needs to correct them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_SHOWN_LINES = 40
 _MAX_SHOWN_CHARS = 4_000
 _MAX_COMPARED_LINES = 100
 _MAX_WORDS = 12
-_LOOKED_PAST = {
+_IGNORED = {
     "trailing blanks": "blanks at the ends of lines",
     "look-alike characters": "the kind of quotes, dashes or blanks",
     "blanks within lines": "the number of blanks within lines",
@@ -35,9 +35,9 @@ def ambiguous_match_error(text: str, match: TextMatch) -> str:
     lines = list(dict.fromkeys(numbers))
     count = f"{len(numbers)} times" if match.is_all else f"more than {len(numbers)} times"
     overlap = ", overlapping itself" if len(lines) < len(numbers) == 2 else ""
-    looked = f" (not exactly, but ignoring {_LOOKED_PAST[match.tier]})" if match.tier in _LOOKED_PAST else ""
+    ignored = f" (not exactly, but ignoring {_IGNORED[match.tier]})" if match.tier in _IGNORED else ""
     return (
-        f"old_string occurs {count}{looked}, at line{'s' if len(lines) > 1 else ''} "
+        f"old_string occurs {count}{ignored}, at line{'s' if len(lines) > 1 else ''} "
         f"{', '.join(map(str, lines))}{overlap}. Nothing was written. Add surrounding lines until it is "
         "unique, or set replace_all to change every occurrence."
     )
@@ -68,8 +68,7 @@ def missing_text_error(text: str, old: str) -> str:
 
 
 def _nearest(lines: list[str], wanted: list[str]) -> int | None:
-    """Return the first line of the block most like `wanted`: by shared lines, else by its most telling
-    line."""
+    """Return the first line of the block most like `wanted`: by shared lines, else by its longest line."""
     positions: dict[str, list[int]] = {}
     for at, line in enumerate(lines):
         positions.setdefault(_folded(line), []).append(at)
@@ -87,8 +86,8 @@ def _nearest(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def _closest(wanted: str, keys: Iterable[str]) -> str | None:
-    """Return the key most like `wanted`, or one that holds it; compared in full are only those that share
-    most words with it, since a full comparison costs a millisecond."""
+    """Return the key most like `wanted`, or one that contains it. A full comparison costs a millisecond, so
+    only the keys that share most words with it are compared."""
     if len(wanted) < 3:
         return None
     words = sorted(set(re.findall(r"\w{2,}", wanted)), key=len)[-_MAX_WORDS:]

@@ -174,7 +174,7 @@ def _start(view: LineView, at: int, *, starts_blank: bool, is_longer: bool) -> i
     if column == len(key):
         return view.lines.content_end(line)
     if column and not key[:column].strip(BLANKS) and (is_longer or key[column] in BLANKS):
-        return None  # within or after the indentation: how deep further lines are to stand is not clear
+        return None  # within or after the indentation: the depth of further lines is not clear
     return view.source(line, column, is_end=False)
 
 
@@ -250,7 +250,7 @@ def _match_lines(tier: MatchTier, view: LineView, pair: EditPair, every: bool) -
         return here if view.key is not LineKey.STRIPPED else _indented(lines, here, first, is_one=is_one)
 
     match = match_in_view(tier, view.text, block, place, every=every)
-    return match if is_one else replace(match, places=())  # in another shape: which is meant is not sure
+    return match if is_one else replace(match, places=())  # also with another indentation: ambiguous
 
 
 def _is_vague(keys: list[str], view: LineView) -> bool:
@@ -294,14 +294,14 @@ def without_numbers(pair: EditPair) -> EditPair | None:
     """Return the pair without line numbers, None when the old text has none on each line, one after the
     other.
 
-    Raise ToolError when the new text has them on some lines only: what they are there is not sure.
+    Raise ToolError when the new text has them on some lines only: their meaning there is ambiguous.
     """
     rows = _numbered_rows(pair.old)
     if rows is None or not _is_consecutive(rows):
         return None
     old = _joined(rows)
     if any(_NUMBERED.match(line) for line in old):
-        return None  # the file itself holds numbers and tabs: which are its own cannot be told
+        return None  # the file itself contains numbers and tabs: ambiguous
     ending = "\n" if pair.old.endswith("\n") else ""
     new = pair.new
     numbered = [bool(_NUMBERED.match(line)) for line in new.split("\n") if line.strip()]

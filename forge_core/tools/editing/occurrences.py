@@ -1,4 +1,4 @@
-"""What a search for the text to replace gives: the places, what goes there, and how they were found."""
+"""The result of a search for the text to replace: the places, their new text, and how they were found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a search count: not the ignored, the secret, the denied, nor what the glob leaves out."""
+"""Filters the files of a search: leaves out ignored, secret and denied ones, and those outside the glob."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is searched for, and what both engines give back."""
+"""The query of a search, and the lines that both engines return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of an answer: a window of the matches, and how to come to the next one."""
+"""Formats the matches of a search as rows, a page at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a search program and hands over what it prints: it can be ended at any moment."""
+"""Runs a search program and yields its output. It can be ended at any moment."""
 
 from __future__ import annotations
 

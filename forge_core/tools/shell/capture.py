@@ -14,7 +14,7 @@ from forge_core.tools.shell.terminal_text import TerminalText
 from forge_core.workspace.beneath import write_all
 
 RECENT_BYTES = 8 * 1024
-"""The end of the output that `recent` can show, whoever has read it already."""
+"""The end of the output that `recent` can show, even if it has been read already."""
 LIVE_INTERVAL_S = 0.05
 """At least this long between two pieces: at most 20 a second."""
 MAX_LIVE_PIECE = 16_384
@@ -101,7 +101,7 @@ class OutputCapture:
         self._spill.close()
 
     def _settle(self, text: str) -> None:
-        """Take in what changes no more."""
+        """Store text that is final."""
         data = text.encode()
         news = data
         if text:

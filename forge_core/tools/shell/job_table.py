@@ -1,4 +1,4 @@
-"""The commands of a session that run beside its turns: their numbers, their output, their ends."""
+"""The commands of a session: those in the foreground, and the background jobs with their numbers."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _KILL_ROUNDS = 100
 _GONE_WITHIN_S = 2.0
 _PAUSE_STEP_S = 0.05
 _MAX_PAUSE_S = 1.0
-"""Between two looks at what a shell has left, when the first ones found ever new processes."""
+"""Between two checks for what a shell has left, when the first ones kept finding new processes."""
 _BLOCKED_S = 0.5
 """How long a closing loop is held up, at most, by an end that it can no longer await."""
 _SANDBOX_DEPTH = 2
@@ -87,8 +87,8 @@ class ShellProcess:
         """Whether it is being ended: what has not started by then never does."""
         self._namespace: int | None = None
         """A pidfd of its first process."""
-        self._told = asyncio.Event()
-        self._status_reader = PipeReader(status, self._hear)
+        self._exit_reported = asyncio.Event()
+        self._status_reader = PipeReader(status, self._read_status)
         self._is_contained = is_contained
         self._resources = resources
         """Of the sandbox: let go when the command has ended."""
@@ -132,7 +132,7 @@ class ShellProcess:
         try:
             await self._exit_status_or_end()
             self.shell_ended.set()
-            # If short processes keep starting others, the looks become rarer, down to one per second.
+            # If short processes keep starting others, the checks become rarer, down to one per second.
             pause_s = 0.0
             while left := await self._left_running():
                 self.left = tuple(left)
@@ -160,7 +160,7 @@ class ShellProcess:
 
     async def _exit_status_or_end(self) -> None:
         """Return when the supervisor has reported the exit code or has ended."""
-        with temporary_tasks(self._status_reader.ended.wait(), self._told.wait()) as tasks:
+        with temporary_tasks(self._status_reader.ended.wait(), self._exit_reported.wait()) as tasks:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if self.exit_code is not None:
             return
@@ -171,7 +171,7 @@ class ShellProcess:
         elif not self.has_begun:
             self.failed_to_start = self._status.decode("utf-8", "replace").strip() or f"exit code {code}"
 
-    def _hear(self, data: bytes) -> None:
+    def _read_status(self, data: bytes) -> None:
         self._status += data[: _MAX_STATUS_BYTES - len(self._status)]
         if not self.has_begun and STARTED in self._status:
             if self._is_to_end:
@@ -180,12 +180,12 @@ class ShellProcess:
                 self._begin()
         if self.exit_code is None and (found := _EXIT.search(self._status + data)):
             self.exit_code = int(found[1])
-            self._told.set()
+            self._exit_reported.set()
 
     def _begin(self) -> None:
         """Let the command run, once its end can be detected.
 
-        The first process of a namespace ends only after every other, so its pidfd stands for all of them.
+        The first process of a namespace ends only after every other, so its pidfd represents all of them.
         """
         self.has_begun = True
         if self._is_contained and (first := only_child(self._process.pid)) is not None:
