@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ class GrepTool(FolderTool):
         self._engine = engine
 
     def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
-        engine = self._engine or SearchEngine.best()
+        engine = self._engine or SearchEngine(shutil.which("rg"))
         query = _query(params, context)
         counts = engine.count(query, FileFilter(query, context.hides).admits, stop)
         if not counts:

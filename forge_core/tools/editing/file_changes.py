@@ -294,15 +294,8 @@ def check_parent(real: Path, context: ExecutionContext) -> None:
 @asynccontextmanager
 async def file_locks(paths: Iterable[Path]) -> AsyncIterator[None]:
     """Hold the locks of these real paths, acquired in a global order to prevent deadlocks."""
+    loop = id(asyncio.get_running_loop())
     async with AsyncExitStack() as stack:
         for path in sorted({str(path) for path in paths}):
-            await stack.enter_async_context(_lock_for(path))
+            await stack.enter_async_context(_locks.setdefault((loop, path), asyncio.Lock()))
         yield
-
-
-def _lock_for(path: str) -> asyncio.Lock:
-    key = (id(asyncio.get_running_loop()), path)
-    lock = _locks.get(key)
-    if lock is None:
-        lock = _locks[key] = asyncio.Lock()
-    return lock

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,10 +38,6 @@ class SearchEngine:
 
     def __init__(self, ripgrep: str | None) -> None:
         self._ripgrep = ripgrep
-
-    @classmethod
-    def best(cls) -> SearchEngine:
-        return cls(shutil.which("rg"))
 
     def count(
         self, query: SearchQuery, admits: Callable[[str], bool], stop: threading.Event

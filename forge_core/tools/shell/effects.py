@@ -39,7 +39,8 @@ class EffectsWatch:
         if not self.may_write:
             return
         self._is_open = True
-        self._stamps = await asyncio.to_thread(_stamps, list(self._context.files))
+        paths = [*self._context.files][-_MAX_WATCHED:]
+        self._stamps = await asyncio.to_thread(lambda: {path: _stamp(path) for path in paths})
         if self._context.before_images is not None:
             if self._expected is None:
                 self._expected = await asyncio.to_thread(_expected, self._command, Path(self._context.root))
@@ -99,10 +100,6 @@ def _expected(command: str, root: Path) -> ExpectedEffects:
 def _named(names: list[str]) -> str:
     more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
     return ", ".join(names[:_MAX_NAMED] + more)
-
-
-def _stamps(paths: list[str]) -> dict[str, _Stamp | None]:
-    return {path: _stamp(path) for path in paths[-_MAX_WATCHED:]}
 
 
 def _stamp(path: str) -> _Stamp | None:
