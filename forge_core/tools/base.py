@@ -159,8 +159,7 @@ class ExecutionContext:
 
     working_dir: Path | str = "."
     on_output: Callable[[str], None] | None = None
-    """Takes the live output of a running tool as it comes, in pieces for `ToolProgress`; called on the event
-    loop."""
+    """Takes the live output of a running tool, in pieces for `ToolProgress`; called on the event loop."""
     call_id: str = ""
     interrupted: asyncio.Event | None = None
     """Set when the user interrupts: a tool that can end early returns what it has at once; one that does not

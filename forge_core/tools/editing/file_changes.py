@@ -52,7 +52,7 @@ class PlannedChange:
     attributes: FileAttributes | None = None
     """Of the existing file, or those for a new one."""
     moved_from: str = ""
-    """The name of the file that goes when this one is made."""
+    """The name of the file that is deleted when this one is created."""
     is_reported_elsewhere: bool = False
     """Another change of the call reports this one."""
 

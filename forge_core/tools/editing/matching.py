@@ -195,7 +195,7 @@ def _drop_final_newline(pair: EditPair) -> EditPair:
 
 
 def splits_word(text: str, at: int) -> bool:
-    """Return whether a cut at `at` goes through a word."""
+    """Return whether `at` is within a word."""
     return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
 
 
@@ -231,7 +231,7 @@ def _match_lines(tier: MatchTier, view: LineView, pair: EditPair, every: bool) -
     if takes_end:
         wanted.pop()
         if pair.new and not pair.new.endswith("\n"):
-            return TextMatch(tier)  # would join the next line to the new text, which is hardly meant
+            return TextMatch(tier)  # would join the next line to the new text, which is unlikely to be meant
     keys = view.key.of(wanted)
     if not any(keys) or (view.key is LineKey.STRIPPED and _is_vague(keys, view)):
         return TextMatch(tier)

@@ -265,7 +265,7 @@ def _changed(line: str, place: Occurrence, block: str) -> str:
 
 
 class LineEndings:
-    """Which line end a new line takes in a text: asked from its start to its end, it looks at each character
+    """The line end that a new line takes in a text. Asked from the start to the end, it reads each character
     once."""
 
     def __init__(self, text: str) -> None:

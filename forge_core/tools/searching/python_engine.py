@@ -22,7 +22,7 @@ from forge_core.tools.searching.query import MAX_COLUMNS, SearchQuery
 from forge_core.workspace.ignore import IgnoreRules, walk
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
-"""Larger files are passed over."""
+"""Larger files are skipped."""
 
 _POSIX = {
     "alpha": "a-zA-Z",

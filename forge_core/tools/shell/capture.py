@@ -61,7 +61,7 @@ class OutputCapture:
         self._settle(self._shown.feed(data))
 
     def flush_live(self) -> None:
-        """Hand on what the live feed holds back, if it is time."""
+        """Pass on pending live output, if it is time."""
         if self._live is not None:
             self._live.flush()
 
@@ -219,14 +219,14 @@ def _decoded(data: bytes) -> str:
 
 
 class LiveFeed:
-    """Hands on what `output` shows. A piece that begins with \\r takes the place of the line before."""
+    """Passes on what `output` shows. A piece that begins with \\r replaces the line before."""
 
     def __init__(self, on_output: Callable[[str], None], output: TerminalText) -> None:
         self._on_output = on_output
         self._output = output
         self._pending = ""
         self._row = ""
-        """The row as it was handed on last."""
+        """The row as it was passed on last."""
         self._is_wrapped = False
         """Whether that row began within a line."""
         self._sent = 0
@@ -263,7 +263,7 @@ class LiveFeed:
         self._on_output(text)
 
     def _since(self, shown: str) -> str:
-        """Return what makes `shown` of what was handed on."""
+        """Return the piece that turns what was passed on into `shown`."""
         if self._skipped:
             return "\n[...]\n" + shown
         if shown.startswith(self._row):

@@ -20,7 +20,7 @@ MAX_ENDED_KEPT = 32
 SETTLE_S = 0.2
 """How long a wait for output continues after the first of it, so that a burst is complete."""
 FLUSH_S = 0.2
-"""Live output that was held back is handed on at least this often."""
+"""Pending live output is passed on at least this often."""
 _GONE_WITHIN_S = 5.0
 
 

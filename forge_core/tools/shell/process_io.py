@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class PipeReader:
-    """Hands on what comes through a pipe, a bounded piece at a time, so that nothing else waits for long."""
+    """Reads a pipe, a bounded piece at a time, so that nothing else on the event loop waits for long."""
 
     def __init__(self, pipe: int, take: Callable[[bytes], None]) -> None:
         self._pipe = pipe
@@ -123,7 +123,7 @@ async def all_end(pids: Iterable[int]) -> None:
 
 
 async def _end_of(pid: int) -> None:
-    """Return when the process has ended. Raises AttributeError or OSError where it cannot be watched."""
+    """Return when the process has ended. Raise AttributeError or OSError where it cannot be watched."""
     descriptor = os.pidfd_open(pid)
     try:
         await readable(descriptor)

@@ -15,7 +15,7 @@ from forge_core.sanitize import visible_controls
 from forge_core.text_width import character_width
 
 MAX_ROW_CELLS = 4_096
-"""A terminal wraps a long line, and a carriage return goes back to the beginning of its last row; so here."""
+"""A longer line wraps, and a carriage return goes back to the beginning of its last row, as in a terminal."""
 MAX_SEQUENCE = 4_096
 """Characters in a sequence with a text of its own, such as a link's address."""
 _RIGHT_EDGE = 200
