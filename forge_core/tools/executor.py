@@ -127,7 +127,9 @@ class ToolExecutor:
         waiting.add(changed)
         asking = asyncio.ensure_future(self.approver(request))
         try:
-            while (came := await wait_for_first(asking, call.context, None, changed)) == "changed":
+            while (
+                came := await wait_for_first(asking, call.context.interrupted, changed=changed)
+            ) == "changed":
                 changed.clear()
                 if call.decide().decision is not Decision.ASK:
                     return None
@@ -143,7 +145,7 @@ class ToolExecutor:
             raise CallInterruptedError("interrupted by the user before it started")
         call = asyncio.ensure_future(guard(lambda: tool.execute(arguments, context), tool))
         try:
-            match await wait_for_first(call, context, tool.timeout_s):
+            match await wait_for_first(call, context.interrupted, tool.timeout_s):
                 case "timeout":
                     error = f"{tool.name} took longer than {tool.timeout_s:g} s and was stopped"
                     return ToolResult(success=False, error=error, summary="timed out", outcome="timed_out")
@@ -305,13 +307,12 @@ async def guard(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
 
 async def wait_for_first(
     call: asyncio.Future[Any],
-    context: ExecutionContext,
-    timeout_s: float | None,
+    interrupted: asyncio.Event | None,
+    timeout_s: float | None = None,
     changed: asyncio.Event | None = None,
 ) -> Literal["done", "interrupted", "changed", "timeout"]:
     """Return what happens first."""
-    events = [event for event in (context.interrupted, changed) if event is not None]
-    watches = [asyncio.ensure_future(event.wait()) for event in events]
+    watches = [asyncio.ensure_future(event.wait()) for event in (interrupted, changed) if event is not None]
     try:
         done, _ = await asyncio.wait({call, *watches}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -319,7 +320,7 @@ async def wait_for_first(
             watch.cancel()
     if call in done:
         return "done"
-    if context.interrupted is not None and context.interrupted.is_set():
+    if interrupted is not None and interrupted.is_set():
         return "interrupted"
     return "changed" if done else "timeout"
 

@@ -329,10 +329,9 @@ class AgentRun:
         if self._agent.may_continue is None:
             return False
         asking = asyncio.ensure_future(self._agent.may_continue(question))
-        interrupted = ExecutionContext(interrupted=self.stop.event)
         try:
             with self._agent.clock.paused():
-                came = await wait_for_first(asking, interrupted, None)
+                came = await wait_for_first(asking, self.stop.event)
             if came != "done" or asking.cancelled() or asking.exception():
                 return False
             answer = asking.result()
