@@ -43,14 +43,11 @@ class OutputCapture:
         self._spill = _Spill(outputs, stem)
         self._recent = bytearray()
         self._live = LiveFeed(on_output, self._shown) if on_output is not None else None
-        self._outputs = outputs
-        self._stem = stem
-        self._kept: Path | None = None
 
     @property
     def kept_in(self) -> Path | None:
         """Where the whole output is, once it outgrew the limit or `keep` was called."""
-        return self._spill.path or self._kept
+        return self._spill.path
 
     @property
     def has_news(self) -> bool:
@@ -127,8 +124,9 @@ class OutputCapture:
             head = tail = _decoded(piece.content())
             if len(head) <= self._limit:
                 return head, None
-            if self.kept_in is None and not self._spill.is_open:
-                self._kept = self._outputs.keep(head, self._stem)
+            if not self._spill.is_open:
+                self._spill.write(piece.content())
+                self._spill.close()
         half = self._limit // 2
         head, tail = head[:half], tail[-half:]
         missing = piece.total_bytes - len(head.encode()) - len(tail.encode())
