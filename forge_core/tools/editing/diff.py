@@ -127,21 +127,17 @@ def _opcodes(old: Sequence[str], new: Sequence[str], a: int, b: int, c: int, d: 
 def _middle(old: Sequence[str], new: Sequence[str], a: int, b: int, c: int, d: int) -> Iterator[Opcode]:
     ours, theirs = old[a:b], new[c:d]
     counts = Counter(theirs)
-    if not any(line in counts for line in ours):
-        yield ("replace", a, b, c, d)
-    elif (b - a) * (d - c) <= _MAX_COMPARED:
-        # SequenceMatcher's time grows with the pairs of equal lines: 200,000 take about 0.1 s.
-        if sum(counts[line] for line in ours) > _MAX_PAIRS:
-            yield ("replace", a, b, c, d)
-            return
+    pairs = sum(counts[line] for line in ours)
+    is_large = len(ours) * len(theirs) > _MAX_COMPARED
+    # Patience diff for a large region: unique common lines divide it, and each part is compared on its own.
+    anchors = _anchors(ours, theirs, counts) if pairs and is_large else []
+    # SequenceMatcher's time grows with the pairs of equal lines: 200,000 take about 0.1 s.
+    if not is_large and 0 < pairs <= _MAX_PAIRS:
         for tag, i, j, k, m in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
             yield (tag, i + a, j + a, k + c, m + c)
+    elif not anchors:
+        yield ("replace", a, b, c, d)
     else:
-        # Patience diff: unique common lines divide the region, and each part is compared on its own.
-        anchors = _anchors(ours, theirs, counts)
-        if not anchors:
-            yield ("replace", a, b, c, d)
-            return
         i, k = a, c
         for at, its in (*anchors, (b - a, d - c)):
             yield from _opcodes(old, new, i, a + at, k, c + its)
