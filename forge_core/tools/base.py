@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from forge_core.approval import Effect, Questioner, ToolKind
-from forge_core.errors import ToolError
+from forge_core.errors import ToolError as ToolError  # part of the public interface of this module
 from forge_core.events import AgentEvent, Subject, ToolStart
 from forge_core.llm.models import ToolDefinition
 from forge_core.result import FileDiff, Omission, ToolOutcome
@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.job_table import JobTable
     from forge_core.undo import CommandEffects, ExpectedEffects
-
-__all__ = [
-    "BaseTool",
-    "BeforeImages",
-    "ExecutionContext",
-    "ToolCategory",
-    "ToolError",
-    "ToolParameter",
-    "ToolResult",
-    "ToolUse",
-]
 
 JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object"]
 
