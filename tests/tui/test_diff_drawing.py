@@ -52,11 +52,12 @@ def side_text(picture: RenderedBlock, side: str) -> list[str]:
     pieces: dict[int, str] = {}
     for row in picture.rows:
         for part in row.parts:
-            if part.line != NO_LINE and picture.sides.get(part.line, side) == side:
+            if part.line != NO_LINE and picture.lines[part.line].side in ("", side):
                 shown = row_text(row)[part.skip : part.skip + part.end - part.start]
                 pieces[part.line] = pieces.get(part.line, "") + shown
     assert [picture.lines[line] for line in sorted(pieces)] == [pieces[line] for line in sorted(pieces)]
-    return [picture.originals.get(line, pieces[line]) for line in sorted(pieces)]
+    originals = {line: picture.lines[line].original for line in sorted(pieces)}
+    return [pieces[line] if original is None else original for line, original in originals.items()]
 
 
 @pytest.mark.parametrize("is_split", [False, True])

@@ -61,7 +61,7 @@ def test_raw_lines_are_copied_with_tabs() -> None:
     conversation.apply(call_ended())
     conversation.answers[0].toggle_raw()
     rendered = layout.rendered(0)
-    assert [rendered.originals.get(n, line) for n, line in enumerate(rendered.lines)] == [
+    assert [line.original or line for line in rendered.lines] == [
         "```",
         "a\tb",
         "```",

@@ -412,8 +412,5 @@ class TextSearch:
 
 
 def _is_twin(rendered: RenderedBlock, number: int) -> bool:
-    return (
-        rendered.sides.get(number) == "old"
-        and rendered.sides.get(number + 1) == "new"
-        and rendered.lines[number] == rendered.lines[number + 1]
-    )
+    line, *following = rendered.lines[number : number + 2]
+    return line.side == "old" and any(other.side == "new" and other == line for other in following)

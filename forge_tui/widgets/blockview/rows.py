@@ -133,38 +133,28 @@ def keep_rows(old: list[Row], new: list[Row]) -> None:
             new[number] = before
 
 
+class LogicalLine(str):
+    """The text of a line as it is searched and copied: unwrapped, without decoration."""
+
+    lead: str = ""
+    """Text that a copy puts before the line if it is copied from its start: a list's marker."""
+    original: str | None = None
+    """Text that a copy takes instead of the whole line, where the shown text differs (tabs)."""
+    side: Side = ""
+    """The version of a file that it belongs to; a selection takes the lines of one side."""
+
+
 @dataclass(slots=True)
 class RenderedBlock:
     """A block at one width in one theme."""
 
     rows: list[Row] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    """Logical lines: unwrapped, without decoration."""
-    leads: dict[int, str] = field(default_factory=dict)
-    """Text that a copy puts before a line copied from its start: a list's marker."""
-    originals: dict[int, str] = field(default_factory=dict)
-    """Text that a copy takes instead of a whole line, where the shown text differs (tabs)."""
-    sides: dict[int, Side] = field(default_factory=dict)
-    """The lines that belong to one version of a file only; a selection takes those of one side."""
+    lines: list[LogicalLine] = field(default_factory=list)
 
     def extend(self, other: RenderedBlock) -> None:
         """Add rows and lines below, whose line numbers already count from the beginning of this block."""
         self.rows += other.rows
         self.lines += other.lines
-        self.leads |= other.leads
-        self.originals |= other.originals
-        self.sides |= other.sides
-
-    def added_since(self, rows: int, lines: int) -> RenderedBlock:
-        """Return what was added after so many rows and lines; the line numbers do not change."""
-        new = range(lines, len(self.lines))
-        return RenderedBlock(
-            self.rows[rows:],
-            self.lines[lines:],
-            {line: self.leads[line] for line in new if line in self.leads},
-            {line: self.originals[line] for line in new if line in self.originals},
-            {line: self.sides[line] for line in new if line in self.sides},
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,15 +256,12 @@ class Canvas:
 
     def adopt(self, other: Canvas) -> None:
         """Add what another canvas has collected, decoration included; do not use `other` afterwards."""
-        rendered, offset = other.rendered, len(self.rendered.lines)
-        for row in rendered.rows:
+        offset = len(self.rendered.lines)
+        for row in other.rendered.rows:
             for part in row.parts:
                 if part.line != NO_LINE:
                     part.line += offset
-        rendered.leads = {line + offset: lead for line, lead in rendered.leads.items()}
-        rendered.originals = {line + offset: text for line, text in rendered.originals.items()}
-        rendered.sides = {line + offset: side for line, side in rendered.sides.items()}
-        self.rendered.extend(rendered)
+        self.rendered.extend(other.rendered)
 
     def decoration(self, spans: Sequence[StyledSpan]) -> None:
         """Add a row that cannot be selected."""
@@ -296,11 +283,9 @@ class Canvas:
         """Add one logical line.
 
         `fill` paints its rows to the full width in that style; `lead` and `original` are for copying (see
-        `RenderedBlock`); `hanging` indents continuation rows by that many cells.
+        `LogicalLine`); `hanging` indents continuation rows by that many cells.
         """
-        line, text = self._line(spans, original, side)
-        if lead:
-            self.rendered.leads[line] = lead
+        line, text = self._line(spans, original, side, lead)
         width = self.width if fill is not None else min(self.width, self._measure)
         for number, (start, end) in enumerate(_wrap(wrap, text, width, hanging)):
             segments = [segment for part in self._prefixes for segment in part.take()]
@@ -348,16 +333,14 @@ class Canvas:
         line, text = self._line(column.spans, column.original, column.side)
         return line, wrap_cells(text, max(2, column.width - cell_len(column.first.text)))
 
-    def _line(self, spans: Sequence[StyledSpan], original: str | None, side: Side) -> tuple[int, str]:
+    def _line(
+        self, spans: Sequence[StyledSpan], original: str | None, side: Side, lead: str = ""
+    ) -> tuple[int, LogicalLine]:
         """Add a logical line; return its index and text."""
-        line = len(self.rendered.lines)
-        text = "".join(part for part, _ in spans)
+        text = LogicalLine("".join(part for part, _ in spans))
+        text.lead, text.original, text.side = lead, original, side
         self.rendered.lines.append(text)
-        if original is not None and original != text:
-            self.rendered.originals[line] = original
-        if side:
-            self.rendered.sides[line] = side
-        return line, text
+        return len(self.rendered.lines) - 1, text
 
 
 def _wrap(

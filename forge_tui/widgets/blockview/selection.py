@@ -79,8 +79,9 @@ def side_of(layout: Layout, selection: TextSelection) -> Side:
     """Return the version of a file that a selection copies: the old one if it began in a line of it."""
     if not layout.blocks:
         return "new"
-    block = min(selection.anchor.block, len(layout.blocks) - 1)
-    return layout.rendered(block).sides.get(selection.anchor.line) or "new"
+    lines = layout.rendered(min(selection.anchor.block, len(layout.blocks) - 1)).lines
+    line = selection.anchor.line
+    return (lines[line].side if 0 <= line < len(lines) else "") or "new"
 
 
 def highlighted(row: Row, block: int, selection: TextSelection, side: Side, style: Style) -> list[Segment]:
@@ -146,14 +147,12 @@ def _selected_lines(
 ) -> Iterator[str]:
     for number, shown in enumerate(rendered.lines):
         span = selection.span(block, number, len(shown))
-        if span is None or rendered.sides.get(number, side) != side:
+        if span is None or shown.side not in ("", side):
             continue
         start, end = span
-        lead = rendered.leads.get(number, "") if start == 0 and end > 0 else ""
-        if start == 0 and end >= len(shown):
-            yield lead + rendered.originals.get(number, shown)
-        else:
-            yield lead + shown[start:end]
+        is_whole = start == 0 and end >= len(shown)
+        text = shown.original if is_whole and shown.original is not None else shown[start:end]
+        yield shown.lead + text if start == 0 and end > 0 else text
 
 
 def _overlaid(segments: Sequence[Segment], start: int, end: int, style: Style) -> Iterator[Segment]:

@@ -50,7 +50,7 @@ def draw_part(canvas: Canvas, source: object, draw: Callable[[], None]) -> Drawn
     position = canvas.position
     rows, lines, marks = len(canvas.rendered.rows), len(canvas.rendered.lines), len(canvas.marks)
     draw()
-    added = canvas.rendered.added_since(rows, lines)
+    added = RenderedBlock(canvas.rendered.rows[rows:], canvas.rendered.lines[lines:])
     return DrawnPart(source, position, added, [(row - rows, mark) for row, mark in canvas.marks[marks:]])
 
 

@@ -11,7 +11,7 @@ from forge_core.config.settings import ThinkingSetting
 from forge_core.durations import time_taken
 from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, Passage, estimate_rows
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
-from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
+from forge_tui.widgets.blockview.rows import Canvas, LogicalLine, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.card_block import CardBlock, ClickTarget
 from forge_tui.widgets.transcript.calls.card_header import WORTH_TELLING_S
@@ -183,7 +183,7 @@ class _Growing:
 
     def _new_canvas(self, lines_above: int) -> Canvas:
         canvas = Canvas(self.key[0] + len(GUTTER[0].text), GUTTER)
-        canvas.rendered.lines = [""] * lines_above
+        canvas.rendered.lines = [LogicalLine()] * lines_above
         return canvas
 
     def _add(self, line: str, canvas: Canvas) -> None:
