@@ -22,7 +22,7 @@ from forge_tui.widgets.blockview.rows import Canvas, without_tabs, wrap_words
 from forge_tui.widgets.exact_text import ExactLine, command_lines, exact_rows
 from forge_tui.widgets.status_text import DROP_ORDER, Figures, fit
 from forge_tui.widgets.status_text import cells as cells_of_parts
-from forge_tui.widgets.transcript.calls.card_header import CardHeader
+from forge_tui.widgets.transcript.calls.card_header import draw_header
 from forge_tui.widgets.transcript.markdown.table import Table, draw_table
 from forge_tui.widgets.welcome_text import WelcomeFacts, lines
 from tests.support.transcripts import STYLES, row_text
@@ -130,8 +130,8 @@ def test_the_header_of_a_card_is_one_row(
     verb: str, target: str, result: str, width: int, is_kept: bool
 ) -> None:
     canvas = Canvas(width)
-    header = CardHeader(verb, target, result, "12.0s", result, is_target_kept=is_kept)
-    header.draw(canvas, STYLES, verb=PLAIN, target=PLAIN, result=PLAIN)
+    words = (verb, PLAIN), (target, PLAIN), (result, PLAIN)
+    draw_header(canvas, STYLES, *words, "12.0s", result, is_target_kept=is_kept)
     assert cell_len(row_text(canvas.rendered.rows[0])) <= max(width, 16)
     assert len(canvas.rendered.rows) == 1 or width < 16
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from rich.style import Style
-
 from forge_core import durations
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.blockview.rows import Canvas, StyledSpan
@@ -20,54 +16,47 @@ WORTH_TELLING_S = 0.05
 """Shorter durations would be rounded to zero."""
 
 
-@dataclass(frozen=True, slots=True)
-class CardHeader:
-    """Texts of a header, safe to show. The target is clipped in the middle, the result at the end, the note
-    not at all."""
+def draw_header(
+    canvas: Canvas,
+    styles: TranscriptStyles,
+    verb: StyledSpan,
+    target: StyledSpan,
+    result: StyledSpan,
+    time: str,
+    note: str = "",
+    *,
+    is_target_kept: bool = False,
+) -> None:
+    """Add the row of a header. Its texts must be safe to show.
 
-    verb: str
-    target: str
-    result: str
-    time: str
-    note: str = ""
-    """Muted text after the result."""
-    is_target_kept: bool = False
-    """Whether the result is clipped before the target is."""
-
-    def draw(
-        self, canvas: Canvas, styles: TranscriptStyles, *, verb: Style, target: Style, result: Style
-    ) -> None:
-        """Add the row."""
-        width = canvas.width
-        time_width = next((cells for cells in _TIME_WIDTHS if len(self.time) < cells), len(self.time) + 1)
-        verb_text = clip(self.verb, max(4, width - time_width - 5))
-        room = max(0, width - cell_len(verb_text) - 1 - time_width)
-        between = " · " if self.result else "  "
-        note = between + self.note if self.note else ""
-        if room < 3 * cell_len(note):  # the other parts are more important
-            note = ""
-        room -= cell_len(note)
-        wanted = cell_len(self.target)
-        least = min(wanted, room if self.is_target_kept else room // 2)
-        left = room - least - 2
-        outcome = clip(self.result, left) if self.result and left >= _LEAST_RESULT else ""
-        left = room - (cell_len(outcome) + 2 if outcome else 0)
-        spans: list[StyledSpan] = [
-            (verb_text, verb),
-            (" ", styles.text),
-            (clip_middle(self.target, max(0, left)), target),
-        ]
-        if outcome:
-            spans.append(("  " if self.target else " ", styles.text))
-            spans.append((outcome, result))
-        if note:
-            spans.append((note, styles.muted))
-        used = sum(cell_len(text) for text, _ in spans)
-        time = self.time.rjust(time_width)
-        spans.append((" " * max(0, width - used - time_width), styles.text))
-        spans.append((time, styles.muted))
-        words = [f"{self.verb} {self.target}".rstrip(), self.result, self.note, self.time]
-        canvas.text(spans, original="  ".join(word for word in words if word))
+    The target is clipped in the middle, the result at the end, the muted `note` after it not at all. With
+    `is_target_kept`, the result is clipped before the target is.
+    """
+    width = canvas.width
+    time_width = next((cells for cells in _TIME_WIDTHS if len(time) < cells), len(time) + 1)
+    shown_verb = clip(verb[0], max(4, width - time_width - 5))
+    room = max(0, width - cell_len(shown_verb) - 1 - time_width)
+    shown_note = (" · " if result[0] else "  ") + note if note else ""
+    if room < 3 * cell_len(shown_note):  # the other parts are more important
+        shown_note = ""
+    room -= cell_len(shown_note)
+    left = room - min(cell_len(target[0]), room if is_target_kept else room // 2) - 2
+    outcome = clip(result[0], left) if result[0] and left >= _LEAST_RESULT else ""
+    left = room - (cell_len(outcome) + 2 if outcome else 0)
+    spans: list[StyledSpan] = [
+        (shown_verb, verb[1]),
+        (" ", styles.text),
+        (clip_middle(target[0], max(0, left)), target[1]),
+    ]
+    if outcome:
+        spans += [("  " if target[0] else " ", styles.text), (outcome, result[1])]
+    if shown_note:
+        spans.append((shown_note, styles.muted))
+    used = sum(cell_len(text) for text, _ in spans)
+    spans.append((" " * max(0, width - used - time_width), styles.text))
+    spans.append((time.rjust(time_width), styles.muted))
+    words = [f"{verb[0]} {target[0]}".rstrip(), result[0], note, time]
+    canvas.text(spans, original="  ".join(word for word in words if word))
 
 
 def time_so_far(elapsed_s: float) -> str:

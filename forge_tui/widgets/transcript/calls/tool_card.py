@@ -17,7 +17,7 @@ from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.card_block import HEADER, CardBlock, CardPart, ClickTarget
 from forge_tui.widgets.transcript.calls.card_body import CardBody, beyond_changes, omission_row
-from forge_tui.widgets.transcript.calls.card_header import CardHeader, time_so_far, time_taken
+from forge_tui.widgets.transcript.calls.card_header import draw_header, time_so_far, time_taken
 
 CardState = Literal["running", "done", "background", "failed", "denied", "interrupted"]
 SIGNS: Mapping[CardState, str] = {
@@ -178,8 +178,8 @@ class ToolCard(CardBlock):
         canvas.mark(Passage(self, HEADER))
         sign, verb, target, result = self._colours(styles)
         with canvas.indented([Segment("  ")], [Segment(SIGNS[self.state], sign), Segment(" ")]):
-            header = CardHeader(self._verb, self._target, self._result(), self._time())
-            header.draw(canvas, styles, verb=verb, target=target, result=result)
+            words = (self._verb, verb), (self._target, target), (self._result(), result)
+            draw_header(canvas, styles, *words, self._time())
 
     def _draw(self, canvas: Canvas, styles: TranscriptStyles, *, is_alone: bool) -> None:
         self.draw_header(canvas, styles)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rich.segment import Segment
@@ -17,7 +18,7 @@ from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.card_block import HEADER, CardBlock, ClickTarget
 from forge_tui.widgets.transcript.calls.card_header import (
     WORTH_TELLING_S,
-    CardHeader,
+    draw_header,
     time_so_far,
     time_taken,
 )
@@ -35,9 +36,9 @@ class ToolGroup(CardBlock):
 
     def __init__(self, first: ToolCard, fold: Fold) -> None:
         super().__init__(fold)
-        self._seen: dict[tuple[str, str], _Seen] = {}
-        """The targets by verb and noun."""
-        self._names: dict[str, int] = {}
+        self._calls_of: dict[tuple[str, str], Counter[str]] = {}
+        """By verb and noun: the targets, with the number of calls for each that have not failed."""
+        self._names: Counter[str] = Counter()
         """The number of calls that have not failed, for each of the first names."""
         self._thoughts: list[ReasoningBlock] = []
         self._thought_s = 0.0
@@ -63,10 +64,10 @@ class ToolGroup(CardBlock):
         card.fold.detach()
         self.calls.append(card)
         self.calls.count += 1
-        self._seen.setdefault(_way(card.subject), _Seen()).begin(card.subject.key)
+        self._calls_of.setdefault(_way(card.subject), Counter())[card.subject.key] += 1
         name = safe_line(card.subject.name)
         if name in self._names or len(self._names) < _NAMES:
-            self._names[name] = self._names.get(name, 0) + 1
+            self._names[name] += 1
         if card.is_running:
             self._running[card] = None
         else:
@@ -120,15 +121,9 @@ class ToolGroup(CardBlock):
         colours = {"running": styles.accent, "done": styles.success}
         sign, colour = SIGNS[state], colours.get(state, styles.muted)
         verb, _, counts = self._counts().partition(" ")
-        header = CardHeader(verb, counts, self._result(), self._time(), self._note(), is_target_kept=True)
+        words = (verb, styles.text + styles.strong), (counts, styles.text), (self._result(), styles.muted)
         with canvas.indented([Segment("  ")], [Segment(sign, colour), Segment(" ")]):
-            header.draw(
-                canvas,
-                styles,
-                verb=styles.text + styles.strong,
-                target=styles.text,
-                result=styles.muted,
-            )
+            draw_header(canvas, styles, *words, self._time(), self._note(), is_target_kept=True)
 
     def _state(self) -> CardState:
         if self._running:
@@ -144,9 +139,10 @@ class ToolGroup(CardBlock):
 
         Failed calls do not count, unless all have failed: then the sign before the text says so.
         """
-        parts = [_counted(way, seen.count) for way, seen in self._seen.items() if seen.count]
-        tried = [_counted(way, len(seen.targets)) for way, seen in self._seen.items()]
-        return _sentence(", ".join(parts or tried))
+        done = {way: sum(map(bool, calls.values())) for way, calls in self._calls_of.items()}
+        counts = done if any(done.values()) else {way: len(calls) for way, calls in self._calls_of.items()}
+        text = ", ".join(_counted(way, count) for way, count in counts.items() if count)
+        return text[:1].upper() + text[1:]
 
     def _result(self) -> str:
         """Return the current target; after the end, all targets."""
@@ -178,7 +174,7 @@ class ToolGroup(CardBlock):
         if card.state in ("failed", "denied"):
             self._failed.append(card)
         if card.state in ("failed", "denied", "interrupted") and card.subject is not None:
-            self._seen[_way(card.subject)].fail(card.subject.key)
+            self._calls_of[_way(card.subject)][card.subject.key] -= 1
             if (name := safe_line(card.subject.name)) in self._names:
                 self._names[name] -= 1
 
@@ -193,25 +189,6 @@ class ToolGroup(CardBlock):
         return self.gap + 1 + min(len(self._failed), _FAILED_ROWS + 1)
 
 
-class _Seen:
-    """The targets of one kind of call, counted."""
-
-    def __init__(self) -> None:
-        self.targets: dict[str, int] = {}
-        """The number of calls for each that have not failed."""
-        self.count = 0
-        """Targets with such a call."""
-
-    def begin(self, target: str) -> None:
-        calls = self.targets.get(target, 0)
-        self.targets[target] = calls + 1
-        self.count += not calls
-
-    def fail(self, target: str) -> None:
-        self.targets[target] -= 1
-        self.count -= not self.targets[target]
-
-
 def _way(subject: Subject) -> tuple[str, str]:
     return subject.verb, subject.noun
 
@@ -220,7 +197,3 @@ def _counted(way: tuple[str, str], count: int) -> str:
     """Return, for example, "read 4 files"."""
     verb, noun = way
     return safe_line(f"{verb} {count:,} {noun}{'s'[: count != 1]}")
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
