@@ -29,7 +29,6 @@ class CallTracker:
         self._running: dict[str, ToolCard] = {}
         self._waiting: set[str] = set()
         """Calls that wait for the user."""
-        self._parents: dict[str, str] = {}
         self._failed: list[ToolCard] = []
         """Calls that have failed since the last model call began."""
 
@@ -65,7 +64,9 @@ class CallTracker:
             card = ToolCard(start, Fold(self.folding))
             self._place(card, event)
             del self._running[event.call_id]
-        self._end_calls_of(event.call_id)
+        # End the calls that it has made, whose own ends were lost.
+        for inner in [inner for inner, made in self._running.items() if card in made.path()]:
+            self._running.pop(inner).interrupt()
         card.finish(event)
         if card.state in ("failed", "denied"):
             self._failed.append(card)
@@ -110,7 +111,6 @@ class CallTracker:
         self._cards.clear()
         self._running.clear()
         self._waiting.clear()
-        self._parents.clear()
 
     def _place(self, card: ToolCard, event: ToolStart | ToolEnd) -> None:
         parent = self._cards.get(event.parent_id) if event.parent_id else None
@@ -118,7 +118,6 @@ class CallTracker:
         if parent is None or parent is card:
             self._place_at_end(card)
         else:
-            self._parents[event.call_id] = event.parent_id or ""
             self._place_in(parent, card)
 
     def _place_at_end(self, card: ToolCard) -> None:
@@ -154,12 +153,6 @@ class CallTracker:
             group.add(card)
         parent.calls.count += 1
         parent.changed()
-
-    def _end_calls_of(self, call_id: str) -> None:
-        """End the calls that a call has made, whose own ends were lost."""
-        for inner in [inner for inner in self._running if self._parents.get(inner) == call_id]:
-            self._running.pop(inner).interrupt()
-            self._end_calls_of(inner)
 
 
 def _thoughts_at_end(blocks: Sequence[Block]) -> list[ReasoningBlock]:

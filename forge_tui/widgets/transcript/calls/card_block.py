@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from forge_tui.widgets.blockview.blocks import Block, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.paging import turn_page
+
+if TYPE_CHECKING:
+    from forge_tui.widgets.transcript.calls.card_body import CardBody
 
 CardPart = Literal[
     "header", "text", "more_calls", "earlier_calls", "previous_page", "next_page", "fold", "new_page"
@@ -78,6 +81,8 @@ class CardBlock(Block):
         """The card that contains it."""
         self.calls = CardList(self)
         """The cards in it."""
+        self.body: CardBody | None = None
+        """Its output, below these cards."""
         self._gap = 1
         self._neighbour: CardBlock | None = None
         self._targets: list[tuple[int, ClickTarget]] = []
@@ -116,6 +121,12 @@ class CardBlock(Block):
     def can_unfold(self) -> bool:
         """Whether there is anything to unfold."""
 
+    def path(self) -> Iterator[CardBlock]:
+        """Yield the card, the card that contains it, and so on outwards."""
+        yield self
+        if self.owner is not None:
+            yield from self.owner.path()
+
     def lines_of(self, passage: Passage, rendered: RenderedBlock) -> range:
         at = next((at for at, (_, mark) in enumerate(self._passages) if mark == passage), None)
         if at is None:
@@ -126,11 +137,7 @@ class CardBlock(Block):
         return range(min(lines), max(lines) + 1) if lines else range(0)
 
     def reveal(self, passage: Passage) -> bool:
-        path: list[CardBlock] = []
-        block = passage.block if isinstance(passage.block, CardBlock) else None
-        while block is not None:
-            path.append(block)
-            block = block.owner
+        path = list(passage.block.path()) if isinstance(passage.block, CardBlock) else []
         if path[-1:] != [self]:
             return False  # it has been moved into another block since
         before = self._changes
@@ -154,22 +161,16 @@ class CardBlock(Block):
     def show_passage(self, number: int) -> None:
         """Unfold what hides a passage of its own text."""
 
-    @property
-    def pages_shown(self) -> range:
-        """The pages of its body that show if it is unfolded."""
-        return range(1)
-
-    @pages_shown.setter
-    def pages_shown(self, numbers: range) -> None:
-        pass
-
     def _shown_state(self) -> _ShownState:
-        return _ShownState(self.is_open, self.calls.pages_shown, self.pages_shown)
+        pages = range(1) if self.body is None else self.body.pages_shown
+        return _ShownState(self.is_open, self.calls.pages_shown, pages)
 
     def _restore(self, state: _ShownState) -> None:
         if state != self._shown_state():
             self.set_open(state.is_open)
-            self.calls.pages_shown, self.pages_shown = state.calls, state.pages
+            self.calls.pages_shown = state.calls
+            if self.body is not None:
+                self.body.pages_shown = state.pages
             self.changed()
 
     def turn_page(self, part: CardPart) -> ClickTarget | None:
@@ -238,9 +239,8 @@ class CardBlock(Block):
     def fold_at(self, row: int) -> bool:
         """Fold or unfold the innermost foldable block at `row`."""
         target = self._target_at(row)
-        block: CardBlock | None = self if target is None else target.block
-        while block is not None and not block.can_unfold:
-            block = block.owner
+        around = (self if target is None else target.block).path()
+        block = next((block for block in around if block.can_unfold), None)
         if block is None:
             return False
         self._clicked = ClickTarget(block, "header")

@@ -64,7 +64,7 @@ class ToolCard(CardBlock):
         """Why the user denied it, "" without a reason; None if the user did not deny it."""
         self._is_whole_in_header = False
         """Whether the header contains the whole result."""
-        self._body = CardBody(start.preview_rows)
+        self.body: CardBody = CardBody(start.preview_rows)
 
     @property
     def is_running(self) -> bool:
@@ -76,12 +76,12 @@ class ToolCard(CardBlock):
 
     @property
     def can_unfold(self) -> bool:
-        return bool(self.calls.count) or not (self._body.is_empty or self._shows_all_when_folded())
+        return bool(self.calls.count) or not (self.body.is_empty or self._shows_all_when_folded())
 
     def progress(self, text: str) -> None:
         """Add live output; a text that begins with \\r replaces the last line. Ignored after the end."""
         if self.is_running:
-            self._body.feed(safe_text(text.removeprefix("\r")), again=text.startswith("\r"))
+            self.body.feed(safe_text(text.removeprefix("\r")), again=text.startswith("\r"))
             self.changed()
 
     def tick(self, now: float) -> bool:
@@ -105,7 +105,7 @@ class ToolCard(CardBlock):
         self.state = "denied" if self.state == "denied" and not end.success else _STATES[outcome]
         self.elapsed_s = max(0.0, end.duration_s)
         self._summary = self._summarised(end, outcome)
-        self._body.finish(self._user_text(end), end.diffs, end.omission)
+        self.body.finish(self._user_text(end), end.diffs, end.omission)
         self._is_whole_in_header = end.is_in_header and self.state == "done"
         self._close()
 
@@ -120,7 +120,7 @@ class ToolCard(CardBlock):
         """Show that the user denied it, with the reason given, if any."""
         if self.is_running:
             self._reason = safe_text(reason).strip()
-            self._body.preview_rows, self._body.is_wrapped = _REASON_LINES, True
+            self.body.preview_rows, self.body.is_wrapped = _REASON_LINES, True
             self.deny()
 
     def interrupt(self) -> None:
@@ -138,32 +138,24 @@ class ToolCard(CardBlock):
     def turn_page(self, part: CardPart) -> ClickTarget | None:
         if part in ("more_calls", "earlier_calls"):
             return super().turn_page(part)
-        has_turned = self._body.turn_page(1 if part == "next_page" else -1)
+        has_turned = self.body.turn_page(1 if part == "next_page" else -1)
         return ClickTarget(self, "new_page") if has_turned else None
 
     def passages(self) -> Iterator[tuple[Passage, str]]:
         yield Passage(self, HEADER), f"{self._verb} {self._target}  {self._result()}".rstrip()
         yield from self.calls.passages()
-        for number, text in enumerate(self._body.find_texts(), 1):
+        for number, text in enumerate(self.body.find_texts(), 1):
             yield Passage(self, number), text
 
     def show_passage(self, number: int) -> None:
         if number != HEADER:
             self.set_open(True)
-            if self._body.show_page(number - 1):
+            if self.body.show_page(number - 1):
                 self.changed()
-
-    @property
-    def pages_shown(self) -> range:
-        return self._body.pages_shown
-
-    @pages_shown.setter
-    def pages_shown(self, numbers: range) -> None:
-        self._body.pages_shown = numbers
 
     def set_open(self, is_open: bool) -> bool:
         if not is_open:
-            self._body.reset_pages()
+            self.body.reset_pages()
         return super().set_open(is_open)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -186,12 +178,12 @@ class ToolCard(CardBlock):
         with canvas.indented([Segment("│ ", styles.faint)]):
             if self.is_open:
                 self.calls.draw(canvas, styles)
-                self._body.draw(canvas, styles, self, is_preview=False)
+                self.body.draw(canvas, styles, self, is_preview=False)
             elif is_alone:
                 if self.is_running:
                     self.calls.draw_latest(canvas, styles)
                 if self._preview_rows():
-                    self._body.draw(canvas, styles, self, is_preview=True)
+                    self.body.draw(canvas, styles, self, is_preview=True)
 
     def _colours(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
         """Return the styles of sign, verb, target and result."""
@@ -266,13 +258,13 @@ class ToolCard(CardBlock):
 
     def _preview_rows(self) -> int:
         if self.state == "denied":
-            return self._body.rows_when_folded() if self._reason else 0
+            return self.body.rows_when_folded() if self._reason else 0
         if self.state == "background" or self._is_whole_in_header:
             return 0
-        return self._body.rows_when_folded()
+        return self.body.rows_when_folded()
 
     def _shows_all_when_folded(self) -> bool:
-        return self.owner is None and self._preview_rows() > 0 and self._body.is_whole_in_preview
+        return self.owner is None and self._preview_rows() > 0 and self.body.is_whole_in_preview
 
     def estimate(self, width: int) -> int:
         return self.gap + 1 + self._preview_rows()
