@@ -150,11 +150,19 @@ class RenderedBlock:
 
     rows: list[Row] = field(default_factory=list)
     lines: list[LogicalLine] = field(default_factory=list)
+    marks: list[tuple[int, object]] = field(default_factory=list)
+    """The row that each mark of `Canvas.mark` begins at."""
 
     def extend(self, other: RenderedBlock) -> None:
         """Add rows and lines below, whose line numbers already count from the beginning of this block."""
+        self.marks += [(len(self.rows) + row, mark) for row, mark in other.marks]
         self.rows += other.rows
         self.lines += other.lines
+
+    def after(self, rows: int, lines: int, marks: int) -> RenderedBlock:
+        """Return what follows so many rows, lines and marks, to be added again by `extend`."""
+        below = [(row - rows, mark) for row, mark in self.marks[marks:]]
+        return RenderedBlock(self.rows[rows:], self.lines[lines:], below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +200,6 @@ class Canvas:
     def __init__(self, width: int, gutter: Sequence[Segment] = (), measure: int | None = None) -> None:
         """`measure`: the cells in which text is wrapped even if there are more; rows with a fill are not."""
         self.rendered = RenderedBlock()
-        self.marks: list[tuple[int, object]] = []
-        """The row that each mark of `mark` begins at."""
         self._width = width
         self._measure = measure or max(8, width)
         self._prefixes: list[_Prefix] = []
@@ -246,7 +252,7 @@ class Canvas:
 
     def mark(self, value: object) -> None:
         """Mark the rows from here on with `value`: the target of clicks, or a passage."""
-        self.marks.append((len(self.rendered.rows), value))
+        self.rendered.marks.append((len(self.rendered.rows), value))
 
     def gap(self, count: int = 1) -> None:
         """Add empty rows (with the decoration of the enclosing parts)."""

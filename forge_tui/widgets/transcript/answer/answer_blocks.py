@@ -109,18 +109,14 @@ class AnswerBlock(Block):
         self.answer, self.start, self.end = answer, start, end
 
     def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
-        rendered = self._render(width, styles)
+        rendered = self._raw(width, styles) if self.answer.is_raw else super().render(width, styles)
         if self.answer.is_discarded:
             for row in rendered.rows:
                 row.segments = [Segment(segment.text, styles.muted) for segment in row.segments]
         return rendered
 
-    def _render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
+    def _raw(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         canvas = Canvas(width - 1)
-        if not self.answer.is_raw:
-            canvas.gap(self.gap)
-            self.draw(canvas, styles)
-            return canvas.rendered
         canvas.gap(self.gap if self.start == 0 else 0)
         with canvas.indented(GUTTER):
             for line in self.raw_lines():

@@ -4,9 +4,8 @@ before."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -31,37 +30,6 @@ _LATEST = 4
 """Blocks that show while the card is folded and runs; the others are counted."""
 _PAGE = 100
 """Blocks on a page of an unfolded card."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnPart:
-    """What a part of a block added to a canvas, kept so that it can be added there again without drawing
-    it."""
-
-    source: object
-    """What it shows."""
-    position: object
-    """What its rows depend on besides (see `Canvas.position`)."""
-    rendered: RenderedBlock
-    """Lines by their numbers on the canvas."""
-    marks: list[tuple[int, object]]
-    """By row, counted from its first one."""
-
-
-def draw_part(canvas: Canvas, source: object, draw: Callable[[], None]) -> DrawnPart:
-    """Draw a part on `canvas`; return what it added."""
-    position = canvas.position
-    rows, lines, marks = len(canvas.rendered.rows), len(canvas.rendered.lines), len(canvas.marks)
-    draw()
-    added = RenderedBlock(canvas.rendered.rows[rows:], canvas.rendered.lines[lines:])
-    return DrawnPart(source, position, added, [(row - rows, mark) for row, mark in canvas.marks[marks:]])
-
-
-def add_part(canvas: Canvas, part: DrawnPart) -> None:
-    """Add the rows of a part once more, at the position where it was drawn."""
-    above = len(canvas.rendered.rows)
-    canvas.rendered.extend(part.rendered)
-    canvas.marks += [(above + row, target) for row, target in part.marks]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +178,10 @@ class CardBlock(Block):
         return True
 
     def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
-        canvas = Canvas(width - 1)
-        canvas.gap(self.gap)
-        self.draw(canvas, styles)
-        self._targets = [(row, target) for row, target in canvas.marks if isinstance(target, ClickTarget)]
-        self._passages = [(row, mark) for row, mark in canvas.marks if isinstance(mark, Passage)]
-        return canvas.rendered
+        rendered = super().render(width, styles)
+        self._targets = [(row, mark) for row, mark in rendered.marks if isinstance(mark, ClickTarget)]
+        self._passages = [(row, mark) for row, mark in rendered.marks if isinstance(mark, Passage)]
+        return rendered
 
     def toggle(self, row: int) -> bool:
         """Handle a click: on a header, fold or unfold; on a page row, turn the page.
@@ -282,8 +248,8 @@ class CardList:
         self._blocks: list[CardBlock] = []
         self.pages_shown = range(1)
         """The pages that show if the card is unfolded."""
-        self._drawn: dict[CardBlock, DrawnPart] = {}
-        """Their drawn rows: an event redraws only the card that it changes."""
+        self._drawn: dict[CardBlock, tuple[object, RenderedBlock]] = {}
+        """Their drawn rows, and what these depend on: an event redraws only the card that it changes."""
         self.count = 0
         """Number of calls; a group counts as many as it has."""
 
@@ -327,15 +293,19 @@ class CardList:
             canvas.mark(ClickTarget(self._owner, "earlier_calls"))
             canvas.decoration([(f"… {first:,} before (PageUp)", styles.accent)])
         before, self._drawn = self._drawn, {}
+        rendered = canvas.rendered
         for block in self._blocks[first:end]:
-            source, part = (block.revision, styles), before.get(block)
-            if part is None or part.source != source or part.position != canvas.position:
+            key = (block.revision, styles, canvas.position)
+            known = before.get(block)
+            if known is not None and known[0] == key:
                 # Only changed cards are drawn; 300 cards would otherwise be drawn for every event of one of
                 # them.
-                part = draw_part(canvas, source, partial(block.draw_in_list, canvas, styles))
+                rendered.extend(known[1])
+                self._drawn[block] = known
             else:
-                add_part(canvas, part)
-            self._drawn[block] = part
+                sizes = len(rendered.rows), len(rendered.lines), len(rendered.marks)
+                block.draw_in_list(canvas, styles)
+                self._drawn[block] = key, rendered.after(*sizes)
         if (more := len(self._blocks) - end) > 0:
             canvas.mark(ClickTarget(self._owner, "more_calls"))
             canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
