@@ -98,10 +98,10 @@ class BenchApp(RowDiffOutput, App[None]):
         self.transcript.toggle_cards()
 
     def action_page_up(self) -> None:
-        self.transcript.page_up()
+        self.transcript.page(-1)
 
     def action_page_down(self) -> None:
-        self.transcript.page_down()
+        self.transcript.page(1)
 
     def action_to_start(self) -> None:
         self.transcript.scroll_to_start()

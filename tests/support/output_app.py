@@ -153,10 +153,10 @@ class OutputApp(TellsWhenAtRest, RowDiffOutput, App[None]):
         raise RuntimeError("failed on purpose")
 
     def action_up(self) -> None:
-        self.transcript.page_up()
+        self.transcript.page(-1)
 
     def action_down(self) -> None:
-        self.transcript.page_down()
+        self.transcript.page(1)
 
     def action_cards(self) -> None:
         self.transcript.toggle_cards()

@@ -130,7 +130,7 @@ class Stage:
         chat.action_scroll_bottom()
         pages = [await self.painted()]
         while chat.transcript.scroll_y > 0 and len(pages) < most:
-            chat.transcript.page_up()
+            chat.transcript.page(-1)
             pages.append(await self.painted())
         return "\n".join(reversed(pages))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -75,8 +76,8 @@ async def test_page_down_and_page_up_cover_all_of_a_long_output() -> None:
         app.transcript.toggle_cards()
         app.transcript.scroll_to_start()
         await pilot.pause()
-        for page, end in ((app.transcript.page_down, "after it"), (app.transcript.page_up, "Read a")):
-            seen = await paged_through(app, pilot, page)
+        for direction, end in ((1, "after it"), (-1, "Read a")):
+            seen = await paged_through(app, pilot, partial(app.transcript.page, direction))
             assert [n for n in range(1_000) if f" line {n}\n" not in seen] == []
             assert end in "\n".join(app.rows())
 
@@ -90,8 +91,8 @@ async def test_page_down_and_page_up_cover_all_calls_of_a_large_group() -> None:
         app.transcript.toggle_cards()
         app.transcript.scroll_to_start()
         await pilot.pause()
-        for page, end in ((app.transcript.page_down, "after it"), (app.transcript.page_up, "Read 450")):
-            seen = await paged_through(app, pilot, page)
+        for direction, end in ((1, "after it"), (-1, "Read 450")):
+            seen = await paged_through(app, pilot, partial(app.transcript.page, direction))
             assert [n for n in range(450) if f" Read {n}.py" not in seen] == []
             assert end in "\n".join(app.rows())
 

@@ -131,7 +131,7 @@ async def test_closing_find_restores_the_previous_view() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         for number in range(80):
             app.transcript.add_user(f"text {number}")
-        app.transcript.page_up()
+        app.transcript.page(-1)
         await pilot.pause()
         before = app.rows()
         app.transcript.finder.begin()

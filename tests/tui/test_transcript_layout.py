@@ -191,12 +191,8 @@ def test_a_transcript_shorter_than_the_window_starts_at_its_top() -> None:
 
 def test_an_empty_layout_can_be_scrolled() -> None:
     layout = layout_with()
-    for act in (
-        lambda: layout.scroll(-3),
-        lambda: layout.jump(7),
-        layout.stop_following,
-        layout.follow_if_at_end,
-    ):
+    layout.follows_end = False
+    for act in (lambda: layout.scroll(-3), lambda: layout.jump(7), layout.follow_if_at_end):
         act()
     assert layout.frame().rows == ()
     assert layout.follows_end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from functools import partial
 
 import pytest
 from textual.events import MouseScrollUp
@@ -49,7 +50,7 @@ async def test_scrolling_up_holds_the_view_and_indicates_new_content_below() -> 
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))
         await pilot.pause()
-        app.transcript.page_up()
+        app.transcript.page(-1)
         await pilot.pause()
         before = app.rows()
         app.transcript.apply(said("An answer."))
@@ -319,7 +320,8 @@ async def test_random_actions_during_streaming_leave_a_correct_screen(seed: int)
                 case 3:
                     await click()
                 case 4:
-                    chance.choice((transcript.page_up, transcript.page_down, transcript.scroll_to_start))()
+                    pages = partial(transcript.page, -1), partial(transcript.page, 1)
+                    chance.choice((*pages, transcript.scroll_to_start))()
                 case 5:
                     transcript.scroll_to_end()
                 case 6:

@@ -410,10 +410,10 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.app.push_screen(HelpScreen())
 
     def action_page_up(self) -> None:
-        self.transcript.page_up()
+        self.transcript.page(-1)
 
     def action_page_down(self) -> None:
-        self.transcript.page_down()
+        self.transcript.page(1)
 
     def action_scroll_top(self) -> None:
         self.transcript.scroll_to_start()

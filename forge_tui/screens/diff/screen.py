@@ -247,7 +247,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self.pane.scroll_rows(rows)
 
     def action_page(self, direction: int) -> None:
-        self.pane.page_down() if direction > 0 else self.pane.page_up()
+        self.pane.page(direction)
 
     def action_end(self, direction: int) -> None:
         self.pane.scroll_to_end() if direction > 0 else self.pane.scroll_to_start()

@@ -86,18 +86,12 @@ def row_of(rows: Sequence[Row], line: int, at: int) -> int:
     return nearest if exact < 0 else exact
 
 
-@dataclass(slots=True)
-class _Entry:
-    key: RenderKey
-    rendered: RenderedBlock
-
-
 class RowCache:
     """The rows of the blocks rendered last. Bounded by rows, not by blocks; the least recently used are
     dropped."""
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[Block, _Entry] = OrderedDict()
+        self._entries: OrderedDict[Block, tuple[RenderKey, RenderedBlock]] = OrderedDict()
         self._rows = 0
 
     def __len__(self) -> int:
@@ -106,44 +100,43 @@ class RowCache:
 
     def find(self, block: Block, key: RenderKey) -> RenderedBlock | None:
         """Return the block's rows if they are known for this key."""
-        entry = self._entries.get(block)
-        if entry is None or entry.key != key:
+        known, rendered = self._entries.get(block, (None, None))
+        if known != key:
             return None
         self._entries.move_to_end(block)
-        return entry.rendered
+        return rendered
 
     def store(self, block: Block, key: RenderKey, new: RenderedBlock, least: int) -> None:
         """Keep new rows; old rows that show the same replace them, so that they are not painted again.
 
         At least `least` blocks are kept, however long they are.
         """
-        entry = self._entries.get(block)
-        if entry is not None:
-            self._rows -= len(entry.rendered.rows)
+        if block in self._entries:
+            before, old = self._entries.pop(block)
+            self._rows -= len(old.rows)
             # Same width and styles: only then can an old row look the same, which saves painting it.
-            if entry.key[2:] == key[2:]:
-                keep_rows(entry.rendered.rows, new.rows)
-        self._entries[block] = _Entry(key, new)
-        self._entries.move_to_end(block)
+            if before[2:] == key[2:]:
+                keep_rows(old.rows, new.rows)
+        self._entries[block] = key, new
         self._rows += len(new.rows)
         while self._rows > _KEPT_ROWS and len(self._entries) > least:
-            _, dropped = self._entries.popitem(last=False)
-            self._rows -= len(dropped.rendered.rows)
+            _, (_, dropped) = self._entries.popitem(last=False)
+            self._rows -= len(dropped.rows)
 
     def transfer(self, old: Block, blocks: Sequence[Block]) -> None:
         """Move the rows of `old` to the first of the blocks that replace it, to be reused by `store`."""
-        entry = self._entries.pop(old, None)
-        if entry is not None and blocks:
+        if old not in self._entries:
+            return
+        key, rendered = self._entries.pop(old)
+        if blocks:
             # The revision of `old` means nothing for another block.
-            revision = entry.key[0] if blocks[0] is old else -1
-            self._entries[blocks[0]] = _Entry((revision, *entry.key[1:]), entry.rendered)
-        elif entry is not None:
-            self._rows -= len(entry.rendered.rows)
+            self._entries[blocks[0]] = (key[0] if blocks[0] is old else -1, *key[1:]), rendered
+        else:
+            self._rows -= len(rendered.rows)
 
-    def height(self, block: Block) -> int | None:
-        """Return how many rows it had when it was rendered last; None if that is unknown."""
-        entry = self._entries.get(block)
-        return None if entry is None else len(entry.rendered.rows)
+    def height(self, block: Block, width: int) -> int:
+        """Return how many rows it had when it was rendered last, otherwise an estimate for `width` cells."""
+        return len(self._entries[block][1].rows) if block in self._entries else block.estimate(width)
 
     def clear(self) -> None:
         self._entries.clear()
@@ -170,7 +163,7 @@ class Layout:
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.follows_end = True
-        """Whether the window stays at the end while blocks are added."""
+        """Whether the window stays at the end while blocks are added; if not, the top stays where it is."""
         self._heights = Heights()
         self._cache = RowCache()
         self._top = (0, 0)
@@ -197,9 +190,9 @@ class Layout:
         self._cache.transfer(self.blocks[index], blocks)
         self.blocks[index : index + 1] = blocks
         # An open part is near the end: few blocks follow it. Elsewhere this would be linear in what follows.
-        self._heights.truncate(index)  # an open part is near the end: few blocks follow it
+        self._heights.truncate(index)
         for block in self.blocks[index:]:
-            self._heights.append(self._known_height(block))
+            self._heights.append(self._cache.height(block, self._width))
         first = bisect_left(self._landmarks, index)
         self._landmarks[first:] = [at for at in range(index, len(self.blocks)) if self.blocks[at].is_landmark]
         self._move_positions(index, len(blocks))
@@ -331,10 +324,6 @@ class Layout:
             block += 1
         return below >= self._height
 
-    def stop_following(self) -> None:
-        """Keep the top where it is, although something below will change its height."""
-        self.follows_end = False
-
     def scroll_to(self, block: int, row: int, y: int) -> None:
         """Show a row of a block at row `y` of the window, or as near as the rows above it allow."""
         self._top, self._anchor = (block, max(0, min(row, len(self.rendered(block).rows) - 1))), None
@@ -413,7 +402,3 @@ class Layout:
 
     def _shape(self, block: Block) -> tuple[int, int, int]:
         return block.revision, block.gap, self._width
-
-    def _known_height(self, block: Block) -> int:
-        known = self._cache.height(block)
-        return block.estimate(self._width) if known is None else known

@@ -99,19 +99,12 @@ class BlockView(ScrollView):
     def scroll_to_start(self) -> None:
         self.move(lambda: self.model.jump(0))
 
-    def page_up(self) -> None:
-        """Turn the page of a long output in view, otherwise scroll by a screen."""
-        if (y := self._turn_page(-1)) is None:
-            self.scroll_rows(-max(1, self.size.height - 2))
-        else:
-            self.scroll_rows(min(-1, y + 2 - self.size.height))
-
-    def page_down(self) -> None:
-        """Turn the page of a long output in view, otherwise scroll by a screen."""
-        if (y := self._turn_page(1)) is None:
-            self.scroll_rows(max(1, self.size.height - 2))
-        else:
-            self.scroll_rows(max(1, y - 1))
+    def page(self, direction: int) -> None:
+        """Turn the page of a long output in view, otherwise scroll by a screen: up (-1) or down (1)."""
+        screen = self.size.height - 2
+        y = self._turn_page(direction)
+        rows = screen if y is None else y - 1 if direction > 0 else screen - y
+        self.scroll_rows(direction * max(1, rows))
 
     def scroll_rows(self, delta: int) -> None:
         """Scroll by exactly so many rows."""
@@ -173,7 +166,7 @@ class BlockView(ScrollView):
     def toggle_at(self, y: int, act: Callable[[], bool]) -> bool:
         """Fold or unfold something at row `y` and keep its first row there; return whether it changed."""
         block, number = self.frame.places[y]
-        self.model.stop_following()
+        self.model.follows_end = False
         has_changed = act()
         if has_changed:
             self.model.rendered(block)  # `row_to_keep` is known once the block is rendered

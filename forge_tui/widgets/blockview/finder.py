@@ -144,19 +144,13 @@ class Finder:
 
     def step(self, direction: int) -> None:
         """Go to the match before (-1) or after (1) the current one, wrapping around."""
-        if self.current is None and not self.search.is_done:
+        if self.current is not None:
+            self._step_from(self.current, direction)
+        elif not self.search.is_done:
             self.search.step(_PATIENCE_S)  # the key came before the first match
             self._find_first()
-            self._show_status()
-            return
-        hits = self.search.hits
-        if not hits:
-            return
-        if self.current is None:  # all matches are in blocks added since
-            self._enter(hits[-1], -1)
-            self._show_status()
-            return
-        self._step_from(self.current, direction)
+        elif self.search.hits:  # all matches are in blocks added since
+            self._enter(self.search.hits[-1], -1)
         self._show_status()
 
     def _step_from(self, position: TextPosition, direction: int) -> None:
@@ -207,7 +201,7 @@ class Finder:
         self.current = self._view.model.track(TextPosition(block, line, start))
 
         def go() -> None:
-            self._view.model.stop_following()
+            self._view.model.follows_end = False
             self._view.model.move_to_line(block, line, start)
 
         self._view.move(go)

@@ -11,12 +11,6 @@ class Heights:
         self._tree: list[int] = [0]
         self.total = 0
 
-    def __len__(self) -> int:
-        return len(self._heights)
-
-    def __getitem__(self, index: int) -> int:
-        return self._heights[index]
-
     def append(self, height: int) -> None:
         self._heights.append(height)
         # Node `at` sums the `at & -at` heights that end at it (Fenwick, 1994).

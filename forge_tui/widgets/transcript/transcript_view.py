@@ -24,10 +24,7 @@ _TICK_S = 0.25
 class Transcript(BlockView):
     """The conversation: messages of the user, answers, reasoning, tool calls, notices."""
 
-    def __init__(
-        self,
-        thinking: ThinkingSetting = "folded",
-    ) -> None:
+    def __init__(self, thinking: ThinkingSetting = "folded") -> None:
         super().__init__()
         self.clock: Callable[[], float] = time.time
         """The clock of running cards; the same clock as that of the events' timestamps."""
@@ -90,7 +87,7 @@ class Transcript(BlockView):
         is."""
 
         def toggle() -> None:
-            self.model.stop_following()
+            self.model.follows_end = False
             self._builder.calls.folding.toggle_all()
             self.model.follow_if_at_end()
 
@@ -102,16 +99,9 @@ class Transcript(BlockView):
         Without `answer`: the one under the pointer, otherwise the last one in view, otherwise the last one.
         """
         chosen = answer or self._target_answer()
-        if chosen is None:
-            return False
-
-        def toggle() -> None:
-            if not self.model.follows_end:
-                self.model.stop_following()
-            chosen.toggle_raw()
-
-        self.move(toggle)
-        return True
+        if chosen is not None:
+            self.move(chosen.toggle_raw)
+        return chosen is not None
 
     @property
     def thinking(self) -> ThinkingSetting:
@@ -158,12 +148,9 @@ class Transcript(BlockView):
         """Flush now if the last frame is paid for (the first of a burst), otherwise when it will be."""
         if self._flush_handle is not None:
             return
-        loop = asyncio.get_running_loop()
-        wait_s = self._pacer.wait_s()
-        if wait_s <= 0:
-            self._flush_handle = loop.call_soon(self._flush)
-        else:
-            self._flush_handle = loop.call_later(wait_s, self._flush)
+        loop, wait_s = asyncio.get_running_loop(), self._pacer.wait_s()
+        is_due = wait_s <= 0
+        self._flush_handle = loop.call_soon(self._flush) if is_due else loop.call_later(wait_s, self._flush)
 
     def _flush(self) -> None:
         self._flush_handle = None
