@@ -11,7 +11,7 @@ from rich.segment import Segment
 from forge_core.sanitize import safe_text
 from forge_core.text_width import clip, wrap_cells
 from forge_tui.widgets.blockview.block_view import BlockView
-from forge_tui.widgets.blockview.blocks import Block
+from forge_tui.widgets.blockview.blocks import Block, LinesBlock
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.diff.drawing import DiffLayout, draw_stretches
@@ -70,13 +70,12 @@ class HunkBlock(Block):
         return sum(rows) + (self._heading is not None)
 
 
-class RawBlock(Block):
+class RawBlock(LinesBlock):
     """Lines of a raw patch."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
-        super().__init__()
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__(lines)
         self.gap = 0
-        self._lines = lines
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         for line in self._lines:
@@ -87,24 +86,14 @@ class RawBlock(Block):
             with canvas.indented(_MARGIN):
                 canvas.text([(line.expandtabs(8), style)], wrap=wrap_cells, fill=fill, original=line)
 
-    def estimate(self, width: int) -> int:
-        return len(self._lines)
 
-
-class MessageBlock(Block):
+class MessageBlock(LinesBlock):
     """A message instead of changes."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        super().__init__()
-        self._lines = lines
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         with canvas.indented([Segment("  ")]):
             for number, line in enumerate(self._lines):
                 canvas.text([(line, styles.muted if number else styles.text)])
-
-    def estimate(self, width: int) -> int:
-        return self.gap + len(self._lines)
 
 
 class DiffPane(BlockView):

@@ -196,37 +196,19 @@ class _Painter:
             for number, digits in ((old_number, look.old_digits), (new_number, look.new_digits))
             if digits
         ]
-        sign, fill, strong = self._colours(cell.side, is_same)
-        gutter = f"{' '.join(numbers)} {sign} "
-        with self._canvas.indented(
-            [Segment(" " * len(gutter), fill)],
-            [Segment(gutter, self._styles.faint if fill is None else self._sign_style(cell.side))],
-        ):
-            self._canvas.text(
-                self._spans(cell, fill, strong),
-                wrap=wrap_cells,
-                fill=fill,
-                original=cell.text,
-                side="" if is_same else cell.side,
-            )
+        first, rest, spans, fill = self._look_of(cell, " ".join(numbers), is_same)
+        with self._canvas.indented([rest], [first]):
+            side = "" if is_same else cell.side
+            self._canvas.text(spans, wrap=wrap_cells, fill=fill, original=cell.text, side=side)
         if cell.is_open:
-            self._canvas.decoration([(" " * len(gutter) + OPEN_END, self._styles.faint)])
+            self._canvas.decoration([(rest.text + OPEN_END, self._styles.faint)])
 
     def _column(self, cell: _Cell | None, width: int, digits: int, is_same: bool) -> Column:
         if cell is None:
             return Column(width)
-        sign, fill, strong = self._colours(cell.side, is_same)
         margin = " " if cell.side == "new" else ""  # apart from the bar between the columns
-        gutter = f"{margin}{cell.number:>{digits}} {sign} "
-        return Column(
-            width,
-            self._spans(cell, fill, strong),
-            Segment(gutter, self._styles.faint if fill is None else self._sign_style(cell.side)),
-            Segment(" " * len(gutter), fill),
-            fill,
-            cell.text,
-            cell.side,
-        )
+        first, rest, spans, fill = self._look_of(cell, f"{margin}{cell.number:>{digits}}", is_same)
+        return Column(width, spans, first, rest, fill, cell.text, cell.side)
 
     def _note_open_ends(self, left: _Cell | None, right: _Cell | None, width: int) -> None:
         if not any(cell is not None and cell.is_open for cell in (left, right)):
@@ -238,20 +220,21 @@ class _Painter:
         first = clip(texts[0], width).ljust(width)
         self._canvas.decoration([(clip(f"{first}│{texts[1]}", self._canvas.width), self._styles.faint)])
 
-    def _spans(self, cell: _Cell, fill: Style | None, strong: Style) -> list[StyledSpan]:
-        under = self._styles.text if fill is None else fill
-        return without_tabs(code_spans(cell.tokens, cell.changed, under, strong, self._styles))
-
-    def _colours(self, side: Side, is_same: bool) -> tuple[str, Style | None, Style]:
-        if is_same:
-            return " ", None, Style.null()
+    def _look_of(
+        self, cell: _Cell, numbers: str, is_same: bool
+    ) -> tuple[Segment, Segment, list[StyledSpan], Style | None]:
+        """Return the gutter of a line's first row and of the others, its spans, and the fill of its rows."""
         styles = self._styles
-        if side == "old":
-            return "-", styles.removed, styles.removed_strong
-        return "+", styles.added, styles.added_strong
-
-    def _sign_style(self, side: Side) -> Style:
-        return self._styles.removed_sign if side == "old" else self._styles.added_sign
+        fill: Style | None
+        if is_same:
+            sign, colour, fill, strong = " ", styles.faint, None, Style.null()
+        elif cell.side == "old":
+            sign, colour, fill, strong = "-", styles.removed_sign, styles.removed, styles.removed_strong
+        else:
+            sign, colour, fill, strong = "+", styles.added_sign, styles.added, styles.added_strong
+        gutter = f"{numbers} {sign} "
+        spans = code_spans(cell.tokens, cell.changed, fill or styles.text, strong, styles)
+        return Segment(gutter, colour), Segment(" " * len(gutter), fill), without_tabs(spans), fill
 
 
 def _cells(

@@ -34,7 +34,16 @@ def last_lines(layout: Layout, most: int, variables: Mapping[str, str], depth: D
     `variables`: those of the theme, which tell the meaning of a colour.
     """
     rows = _last_rows(layout, most)
-    sgr = _MainScreen(variables, depth).sgr
+    plain = palette_codes(Palette(Depth.NONE, variables))
+    codes = {parse_rgb(variables.get(name)): code for name, code in _CODES.items() if depth is not Depth.NONE}
+    codes.pop(None, None)
+
+    def sgr(style: Style) -> str:
+        """Return the attributes, and a plain colour for one that has a meaning: the background is not
+        ours."""
+        known = (codes[colour] for colour in (rgb(style.bgcolor), rgb(style.color)) if colour in codes)
+        return next(known, "") or plain(style)
+
     return [render(_trimmed(row), sgr) for row in rows]
 
 
@@ -64,19 +73,3 @@ def _trimmed(row: Row) -> list[Segment]:
         if left <= 0:
             break
     return kept
-
-
-class _MainScreen:
-    """Styles on a background that is not ours: attributes, and a few plain colours that have a meaning."""
-
-    def __init__(self, variables: Mapping[str, str], depth: Depth) -> None:
-        self._plain = palette_codes(Palette(Depth.NONE, variables))
-        named = {parse_rgb(variables.get(name)): code for name, code in _CODES.items()}
-        named.pop(None, None)
-        self._codes = {} if depth is Depth.NONE else named
-
-    def sgr(self, style: Style) -> str:
-        for colour in (rgb(style.bgcolor), rgb(style.color)):
-            if colour in self._codes:
-                return self._codes[colour]
-        return self._plain(style)

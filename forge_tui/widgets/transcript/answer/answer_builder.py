@@ -295,17 +295,13 @@ class Fence:
         self._may_close = re.compile(rf" {{0,3}}{mark}*[ \t]*\Z")
         self._indent = re.compile(rf" {{0,{len(opening['indent'])}}}")
         language = info.split(maxsplit=1)[0] if info else ""
-        self._containers = containers
+        self.containers = containers
+        """The quotes and list items around it."""
         self._is_mid_line = False
         """Whether the beginning of the next line has been taken already."""
         self._piece_chars = 0
         self.piece = CodeBlock(language, language, gap=gap, containers=containers)
         self.is_closed = False
-
-    @property
-    def containers(self) -> tuple[Container, ...]:
-        """The quotes and list items around it."""
-        return self._containers
 
     def take(self, tail: str, is_final: bool, finish: Callable[[CodeBlock, int], None]) -> int:
         """Move what `tail` contains of the fence into pieces; return the number of characters taken.
@@ -326,8 +322,8 @@ class Fence:
                 break
             line = tail[at:stop]
             if not self._is_mid_line:
-                depth, line = enter(line, self._containers)
-                if depth < len(self._containers):
+                depth, line = enter(line, self.containers)
+                if depth < len(self.containers):
                     return self._close(at, finish)
                 if self._closing.match(line):
                     return self._close(after, finish)
@@ -340,8 +336,8 @@ class Fence:
 
     def _show_partial(self, rest: str) -> None:
         if not self._is_mid_line:
-            depth, rest = enter(rest, self._containers)
-            is_inside = depth == len(self._containers) and not self._may_close.match(rest)
+            depth, rest = enter(rest, self.containers)
+            is_inside = depth == len(self.containers) and not self._may_close.match(rest)
             rest = self._indent.sub("", rest, count=1) if is_inside else ""
         self.piece.set_partial(rest)
 
