@@ -46,8 +46,9 @@ class FileText:
             bad = text[error.start]
             shown = bad if bad.isprintable() else repr(bad)
             raise ToolError(
-                f"The file is {_ENCODING_NAMES[self.encoding]} and cannot represent {shown} (U+{ord(bad):04X}). "
-                "Nothing was written. Use a character that this encoding has, or convert the file to UTF-8 first."
+                f"The file is {_ENCODING_NAMES[self.encoding]} and cannot represent {shown} "
+                f"(U+{ord(bad):04X}). Nothing was written. Use a character that this encoding has, or "
+                "convert the file to UTF-8 first."
             ) from error
 
 
