@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from forge_core.integrations.langgraph.requirements import require_langgraph, require_wink
 from forge_core.integrations.langgraph.wink_types import wink
@@ -60,6 +62,20 @@ class LangGraphWrite:
     data: str
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _in_coroutine(method: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return the asynchronous twin of a method that does not block."""
+
+    @functools.wraps(method)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return method(*args, **kwargs)
+
+    return call
+
+
 class SessionCheckpointer(BaseCheckpointSaver):
     """A full BaseCheckpointSaver over `session`. Threads live as long as the session, and in its snapshots
     where those include logs (`session.snapshot(include_all=True)`). Every checkpoint holds the whole state:
@@ -85,13 +101,7 @@ class SessionCheckpointer(BaseCheckpointSaver):
             )
 
     def get_tuple(self, config: Mapping[str, Any]) -> Any:
-        thread_id, namespace, checkpoint_id = _place(config)
-        found = [
-            entry
-            for entry in self._checkpoints(thread_id, namespace)
-            if checkpoint_id is None or entry.checkpoint_id == checkpoint_id
-        ]
-        return self._tuple(max(found, key=lambda entry: entry.checkpoint_id)) if found else None
+        return next(map(self._tuple, self._checkpoints(*_place(config))), None)
 
     def list(
         self,
@@ -106,21 +116,12 @@ class SessionCheckpointer(BaseCheckpointSaver):
         if config is not None and "checkpoint_ns" not in config["configurable"]:
             namespace = None
         limit_id = None if before is None else _place(before)[2]
-        given = 0
-        for entry in sorted(
-            self._checkpoints(thread_id, namespace), key=lambda e: e.checkpoint_id, reverse=True
-        ):
-            if checkpoint_id is not None and entry.checkpoint_id != checkpoint_id:
-                continue
-            if limit_id is not None and entry.checkpoint_id >= limit_id:
-                continue
-            metadata = self._load(entry.metadata_kind, entry.metadata)
-            if filter and any(metadata.get(key) != value for key, value in filter.items()):
-                continue
-            if limit is not None and given >= limit:
-                return
-            given += 1
-            yield self._tuple(entry)
+        found = (
+            entry
+            for entry in self._checkpoints(thread_id, namespace, checkpoint_id)
+            if (limit_id is None or entry.checkpoint_id < limit_id) and self._fits(entry, filter)
+        )
+        yield from map(self._tuple, islice(found, limit))
 
     def put(
         self, config: Mapping[str, Any], checkpoint: Mapping[str, Any], metadata: Any, new_versions: Any
@@ -178,8 +179,11 @@ class SessionCheckpointer(BaseCheckpointSaver):
                 for entry in self._session[slice_type].where(lambda e: e.thread_id == source_thread_id):
                     self._session[slice_type].append(dataclasses.replace(entry, thread_id=target_thread_id))
 
-    async def aget_tuple(self, config: Mapping[str, Any]) -> Any:
-        return self.get_tuple(config)
+    aget_tuple = _in_coroutine(get_tuple)
+    aput = _in_coroutine(put)
+    aput_writes = _in_coroutine(put_writes)
+    adelete_thread = _in_coroutine(delete_thread)
+    acopy_thread = _in_coroutine(copy_thread)
 
     async def alist(
         self,
@@ -192,31 +196,17 @@ class SessionCheckpointer(BaseCheckpointSaver):
         for found in self.list(config, filter=filter, before=before, limit=limit):
             yield found
 
-    async def aput(
-        self, config: Mapping[str, Any], checkpoint: Mapping[str, Any], metadata: Any, new_versions: Any
-    ) -> dict[str, Any]:
-        return self.put(config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self,
-        config: Mapping[str, Any],
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
-        self.put_writes(config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        self.delete_thread(thread_id)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        self.copy_thread(source_thread_id, target_thread_id)
-
-    def _checkpoints(self, thread_id: str | None, namespace: str | None) -> Sequence[LangGraphCheckpoint]:
-        found: Sequence[LangGraphCheckpoint] = self._session[LangGraphCheckpoint].where(
-            lambda entry: thread_id in (None, entry.thread_id) and namespace in (None, entry.checkpoint_ns)
+    def _checkpoints(self, *place: str | None) -> Sequence[LangGraphCheckpoint]:
+        """Return the checkpoints of a thread, namespace and id, newest first; None matches any."""
+        found = self._session[LangGraphCheckpoint].where(
+            lambda entry: all(wanted in (None, own) for wanted, own in zip(place, _key(entry), strict=True))
         )
-        return found
+        return sorted(found, key=lambda entry: entry.checkpoint_id, reverse=True)
+
+    def _fits(self, entry: LangGraphCheckpoint, metadata: Mapping[str, Any] | None) -> bool:
+        """Return whether a checkpoint has all of this metadata."""
+        own = self._load(entry.metadata_kind, entry.metadata) if metadata else {}
+        return all(own.get(key) == value for key, value in (metadata or {}).items())
 
     def _tuple(self, entry: LangGraphCheckpoint) -> Any:
         writes = self._session[LangGraphWrite].where(lambda e: _key(e) == _key(entry))

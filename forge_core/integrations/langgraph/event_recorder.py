@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,21 +12,12 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk, LLMResult
 
 from forge_core.events import AgentEvent, LLMEnd, LLMStart, ToolEnd, ToolStart
-from forge_core.langchain.agent.model_call import chunk_events as chunk_events
-from forge_core.langchain.agent.model_call import finish_reason_of
+from forge_core.langchain.agent.model_call import chunk_events, finish_reason_of
 from forge_core.langchain.callbacks import ForgeCallbackHandler, TokenTrackingCallback
 from forge_core.langchain.callbacks.usage import counted_usage, message_of, model_name_of
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.result import ToolCallRecord, ToolOutcome
-
-
-@dataclass(frozen=True, slots=True)
-class _OpenTool:
-    call_id: str
-    name: str
-    arguments: dict[str, Any]
-    started: float
 
 
 class Streams(ForgeCallbackHandler):
@@ -65,7 +55,8 @@ class RunRecorder(ForgeCallbackHandler):
         self._model = model
         self._lock = threading.Lock()
         self._models: dict[UUID, float] = {}
-        self._tools: dict[UUID, _OpenTool] = {}
+        self._tools: dict[UUID, tuple[ToolStart, float]] = {}
+        """The open calls, each with the time of its start."""
         self.iterations = 0
         self.usage = TokenUsage()
         self.finish_reason: str | None = None
@@ -118,9 +109,10 @@ class RunRecorder(ForgeCallbackHandler):
         self._start_tool(run_id, tool_call_id or str(run_id), name, inputs or {})
 
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        is_message = isinstance(output, ToolMessage)
-        text = str(output.text) if isinstance(output, ToolMessage) else str(output)
-        self._end_tool(run_id, text, success=not is_message or output.status != "error")
+        if isinstance(output, ToolMessage):
+            self._end_tool(run_id, str(output.text), success=output.status != "error")
+        else:
+            self._end_tool(run_id, str(output), success=True)
 
     def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         is_pause = type(error).__name__ == "GraphInterrupt"
@@ -144,21 +136,21 @@ class RunRecorder(ForgeCallbackHandler):
             self._end_model(run_id, TokenUsage(), None, self._model)
 
     def _start_tool(self, run_id: UUID, call_id: str, name: str, arguments: dict[str, Any]) -> None:
+        start = ToolStart(call_id=call_id, name=name, arguments=arguments)
         with self._lock:
-            self._tools[run_id] = _OpenTool(call_id, name, arguments, time.monotonic())
-        self._emit(ToolStart(call_id=call_id, name=name, arguments=arguments))
+            self._tools[run_id] = start, time.monotonic()
+        self._emit(start)
 
     def _end_tool(
         self, run_id: UUID, text: str, *, success: bool, outcome: ToolOutcome | None = None
     ) -> None:
         with self._lock:
-            tool = self._tools.pop(run_id, None)
-        if tool is None:
-            return
-        duration_s = time.monotonic() - tool.started
-        self.records.append(
-            ToolCallRecord(tool.call_id, tool.name, tool.arguments, text, success, duration_s)
-        )
+            if run_id not in self._tools:
+                return
+            tool, started = self._tools.pop(run_id)
+        duration_s = time.monotonic() - started
+        arguments = dict(tool.arguments)
+        self.records.append(ToolCallRecord(tool.call_id, tool.name, arguments, text, success, duration_s))
         self._emit(
             ToolEnd(
                 call_id=tool.call_id,

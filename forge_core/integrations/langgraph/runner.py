@@ -107,7 +107,7 @@ class GraphRunner:
         yield from self.start(text).events()
 
     def resume(self, value: Any = None) -> AgentResult:
-        """Go on where the run paused; `value` is what `interrupt()` gives back in the node."""
+        """Continue the paused run and return its result; `interrupt()` returns `value` in the node."""
         return self.restart(value).drive()
 
     def start(self, text: str) -> GraphRun:
@@ -224,9 +224,9 @@ class GraphRun:
         finally:
             self._stopped.set()
             thread.join()
-        if self._is_failure():
-            assert self.error is not None or self.pause is not None
-            yield error_event(self.error or self.pause or ForgeError("unknown"))
+        failure = self.error or self.pause
+        if failure is not None and self._reason() == "error":
+            yield error_event(failure)
         yield AgentEnd(result=self.result())
 
     def messages(self) -> list[BaseMessage]:
@@ -236,7 +236,7 @@ class GraphRun:
         return [m for m in found if isinstance(m, BaseMessage)] if isinstance(found, list) else []
 
     def final_message(self) -> AIMessage | None:
-        """Return the model's last word; None where the graph ended on something else."""
+        """Return the model's final message; None where the graph ended on something else."""
         messages = self.messages()
         last = messages[-1] if messages else None
         return last if isinstance(last, AIMessage) and not last.tool_calls else None
@@ -276,13 +276,10 @@ class GraphRun:
             self._emit(_DONE)
 
     def _paused(self, graph: Any, config: dict[str, Any], interrupts: Any) -> None:
-        nodes: tuple[str, ...] = ()
-        if graph.checkpointer is not None:
-            nodes = tuple(dict.fromkeys(graph.get_state(config).next))
+        can_resume = graph.checkpointer is not None
+        nodes = tuple(dict.fromkeys(graph.get_state(config).next)) if can_resume else ()
         values = [interrupt.value for interrupt in interrupts]
-        self.pause = GraphPausedError(
-            self._runner.thread_id, values, nodes, can_resume=graph.checkpointer is not None
-        )
+        self.pause = GraphPausedError(self._runner.thread_id, values, nodes, can_resume=can_resume)
 
     def callbacks(self) -> list[BaseCallbackHandler]:
         """Return the tracker first, then the recorder, which emits LLM_END also where the tracker raises."""
@@ -312,9 +309,6 @@ class GraphRun:
         starts = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
         return messages[starts[-1] :] if starts else messages
 
-    def _is_failure(self) -> bool:
-        return self._reason() == "error"
-
     def _reason(self) -> StoppedReason:
         error = self.error
         if isinstance(error, LimitReachedError):
@@ -327,7 +321,7 @@ class GraphRun:
 
 
 def error_event(error: BaseException) -> Error:
-    """Return the event that tells of `error`."""
+    """Return the ERROR event for `error`."""
     is_recoverable = isinstance(error, ProviderError) and error.retryable
     return Error(error=shown(error), kind=type(error).__name__, recoverable=is_recoverable)
 
