@@ -99,7 +99,7 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         agent's or that a model's host would refuse."""
         history = list(message_history or ())
         return Tau2ForgeState(
-            system_messages=[load().system_message(role="system", content=self.system_prompt)],
+            system_messages=[load().messages.SystemMessage(role="system", content=self.system_prompt)],
             messages=history,
             langchain_messages=to_langchain(history),
         )
@@ -110,26 +110,24 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
 
         Raises:
             ValueError: the message is not one to answer (audio, the user's tool calls, solo mode).
-            ProviderError: the provider refused or failed. The user is told nothing of it.
+            ProviderError: the provider refused or failed. The user gets no message about it.
             Exception: tau2's AgentError, when the model gave no usable answer.
         """
         check_input(message)
         new = parts_of(message)
         history = [*state.messages, *new]
-        told = to_langchain(history, is_whole=True)
+        known = to_langchain(history, is_whole=True)
         if state.prepared_text is not None and came_true(state.tool_execution_cache, new):
             answer = self._message(AIMessage(state.prepared_text), TurnUsage(), raw={"prepared": True})
             self._commit(state, history, answer)
             return answer, state
         turn = TurnUsage()
         system: list[BaseMessage] = [SystemMessage(entry.content or "") for entry in state.system_messages]
-        if self._ahead is None:
-            answer = self._message(self._caller.ask([*system, *told], call_ids(told), turn), turn)
-            self._commit(state, history, answer)
-            return answer, state
-        run = self._ahead.run([*system, *told], call_ids(told), turn)
-        if not run.calls:
-            answer = self._message(run.answer, turn)
+        question, taken_ids = [*system, *known], call_ids(known)
+        run = self._ahead.run(question, taken_ids, turn) if self._ahead is not None else None
+        if run is None or not run.calls:
+            plain = self._caller.ask(question, taken_ids, turn) if run is None else run.answer
+            answer = self._message(plain, turn)
             self._commit(state, history, answer)
         else:
             answer = self._message(AIMessage(""), turn, calls=run.calls, raw=_answer_metadata(run.answer))
@@ -163,18 +161,18 @@ class Tau2ForgeAgent(_Base):  # type: ignore[misc]  # tau2 is not there where ty
         messages."""
         made = list(calls) or to_tool_calls(answer)
         text = str(answer.text)
-        cost, told_by = self._costs.cost_of(turn.usage) if turn.model_calls else (0.0, "nothing asked")
+        cost, source = self._costs.cost_of(turn.usage) if turn.model_calls else (0.0, "nothing asked")
         data = {
             **_answer_metadata(answer),
             **(raw or {}),
-            "cost_source": told_by,
+            "cost_source": source,
             "model_calls": turn.model_calls,
         }
         if turn.refused_answers:
             data["refused_answers"] = turn.refused_answers
         if made and text.strip():
             data["preamble"] = text
-        return load().assistant_message(
+        return load().messages.AssistantMessage(
             role="assistant",
             content=None if made else text,
             tool_calls=made or None,

@@ -20,7 +20,7 @@ def check_input(message: Any) -> None:
         raise ValueError(
             "Solo mode is not supported: the agent was asked to speak first. Use tau2's llm_agent_solo."
         )
-    if message.role == "assistant" or message.role == "system":
+    if message.role in ("assistant", "system"):
         raise ValueError(f"The agent cannot answer a message of role {message.role!r}.")
     parts = parts_of(message)
     if not parts:
@@ -35,18 +35,18 @@ def parts_of(message: Any) -> list[Any]:
 
 
 def to_langchain(history: Sequence[Any], *, is_whole: bool = False) -> list[BaseMessage]:
-    """Return one message each, in order, such that a strict host takes them: every result answers an open
-    call, every call has an id of its own, and nobody speaks while calls are open. `is_whole` says that the
-    model is to answer now, so that no call may be open at the end either.
+    """Return one message each, in order, as a strict host requires them: every result answers an open call,
+    every call has an id of its own, and no other message comes while calls are open. `is_whole`: the model
+    is to answer now, so that no call may be open at the end either.
 
     Raises:
-        ValueError: the history cannot be told so, holds audio, or calls of the user's.
+        ValueError: the history breaks these rules, or holds audio or calls of the user's.
     """
     reader = _Reader()
-    told = [reader.read(message) for message in history]
+    messages = [reader.read(message) for message in history]
     if is_whole:
         reader.check_closed("The turn")
-    return told
+    return messages
 
 
 def call_ids(messages: Sequence[BaseMessage]) -> set[str]:
@@ -62,7 +62,7 @@ def call_ids(messages: Sequence[BaseMessage]) -> set[str]:
 
 def to_tool_calls(message: AIMessage) -> list[Any]:
     """Return the calls of an answer as tau2's ToolCall."""
-    make = load().tool_call
+    make = load().messages.ToolCall
     return [
         make(id=call["id"] or "", name=call["name"], arguments=call["args"], requestor="assistant")
         for call in message.tool_calls
@@ -133,11 +133,8 @@ def _check(message: Any) -> None:
         return
     if role not in ("system", "user", "assistant"):
         raise ValueError(f"A message of role {role!r} does not belong in an agent's history.")
-    if getattr(message, "is_audio", False) or (not message.content and _has_audio(message)):
+    is_audio = not message.content and bool(getattr(message, "audio_content", None))
+    if is_audio or getattr(message, "is_audio", False):
         raise ValueError(f"A {role} message is audio. This agent reads text; use one of tau2's voice agents.")
     if role == "user" and message.tool_calls is not None:
         raise ValueError("A user message calls tools; those calls go to the environment, not to the agent.")
-
-
-def _has_audio(message: Any) -> bool:
-    return bool(getattr(message, "audio_content", None))

@@ -2,8 +2,8 @@
 
 A new copy is made in each turn, so it always equals the live environment, whatever the task's
 initialisation, the user or an earlier turn did to that; the live one is never touched. All calls of a run go
-to tau2 as one message; when its real results equal those of the copy, what the model said next is taken
-without asking again, otherwise it is thrown away.
+to tau2 as one message; when its real results equal those of the copy, the model's next message is sent
+without asking again; otherwise it is discarded.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -112,20 +113,19 @@ def came_true(cache: dict[str, Any], results: Sequence[Any]) -> bool:
     if len(cache) != len(results):
         return False
     return all(
-        (told := cache.get(result.id)) is not None
-        and told.content == result.content
-        and told.error == result.error
+        (expected := cache.get(result.id)) is not None
+        and (expected.content, expected.error) == (result.content, result.error)
         for result in results
     )
 
 
 def _may_write(tool: Any) -> bool:
     """Return whether the tool changes anything; yes where its toolkit does not say."""
-    tells = getattr(toolkit_of(tool), "tool_mutates_state", None)
-    if tells is None:
+    mutates = getattr(toolkit_of(tool), "tool_mutates_state", None)
+    if mutates is None:
         return True
     try:
-        return bool(tells(tool.name))
+        return bool(mutates(tool.name))
     except Exception:  # foreign code: a toolkit that does not know is no reason to run on
         return True
 
@@ -148,7 +148,7 @@ def _in_copy(tools: Sequence[Any]) -> ToolExecutor:
             answer = toolkit.use_tool(tool_name=call.name, **call.arguments)
         except Exception as error:  # a tool's run is a border: its failure becomes a result
             failed, answer = True, f"Error: {error}"
-        return load().tool_message(
+        return load().messages.ToolMessage(
             id=call.id, role="tool", content=_as_text(answer), requestor="assistant", error=failed
         )
 
@@ -156,7 +156,5 @@ def _in_copy(tools: Sequence[Any]) -> ToolExecutor:
 
 
 def _as_text(answer: Any) -> str:
-    from importlib import import_module
-
     environment: Any = import_module("tau2.environment.environment")
     return str(environment.Environment.to_json_str(answer))

@@ -25,10 +25,8 @@ class Tau2:
     agent_base: Any
     """HalfDuplexAgent; LocalAgent in 0.2."""
     agent_error: type[Exception]
-    assistant_message: Any
-    system_message: Any
-    tool_call: Any
-    tool_message: Any
+    messages: Any
+    """The module tau2.data_model.message."""
 
 
 @functools.cache
@@ -42,10 +40,7 @@ def load() -> Tau2:
     return Tau2(
         agent_base=getattr(agents, "HalfDuplexAgent", None) or agents.LocalAgent,
         agent_error=getattr(agents, "AgentError", RuntimeError),
-        assistant_message=messages.AssistantMessage,
-        system_message=messages.SystemMessage,
-        tool_call=messages.ToolCall,
-        tool_message=messages.ToolMessage,
+        messages=messages,
     )
 
 
