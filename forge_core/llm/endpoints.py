@@ -143,6 +143,11 @@ class ResolvedEndpoint:
     """The environment variable that held the key; None without a key."""
 
 
+def missing_key_message(provider: Provider) -> str:
+    """Return the error for a request to `provider` without the key that it needs."""
+    return f"No API key for {provider.label}. Set {provider.key_variable or NAMED_KEY_VARIABLE}."
+
+
 def identify(base_url: str) -> Provider:
     """Return the provider at `base_url`; a custom one, labelled with the host, for an unknown host.
 

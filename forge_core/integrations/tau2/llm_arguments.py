@@ -6,12 +6,11 @@ import copy
 import os
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from forge_core.langchain.llm import OpenRouterLLM
-from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, resolve
+from forge_core.llm.endpoints import Provider, missing_key_message, resolve
 
 _FIELDS = frozenset(
     {
@@ -67,11 +66,8 @@ def build_llm(
     found = resolve(_given(base_url) or _given(os.environ.get("OPENROUTER_BASE_URL")), os.environ)
     key = _given(api_key) or found.api_key
     if key is None and not found.provider.is_local:
-        raise ValueError(
-            f"No API key for {urlsplit(found.base_url).hostname}. Set "
-            f"{found.provider.key_variable or NAMED_KEY_VARIABLE}, or give api_key in llm_args "
-            '(--agent-llm-args \'{"api_key": "…"}\').'
-        )
+        advice = 'Or give api_key in llm_args (--agent-llm-args \'{"api_key": "…"}\').'
+        raise ValueError(f"{missing_key_message(found.provider)} {advice}")
     fields = {name: value for name, value in args.items() if name in _FIELDS}
     if isinstance(fields.get("stop"), str):
         fields["stop"] = [fields["stop"]]
