@@ -10,9 +10,11 @@ import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial
+from itertools import chain
+from typing import TypeAlias
 
 from forge_core.offline import phrases
-from forge_core.offline.conversation import Argument, CallOutcome
+from forge_core.offline.conversation import Argument
 from forge_core.offline.intents import Intent, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
@@ -20,13 +22,15 @@ from forge_core.offline.skills.creating import write_new
 from forge_core.offline.skills.file_lookup import files_named
 from forge_core.offline.skills.reading import explain_failure
 from forge_core.offline.skills.search import HEAD_LIMIT, LINE_CUT, Found, grep, list_hits, literal
-from forge_core.offline.steps import SearchError, Skill, StepFailedError, Steps, ask, require, say
+from forge_core.offline.steps import SearchError, Skill, StepFailedError, ask, require, say
 from forge_core.offline.tool_output import Hit, Numbered, numbered_lines
 
 _MAX_LINES = 5
 """Lines that are edited one by one: two calls each, twelve for a message."""
 _MAX_FILES = 20
 _MISSING = re.compile(r"no such|not found|does not exist|doesn't exist|not a file", re.I)
+Change: TypeAlias = Callable[[str], list[str]]
+"""Returns what replaces a line: no lines, one, or several."""
 
 
 def replace(request: Request, memory: Memory) -> Skill:
@@ -41,7 +45,7 @@ def replace(request: Request, memory: Memory) -> Skill:
         return f"Both texts are {code(old)}: there is nothing to replace."
     if "\n" in old.strip("\n"):
         old, new = old.rstrip("\n"), new.rstrip("\n")
-        return (yield from _edit(path, old, new, everywhere=False, told="the block"))
+        return (yield from _edit(path, old, new, everywhere=False, where="the block"))
     old, new = old.rstrip("\n"), new.rstrip("\n")
     hits = yield from _lines_with(path, old)
     files = {hit.path for hit in hits}
@@ -70,7 +74,7 @@ def _replace_found(request: Request, path: str, old: str, new: str, hits: Sequen
         return (yield from _by_line(path, lines, word or re.compile(re.escape(old)), old, new))
     where = f"line {hits[0].line}" if len(hits) == 1 else f"lines {_numbers(hits)}"
     others = f" Other files may still contain it: `search for '{old}'`." if _renames(request) else ""
-    return (yield from _edit(path, old, new, everywhere=number > 1, told=where)) + others
+    return (yield from _edit(path, old, new, everywhere=number > 1, where=where)) + others
 
 
 def _as_word(request: Request, old: str, hits: Sequence[Hit]) -> re.Pattern[str] | None:
@@ -94,26 +98,29 @@ def _by_line(path: str, lines: Sequence[int], what: re.Pattern[str], old: str, n
             f'other words too: `replace "{old}" by "{new}" everywhere in {path}`.'
         )
 
-    told = ""
+    answer = ""
     for line in lines:
-        told = yield from replace_line(
-            path, line, lambda text: what.sub(lambda _: new, text), _done(old, new)
-        )
-        if not told.startswith("Replaced") and not told.startswith("Removed"):
-            return told
+        answer = yield from _replace_in_line(path, line, what, old, new)
+        if not answer.startswith(("Replaced", "Removed")):
+            return answer
     if len(lines) == 1:
-        return told
+        return answer
     numbers = phrases.one_of([str(line) for line in lines])
     return f"{_done(old, new)} as a word of its own in {code(path)} (lines {numbers})."
 
 
-def _edit(path: str, old: str, new: str, *, everywhere: bool, told: str) -> Skill:
+def _replace_in_line(path: str, line: int, what: re.Pattern[str], old: str, new: str) -> Skill:
+    done = f"{_done(old, new)} in line {line}"
+    return change_lines(path, line, line, lambda text: [what.sub(lambda _: new, text)], lambda _: done)
+
+
+def _edit(path: str, old: str, new: str, *, everywhere: bool, where: str) -> Skill:
     wide: dict[str, Argument] = {"replace_all": True} if everywhere else {}
     outcome = yield from ask("edit", file_path=path, old_string=old, new_string=new, **wide)
     if outcome.failed:
         return phrases.refused(path, outcome.text)
     hint = "`what changed?` shows it, `/undo` reverts it."
-    return f"{_done(old, new)} in {code(path)} ({told}). {hint}{phrases.warning(outcome.text)}"
+    return f"{_done(old, new)} in {code(path)} ({where}). {hint}{phrases.warning(outcome.text)}"
 
 
 def _done(old: str, new: str) -> str:
@@ -130,8 +137,8 @@ def _not_there(path: str, old: str) -> Skill:
     if hits:
         spelt = sorted({found for hit in hits for found in re.findall(re.escape(old), hit.text, re.I)})
         others = phrases.one_of([code(word) for word in spelt[:4]])
-        told = f"{code(path)} does not contain {code(old)} in this spelling, but {others}"
-        return f"{told}:\n\n{list_hits(hits)}"
+        head = f"{code(path)} does not contain {code(old)} in this spelling, but {others}"
+        return f"{head}:\n\n{list_hits(hits)}"
     outcome = yield from ask("read", file_path=path)
     if outcome.failed:
         return (yield from _search_failed(path, outcome.text))
@@ -235,28 +242,37 @@ _TAIL = 30
 _MAX_DELETED = 200
 
 
-def replace_line(path: str, number: int, change: Callable[[str], str], done: str) -> Skill:
-    """Replace line `number` by what `change` returns for it."""
-    lines = yield from _window(path, number, number)
-    if isinstance(lines, CallOutcome):
-        return (yield from explain_failure(path, lines, lambda one: replace_line(one, number, change, done)))
-    after = [change(line.text) if line.number == number else line.text for line in lines]
-    return (yield from _swap(path, lines, after, f"{done} in line {number} of {code(path)}."))
+def change_lines(path: str, first: int, last: int, change: Change, done: Callable[[list[str]], str]) -> Skill:
+    """Replace each line from `first` to `last` by what `change` returns for it.
+
+    The lines around them go into the edit too. `done` words the answer from the changed lines as they were.
+    """
+    start = max(1, first - _AROUND)
+    arguments: dict[str, Argument] = {"file_path": path, "limit": last - start + 1 + _AROUND}
+    if start > 1:
+        arguments["offset"] = start
+    outcome = yield from ask("read", **arguments)
+    if outcome.failed:
+        again = partial(change_lines, first=first, last=last, change=change, done=done)
+        return (yield from explain_failure(path, outcome, again))
+    lines = numbered_lines(outcome.text)
+    chosen = [line.text for line in lines if first <= line.number <= last]
+    if not chosen:
+        return f"{code(path)} has no line {first}."
+    after = [change(line.text) if first <= line.number <= last else [line.text] for line in lines]
+    return (yield from _swap(path, lines, [*chain(*after)], f"{done(chosen)} of {code(path)}."))
 
 
 def delete_lines(path: str, first: int, last: int) -> Skill:
-    """Take the lines from `first` to `last` out."""
+    """Delete the lines from `first` to `last`."""
     if last < first or last - first >= _MAX_DELETED:
         return f"I delete at most {_MAX_DELETED} lines at once, given as `delete lines 3-5 of {path}`."
-    lines = yield from _window(path, first, last)
-    if isinstance(lines, CallOutcome):
-        return (yield from explain_failure(path, lines, lambda found: delete_lines(found, first, last)))
-    gone = [line.text for line in lines if first <= line.number <= last]
-    if not gone:
-        return f"{code(path)} has no line {first}."
-    after = [line.text for line in lines if not first <= line.number <= last]
-    what = f"line {first} ({code(gone[0])})" if len(gone) == 1 else f"lines {first}–{last}"
-    return (yield from _swap(path, lines, after, f"Deleted {what} of {code(path)}."))
+
+    def done(gone: list[str]) -> str:
+        what = f"line {first} ({code(gone[0])})" if len(gone) == 1 else f"lines {first}–{last}"
+        return f"Deleted {what}"
+
+    return (yield from change_lines(path, first, last, lambda text: [], done))
 
 
 def append(request: Request, memory: Memory) -> Skill:
@@ -292,8 +308,8 @@ def _append(path: str, text: str) -> Skill:
 
 
 def _unique_tail(lines: Sequence[Numbered]) -> Sequence[Numbered]:
-    """Return the fewest last lines (with something in them) that stand only once among those that were
-    read."""
+    """Return the fewest last lines (with something in them) that occur only once among those that
+    were read."""
     whole = "\n".join(line.text for line in lines)
     for size in range(1, len(lines)):
         tail = lines[-size:]
@@ -304,29 +320,14 @@ def _unique_tail(lines: Sequence[Numbered]) -> Sequence[Numbered]:
 
 
 def _insert(path: str, text: str, number: int, *, before: bool) -> Skill:
-    lines = yield from _window(path, number, number)
-    if isinstance(lines, CallOutcome):
-        again = partial(_insert, text=text, number=number, before=before)
-        return (yield from explain_failure(path, lines, again))
-    if not any(line.number == number for line in lines):
-        return f"{code(path)} has no line {number}."
-    after: list[str] = []
-    for line in lines:
-        new = text.split("\n") if line.number == number else []
-        after += [*new, line.text] if before else [line.text, *new]
+    new = text.split("\n")
     where = "to the top" if before and number == 1 else f"{'before' if before else 'after'} line {number}"
-    done = f"Added {code(text)} {where} of {code(path)}."
-    return (yield from _swap(path, lines, after, done))
+    done = f"Added {code(text)} {where}"
 
+    def change(line: str) -> list[str]:
+        return [*new, line] if before else [line, *new]
 
-def _window(path: str, first: int, last: int) -> Steps[Sequence[Numbered] | CallOutcome]:
-    """Return the lines with a few before and behind them; the outcome when the read failed."""
-    start = max(1, first - _AROUND)
-    arguments: dict[str, Argument] = {"file_path": path, "limit": last - start + 1 + _AROUND}
-    if start > 1:
-        arguments["offset"] = start
-    outcome = yield from ask("read", **arguments)
-    return outcome if outcome.failed else numbered_lines(outcome.text)
+    return (yield from change_lines(path, number, number, change, lambda _: done))
 
 
 def _swap(path: str, before: Sequence[Numbered], after: Sequence[str], done: str) -> Skill:
