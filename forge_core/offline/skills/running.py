@@ -135,11 +135,10 @@ def _output_without_report(command: str, outcome: CallOutcome, names: Sequence[s
 
 
 def _counts(report: RunnerReport) -> str:
-    told = [f"{report.passed:,} passed"]
-    told += [f"{report.failed:,} failed"] if report.failed else []
-    told += [f"{report.errors:,} {'error' if report.errors == 1 else 'errors'}"] if report.errors else []
-    told += [f"{report.skipped:,} skipped"] if report.skipped else []
-    return ", ".join(told)
+    errors = "error" if report.errors == 1 else "errors"
+    others = {"failed": report.failed, errors: report.errors, "skipped": report.skipped}
+    counts = [f"{number:,} {word}" for word, number in others.items() if number]
+    return ", ".join([f"{report.passed:,} passed", *counts])
 
 
 def _output(outcome: CallOutcome) -> str:
@@ -149,7 +148,7 @@ def _output(outcome: CallOutcome) -> str:
 
 
 def _runnable(command: str) -> str:
-    """Return a lone script becomes the command that runs it; anything else stays as typed."""
+    """Return the command that runs a lone script; anything else as typed."""
     runner = _RUNNERS.get(PurePosixPath(command).suffix) if re.fullmatch(r"[\w./-]+", command) else None
     return f"{runner} {shlex.quote(command)}" if runner and not command.startswith("./") else command
 
@@ -207,8 +206,8 @@ def _number_in(text: str) -> int | None:
 
 def _job_state(outcome: CallOutcome, number: int) -> str:
     found = _JOB_STATE.search(outcome.text)
-    told = found[1] if found else f"job {number}"
-    return f"{told[:1].upper()}{told[1:]}."
+    state = found[1] if found else f"job {number}"
+    return f"{state[:1].upper()}{state[1:]}."
 
 
 def _job_output(outcome: CallOutcome) -> str:
