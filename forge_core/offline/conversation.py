@@ -25,7 +25,7 @@ _DENIED = re.compile(
     re.I,
 )
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_BY_PERSON = re.compile(
+_BY_USER = re.compile(
     r"\bthe (?:user|person) did not allow|\b(?:denied|declined|rejected) by the (?:user|person)\b", re.I
 )
 _SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|operation not permitted", re.I)
@@ -77,7 +77,7 @@ class ConversationTurn:
     done: tuple[CompletedCall, ...] = ()
     answer: str = ""
     """The last text of the answer."""
-    said: str = ""
+    full_answer: str = ""
     """All texts of the answer."""
 
 
@@ -118,7 +118,7 @@ def outcome_of(text: str) -> CallOutcome:
     if not head.lower().startswith(("error", "denied", "declined", "rejected", "permission")):
         return CallOutcome(text)
     first = head.split("\n", 1)[0]
-    if _BY_PERSON.search(first) or (_DENIED.search(first) and not _SYSTEM_DENIAL.search(first)):
+    if _BY_USER.search(first) or (_DENIED.search(first) and not _SYSTEM_DENIAL.search(first)):
         return CallOutcome(text, CallStatus.DENIED)
     return CallOutcome(text, CallStatus.FAILED)
 
@@ -142,19 +142,19 @@ class _OpenTurn:
     requests: list[str]
     calls: list[tuple[str, Call]] = field(default_factory=list)
     results: dict[str, str] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
     @property
     def is_fresh(self) -> bool:
-        return not self.calls and not self.said
+        return not self.calls and not self.texts
 
     def close(self) -> ConversationTurn:
         results = self.results
         done = tuple(
             CompletedCall(call, outcome_of(results[key])) for key, call in self.calls if key in results
         )
-        answer = self.said[-1] if self.said else ""
-        return ConversationTurn("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.said))
+        answer = self.texts[-1] if self.texts else ""
+        return ConversationTurn("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.texts))
 
 
 def _read_turns(messages: object) -> list[ConversationTurn]:
@@ -184,7 +184,7 @@ def _add_request(found: list[_OpenTurn], text: str) -> None:
 
 def _add_answer(turn: _OpenTurn, message: Mapping[str, Any], text: str) -> None:
     if text.strip():
-        turn.said.append(text)
+        turn.texts.append(text)
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, Mapping) else None

@@ -28,7 +28,7 @@ Intent = StrEnum(
 )
 """What the user wants; the value is the name in lower case."""
 IT = "@it"
-"""Stands in an argument for "it", "that file", …: what the conversation was about last."""
+"""The argument for "it", "that file", …: what the conversation was about last."""
 
 
 @dataclass(frozen=True, slots=True)

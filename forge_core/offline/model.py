@@ -70,7 +70,7 @@ def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
 
 
 def _is_introduced(conversation: ChatRequest) -> bool:
-    return any(phrases.MARK in turn.said for turn in (*conversation.earlier, conversation.now))
+    return any(phrases.MARK in turn.full_answer for turn in (*conversation.earlier, conversation.now))
 
 
 def _serve(conversation: ChatRequest, memory: Memory) -> Skill:

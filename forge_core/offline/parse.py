@@ -241,9 +241,9 @@ def _match(masked: Masked, text: str, *, last: bool = False) -> Request | None:
         found = pattern.fullmatch(text)
         if found:
             given = {
-                argument_name(name): said for name, said in found.groupdict().items() if said is not None
+                argument_name(name): value for name, value in found.groupdict().items() if value is not None
             }
-            args = {name: _argument(masked, name, said) for name, said in given.items()}
+            args = {name: _argument(masked, name, value) for name, value in given.items()}
             if _is_plausible(intent, args):
                 kept = {name: value for name, value in args.items() if value or name == "new"}
                 return Request(intent, kept, masked.fill_typed(text))
@@ -308,7 +308,7 @@ class Masked:
 
     text: str
     quoted: tuple[str, ...]
-    """What stood between the quotes."""
+    """The texts between the quotes."""
     typed: tuple[str, ...]
     """The same with the quotes."""
 

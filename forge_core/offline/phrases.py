@@ -46,7 +46,7 @@ BYE = "Goodbye. `/exit` or Ctrl+D leaves Forge."
 NOTHING_BEFORE = "There is nothing to continue. `help` shows what I understand."
 WHICH_ONE = "Which one? Answer `all`, or with a line (`line {line}`)."
 WHAT_CONTENT = "What should be in `{path}`?"
-_SAID = re.compile(r"They said: (['\"])(.*)\1\. Nothing was done", re.I)
+_GIVEN_REASON = re.compile(r"They said: (['\"])(.*)\1\. Nothing was done", re.I)
 _ADVICE_TO_MODELS = re.compile(r"\s*(?:Do not (?:re)?try the same|Nothing was done\. Do not).*$", re.I)
 _OUTPUT_LINES = 60
 _LINE_CHARS = 1_000
@@ -122,20 +122,20 @@ def tool_missing(names: Sequence[str]) -> str:
 def denied(tool: str, command: str, result: str) -> str:
     """Return the answer to a refusal: who refused, and why. `command` is that of the shell, else empty."""
     what = f"{code(tool)} ({code(command)})" if command else code(tool)
-    told = " ".join(without_error_mark(result).split())
-    said = _SAID.search(told)
-    if said:
-        return f"You did not allow {what}, so I leave it. You said:\n\n> {said[2][:400]}"
-    if "gave no reason" in told:
+    words = " ".join(without_error_mark(result).split())
+    given = _GIVEN_REASON.search(words)
+    if given:
+        return f"You did not allow {what}, so I leave it. You said:\n\n> {given[2][:400]}"
+    if "gave no reason" in words:
         return f"You did not allow {what}, so I leave it and have not tried again."
-    reason = _ADVICE_TO_MODELS.sub("", told)[:400]
+    reason = _ADVICE_TO_MODELS.sub("", words)[:400]
     return f"That was not allowed, so I leave it and have not tried again.\n\n> {reason}"
 
 
 def failed(what: str, result: str, advice: str = "") -> str:
     """Return the answer to a failure: what failed, the tool's words, and what to do next."""
-    told = without_error_mark(result.strip())
-    lines = capped(told.split("\n"), 20)
+    words = without_error_mark(result.strip())
+    lines = capped(words.split("\n"), 20)
     body = fenced("\n".join(lines)) if len(lines) > 1 else f"> {lines[0][:500]}"
     return f"{what}:\n\n{body}" + (f"\n\n{advice}" if advice else "")
 

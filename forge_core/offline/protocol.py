@@ -63,8 +63,8 @@ class ReplyEncoder:
     def _usage(self) -> dict[str, Any]:
         """Return the estimated tokens, at no cost."""
         reply = self.reply
-        said = len(reply.text) + sum(len(call.name) + len(_raw(call)) for call in reply.calls)
-        completion = estimate_tokens(said)
+        characters = len(reply.text) + sum(len(call.name) + len(_raw(call)) for call in reply.calls)
+        completion = estimate_tokens(characters)
         return {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": completion,

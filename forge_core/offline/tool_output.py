@@ -62,10 +62,10 @@ def numbered_lines(output: str) -> list[Numbered]:
 
 
 def stated_total(output: str) -> int | None:
-    """Return how many lines or matches there are in all, where a note at the end tells it."""
+    """Return how many lines or matches there are in all, where a note at the end states it."""
     last = output.rstrip().rsplit("\n", 1)[-1]
-    told = _TOTAL.match(last)
-    return int((told[1] or told[2]).replace(",", "")) if told else None
+    found = _TOTAL.match(last)
+    return int((found[1] or found[2]).replace(",", "")) if found else None
 
 
 def grep_hits(output: str) -> list[Hit]:
@@ -119,12 +119,12 @@ def _plain_tree(output: str) -> list[str]:
 
 
 def exit_code(output: str) -> int | None:
-    """Return the exit code that a command's result tells, None when it tells none."""
+    """Return the exit code that a command's result states, None when it states none."""
     lines = output.strip().split("\n")
     for line in (*lines[:2], *reversed(lines[-3:])):
-        told = _EXIT.search(line) if len(line) < 200 else None
-        if told:
-            return int(told[1])
+        found = _EXIT.search(line) if len(line) < 200 else None
+        if found:
+            return int(found[1])
     return None
 
 
@@ -135,7 +135,7 @@ def clean_path(path: str) -> str:
 
 
 def has_nothing(output: str) -> bool:
-    """Return whether a search says that it found nothing."""
+    """Return whether a search reports that it found nothing."""
     head = output.strip()[:200].lower()
     return not head or bool(
         re.match(r"(?:\(?no (?:files?|match|result|hit|line|such)|nothing|0 (?:match|result|file))", head)

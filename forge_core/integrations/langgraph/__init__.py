@@ -1,9 +1,9 @@
 """LangGraph's engine under Forge's types, and under WINK's prompts.
 
-`GraphRunner` runs an agent graph, or one of your own, over Forge's chat models and tools and tells of it in
+`GraphRunner` runs an agent graph, or one of your own, over Forge's chat models and tools and reports it as
 Forge's events (needs langgraph and langchain). `LangGraphAdapter` is a provider adapter of WINK, the package
-`weakincentives` 0.27: it translates prompts, tools, budgets and errors, and lets `GraphRunner` run. None of
-them is needed to import this package; what is missing is named when something is built.
+`weakincentives` 0.27: it translates prompts, tools, budgets and errors, and runs them on `GraphRunner`.
+Importing this package needs none of them; a constructor names the package that is missing.
 """
 
 from __future__ import annotations

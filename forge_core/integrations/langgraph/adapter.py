@@ -41,7 +41,7 @@ class LangGraphAdapter(ProviderAdapter):
     """Evaluates prompts on LangChain's agent graph, or on a compiled graph of your own.
 
     A rendered prompt goes to the model once, as the user's message; where it declares structured output, the
-    JSON schema stands in the system message (see `response_format`). Usage, limits, events, rollback and
+    JSON schema is in the system message (see `response_format`). Usage, limits, events, rollback and
     errors are those of WINK's own adapters.
 
     Args:

@@ -105,7 +105,7 @@ class Evaluation:
         return self._driven(self.runner.restart(value))
 
     def stream(self) -> Generator[AgentEvent, None, Any]:
-        """Return the run's events, with WINK's judgement of its end; the value is the PromptResponse or
+        """Return the run's events, with the outcome as WINK judges it; the value is the PromptResponse or
         None."""
         run = self.runner.start(self.rendered.text)
         end: AgentEnd | None = None
@@ -236,7 +236,7 @@ def output_schema(rendered: RenderedPrompt) -> dict[str, Any] | None:
 
 
 def system_words(schema: dict[str, Any]) -> str:
-    """Tell the model the form of its last answer."""
+    """Return the instruction on the form of the last answer."""
     return (
         "When you are done, answer with one JSON value and nothing else. It must follow this JSON schema:\n"
         + json.dumps(schema, ensure_ascii=False)

@@ -76,8 +76,8 @@ class ToolExecutionContext:
 
 
 class WinkCall:
-    """Calls one tool's handler. What `weakincentives` 0.27 does for its own adapters, this does alike:
-    session and resources are put back when the handler fails, raises or is denied; a denial and a result are
+    """Calls one tool's handler. Does what `weakincentives` 0.27 does for its own adapters:
+    session and resources are restored when the handler fails, raises or is denied; a denial and a result are
     reported with ToolInvoked; arguments that do not fit never reach the handler."""
 
     def __init__(self, tool: Tool, context: ToolExecutionContext) -> None:

@@ -57,8 +57,8 @@ class ModelCaller:
         self._on_event = on_event
 
     def ask(self, messages: Sequence[BaseMessage], taken_ids: set[str], turn: TurnUsage) -> AIMessage:
-        """Return a usable answer. An unusable one is not executed and not kept; the model is told what was
-        wrong.
+        """Return a usable answer. An unusable one is not executed and not kept; the model gets the
+        reason.
 
         Raises:
             ProviderError: the provider refused or failed; it holds the status and the provider's words.

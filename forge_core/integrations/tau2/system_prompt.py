@@ -37,7 +37,7 @@ def build_prompt(prompt: SystemPrompt | None, policy: str, domain: str | None) -
 
 
 def domain_of(tools: Sequence[Any]) -> str | None:
-    """Return the domain whose toolkit the tools belong to, told by its module (tau2 does not tell an agent);
+    """Return the domain whose toolkit the tools belong to, known by its module (tau2 does not pass it);
     None when they belong to none of tau2's own."""
     for tool in tools:
         found = _DOMAIN_MODULE.match(type(toolkit_of(tool)).__module__)

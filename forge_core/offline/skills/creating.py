@@ -50,9 +50,9 @@ def write_new(path: str, content: str) -> Skill:
         )
     yield from require(f"{code(path)} could not be written", "write", file_path=path, content=content)
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
-    told = f"Created {code(path)} ({phrases.count(lines, 'line') if content else 'empty'})."
+    created = f"Created {code(path)} ({phrases.count(lines, 'line') if content else 'empty'})."
     runs = PurePosixPath(path).suffix in (".py", ".sh", ".js", ".rb")
-    return f"{told} Say `run it` to try it." if runs and content else told
+    return f"{created} Say `run it` to try it." if runs and content else created
 
 
 def _content(request: Request, path: str) -> str | None:
@@ -89,14 +89,14 @@ def make_folder(request: Request, memory: Memory) -> Skill:
 
 
 def move(request: Request, memory: Memory) -> Skill:
-    """Moves, renames or copies a file."""
+    """Move, rename or copy a file."""
     source, aim = memory.path_of(request.get("file")), request.get("other")
     if not source or not aim:
         return phrases.needs_target("rename")
     verb, done = ("cp", "Copied") if request.get("copy") else ("mv", "Moved")
     command = f"{verb} -- {shlex.quote(source)} {shlex.quote(aim)}"
-    told = f"{done} {code(source)} to {code(aim)}."
-    return (yield from _shell(command, f"{verb} {source}", told))
+    success = f"{done} {code(source)} to {code(aim)}."
+    return (yield from _shell(command, f"{verb} {source}", success))
 
 
 def delete(request: Request, memory: Memory) -> Skill:

@@ -69,11 +69,11 @@ def explain_symbol(request: Request, memory: Memory) -> Skill:
             return (yield from definition(request.with_args(sought=name), memory))
         yield from say(f"There is no `{name}`; taking the name that is nearest.")
         name = ""
-    told = yield from _explain_at(hits[0], name)
+    described = yield from _explain_at(hits[0], name)
     if len(hits) > 1:
         others = phrases.count(len(hits) - 1, "more definition is", "more definitions are")
-        told += f"\n\n{others} under that name:\n\n{list_hits(hits[1:])}"
-    return told
+        described += f"\n\n{others} under that name:\n\n{list_hits(hits[1:])}"
+    return described
 
 
 def explain_file(path: str, kind: str = "") -> Skill:
@@ -203,9 +203,9 @@ def _describe_function(
         "raises": [_shape(n.exc) for n in inner if isinstance(n, ast.Raise) and n.exc],
         "returns": [_shape(n.value) for n in inner if isinstance(n, ast.Return) and n.value],
     }
-    told = [f"- {verb} {_listed(names)}" for verb, names in facts.items() if names]
-    if told:
-        parts.append("It\n\n" + "\n".join(told))
+    lines = [f"- {verb} {_listed(names)}" for verb, names in facts.items() if names]
+    if lines:
+        parts.append("It\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
 
 

@@ -41,11 +41,11 @@ def changes(request: Request, memory: Memory) -> Skill:
     listing = "\n".join(f"- {code(path)}: {_WORDS.get(mark, 'changed')}" for mark, path in entries[:40])
     rest = f"\n- … and {len(entries) - 40} more" if len(entries) > 40 else ""
     verb = "file has" if len(entries) == 1 else "files have"
-    told = f"{len(entries)} {verb} changed{on}:\n\n{listing}{rest}"
+    summary = f"{len(entries)} {verb} changed{on}:\n\n{listing}{rest}"
     tracked = [path for mark, path in entries if mark != "?"]
     if not tracked:
-        return told
-    yield from say(told)
+        return summary
+    yield from say(summary)
     try:
         shown = yield from diff(Request(Intent.DIFF), memory)
     except StepFailedError as failure:

@@ -78,9 +78,9 @@ def _parsed(name: str, text: str) -> Mapping[str, Any]:
         own = re.sub(r"(?s)<(parent|dependencies|build|dependencyManagement)>.*?</\1>", "", text)
         found = dict(reversed(re.findall(r"<(artifactId|version|description)>([^<]+)<", own)))
         return {**found, "name": found.get("artifactId")}
-    said = {key: value.strip() for key, value in reversed(_ASSIGNED.findall(text))}
+    fields = {key: value.strip() for key, value in reversed(_ASSIGNED.findall(text))}
     listed = _REQUIRES.search(text)
-    return {**said, "dependencies": re.findall(r"[^\s'\",\[\]][^'\",\n]*", listed[1]) if listed else []}
+    return {**fields, "dependencies": re.findall(r"[^\s'\",\[\]][^'\",\n]*", listed[1]) if listed else []}
 
 
 def _map(value: object) -> Mapping[str, Any]:

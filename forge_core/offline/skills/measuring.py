@@ -49,9 +49,9 @@ def measure(request: Request, memory: Memory) -> Skill:
     scope = search_scope(request.get("path"), memory)
     if name := request.get("name"):
         counts = yield from _counts(rf"\b{literal(name)}\b", scope)
-        told = f"{phrases.count(sum(counts.values()), 'line')} of {phrases.count(len(counts), 'file')}"
+        where = f"{phrases.count(sum(counts.values()), 'line')} of {phrases.count(len(counts), 'file')}"
         top = phrases.numbered(f"{code(path)} {number:,}" for path, number in counts.most_common(_LARGEST))
-        return f"{code(name)} occurs on {told}.\n\n{top}".rstrip()
+        return f"{code(name)} occurs on {where}.\n\n{top}".rstrip()
     if thing in _THINGS and not _COUNTS.match(request.text):
         return (yield from _listed(thing, scope))
     counts = yield from _counts(_THINGS.get(thing, "^"), scope)
@@ -65,8 +65,8 @@ def measure(request: Request, memory: Memory) -> Skill:
     kinds = Counter[str]()
     for path, number in counts.items():
         kinds[PurePosixPath(path).suffix or "no ending"] += number
-    told = ", ".join(f"{code(kind)} {number:,}" for kind, number in kinds.most_common(8))
-    head = f"{phrases.count(total, 'line')} in {files} with text (what git ignores is not counted): {told}."
+    shares = ", ".join(f"{code(kind)} {number:,}" for kind, number in kinds.most_common(8))
+    head = f"{phrases.count(total, 'line')} in {files} with text (what git ignores is not counted): {shares}."
     which = "shortest" if is_least else "longest"
     return f"{head}\n\nThe {which}:\n\n{top}" if counts else "There is no text in this folder."
 

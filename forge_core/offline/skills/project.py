@@ -67,7 +67,7 @@ def listing(request: Request, memory: Memory) -> Skill:
 
 
 def overview(request: Request, memory: Memory) -> Skill:
-    """Describe the project by its README, manifest and folders, and tell how its tests are run."""
+    """Describe the project by its README, manifest and folders, and state how its tests are run."""
     names, readme, texts = yield from _sources()
     if not names:
         return "This folder is empty. `create notes.md with 'hello'` makes a first file."
@@ -87,11 +87,11 @@ def facts(request: Request, memory: Memory) -> Skill:
                 wanted = code(spec) if spec else "any version"
                 return f"{code(one)}: {wanted} (from {code(name)})."
     topic = next((topic for topic, words in _TOPICS if re.search(words, asked)), "")
-    told = [part for name, text in texts.items() for part in _manifest_facts(name, text, topic)]
-    if topic in _ELSEWHERE and (topic == "authors" or not told):
-        told += yield from _ELSEWHERE[topic](names)
+    parts = [part for name, text in texts.items() for part in _manifest_facts(name, text, topic)]
+    if topic in _ELSEWHERE and (topic == "authors" or not parts):
+        parts += yield from _ELSEWHERE[topic](names)
     looked = f" (I read {phrases.one_of(list(texts))})" if texts else ""
-    return "\n\n".join(told) or f"I found nothing here that tells{looked}."
+    return "\n\n".join(parts) or f"I found nothing here that tells{looked}."
 
 
 def _sources() -> Steps[tuple[list[str], str, dict[str, str]]]:
@@ -110,12 +110,12 @@ def _how_to(verb: str, readme: str, texts: Mapping[str, str]) -> str:
     """Return the README's section about it, and the commands that the manifest names."""
     stems = _SECTIONS.get(verb.replace(" ", ""), (verb[:6],))
     section = next((found for stem in stems if (found := _section(texts.get(readme, ""), stem))), "")
-    told = [f"{code(readme)} says:\n\n{section}" if section else f"I see no README section on {verb}."]
+    parts = [f"{code(readme)} says:\n\n{section}" if section else f"I see no README section on {verb}."]
     if not section and stems == (verb[:6],):
-        return told[0]
+        return parts[0]
     topic = "commands" if verb in ("run", "start", "launch", "use") else "dependencies"
     return "\n\n".join(
-        [*told, *(part for name, text in texts.items() for part in _manifest_facts(name, text, topic))]
+        [*parts, *(part for name, text in texts.items() for part in _manifest_facts(name, text, topic))]
     )
 
 
@@ -162,8 +162,8 @@ def _tools(names: list[str]) -> Lines:
     )
     hits = [] if outcome.failed or has_nothing(outcome.text) else grep_hits(outcome.text)
     tests = [f"The tests run with {code(command_for_tests(names))}."] if command_for_tests(names) else []
-    told = phrases.numbered(f"{code(hit.path)} {code(hit.text)}" for hit in hits[:20])
-    return [*tests, *([f"The configuration names:\n\n{told}"] if hits else [])]
+    listing = phrases.numbered(f"{code(hit.path)} {code(hit.text)}" for hit in hits[:20])
+    return [*tests, *([f"The configuration names:\n\n{listing}"] if hits else [])]
 
 
 def _started_files(names: list[str]) -> Lines:
@@ -229,8 +229,8 @@ def _folders(names: list[str]) -> list[str]:
     if not folders:
         return []
     roles = {name: _ROLES.get(name.rstrip("/").lower()) for name in folders[:15]}
-    told = [f"- `{name}`" + (f" ({role})" if role else "") for name, role in roles.items()]
-    return ["Its folders:\n\n" + "\n".join(told)]
+    entries = [f"- `{name}`" + (f" ({role})" if role else "") for name, role in roles.items()]
+    return ["Its folders:\n\n" + "\n".join(entries)]
 
 
 def _next_steps(names: list[str]) -> list[str]:

@@ -133,8 +133,8 @@ def _unittest(text: str) -> RunnerReport | None:
     found = list(_UNITTEST.finditer(text))
     if not found:
         return None
-    told = {key.strip(): int(value) for key, value in re.findall(r"([a-z ]+)=(\d+)", found[-1][3] or "")}
-    failed, errors, skipped = told.get("failures", 0), told.get("errors", 0), told.get("skipped", 0)
+    counts = {key.strip(): int(value) for key, value in re.findall(r"([a-z ]+)=(\d+)", found[-1][3] or "")}
+    failed, errors, skipped = counts.get("failures", 0), counts.get("errors", 0), counts.get("skipped", 0)
     passed = max(int(found[-1][1]) - failed - errors - skipped, 0)
     return RunnerReport(passed, failed, errors, skipped, _unique(_UNITTEST_FAILING.findall(text)))
 

@@ -161,11 +161,11 @@ def _mentions(name: str, scope: dict[str, str]) -> Found:
 
 def _describe_mentions(name: str, hits: Sequence[Hit]) -> Skill:
     if hits:
-        told = list_hits(ranked(hits))
+        listing = list_hits(ranked(hits))
         whole = re.compile(rf"(?<!\w){re.escape(last_name(name))}(?!\w)")
         if not any(whole.search(hit.text) for hit in hits):
-            return f"There is no `{name}` as a word of its own; it is a part of these:\n\n{told}"
-        return f"I see no definition of `{name}`, but it is mentioned {_times(hits)}:\n\n{told}"
+            return f"There is no `{name}` as a word of its own; it is a part of these:\n\n{listing}"
+        return f"I see no definition of `{name}`, but it is mentioned {_times(hits)}:\n\n{listing}"
     near = yield from _near_names(name)
     if near:
         names = phrases.one_of([f"`{item}`" for item in near])
@@ -210,7 +210,7 @@ def usages(request: Request, memory: Memory) -> Skill:
 
 
 def _concept(label: str, pattern: str) -> Skill:
-    """Tell whether the code uses a language feature, judging by the syntax."""
+    """Say whether the code uses a language feature, judging by the syntax."""
     hits = yield from grep(pattern, {})
     if not hits:
         return f"No: I see no {label} here."
@@ -258,8 +258,8 @@ def find_files(request: Request, memory: Memory) -> Skill:
         return phrases.failed("The search for files failed", problem.text)
     found = [path for outcome in outcomes for path in listed_paths(outcome)]
     found = sorted({memory.short(path) for path in found}, key=lambda path: (_is_hidden(path), path))
-    rests = [told for outcome in outcomes for told in _MORE.findall(outcome.text)[-1:]]
-    more = sum(int(told.replace(",", "")) for told in rests)
+    rests = [number for outcome in outcomes for number in _MORE.findall(outcome.text)[-1:]]
+    more = sum(int(number.replace(",", "")) for number in rests)
     names = [code(str(call.arguments["pattern"]).removeprefix("**/")) for call in calls]
     what = " or ".join(names) + (f" in {code(folder)}" if folder else "")
     if not found:
@@ -318,12 +318,12 @@ def topic(request: Request, memory: Memory) -> Skill:
     words = keywords(asked) or {name: name.lower() for name in names}
     if not words:
         return phrases.not_understood(request.text)
-    told = phrases.one_of([code(word) for word in words if " " not in word])
+    shown = phrases.one_of([code(word) for word in words if " " not in word])
     scope = {"glob": "*test*"} if request.get("tests") else {}
     stem = next(iter(words.values()))
     named = (yield from files_named(f"test_{stem}")) if request.get("tests") else []
     if any(stem in path.lower() for path in named):
-        return f"Test files whose names match {told}:\n\n{phrases.numbered(map(code, named[:SHOWN]))}"
+        return f"Test files whose names match {shown}:\n\n{phrases.numbered(map(code, named[:SHOWN]))}"
     for name in names:
         if (yield from find_definitions(name, {})):
             verb = "show" if is_last_resort else request.text
@@ -334,9 +334,9 @@ def topic(request: Request, memory: Memory) -> Skill:
     if not hits and is_last_resort:
         return phrases.not_understood(request.text)
     if not hits:
-        return f"{'No test' if request.get('tests') else 'Nothing in this folder'} mentions {told}."
+        return f"{'No test' if request.get('tests') else 'Nothing in this folder'} mentions {shown}."
     listing = list_hits(_by_relevance(hits, words.values())[: 8 if is_last_resort else None])
-    return f"{_UNSURE if is_last_resort else _HEAD} {kind} {told}:\n\n{listing}"
+    return f"{_UNSURE if is_last_resort else _HEAD} {kind} {shown}:\n\n{listing}"
 
 
 def search_words(request: Request, memory: Memory) -> Skill:
