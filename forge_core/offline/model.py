@@ -30,7 +30,7 @@ from forge_core.offline.skills import (
     running,
     search,
 )
-from forge_core.offline.steps import Batch, ModelReply, Say, SearchError, Skill, StepFailedError, say
+from forge_core.offline.steps import ModelReply, SearchError, Skill, StepFailedError, say
 
 MAX_STEPS = 6
 """Requests of one message that are served."""
@@ -113,14 +113,14 @@ def replay(skill: Skill, conversation: ChatRequest, memory: Memory) -> ModelRepl
         step = next(skill)
         while True:
             outcomes: tuple[CallOutcome, ...] = ()
-            if isinstance(step, Say):
-                state.unsaid.append(step.text)
+            if isinstance(step, str):
+                state.unsaid.append(step)
             else:
                 answered = state.answer(step)
                 if isinstance(answered, ModelReply):
                     return answered
                 outcomes = answered
-                memory.done += map(CompletedCall, step.calls, outcomes)
+                memory.done += map(CompletedCall, step, outcomes)
             step = skill.send(outcomes)
     except StopIteration as end:
         return state.reply(str(end.value or ""))
@@ -152,10 +152,10 @@ class _Replay:
                 return self.unused.pop(position).outcome
         return None
 
-    def answer(self, batch: Batch) -> tuple[CallOutcome, ...] | ModelReply:
+    def answer(self, batch: Sequence[Call]) -> tuple[CallOutcome, ...] | ModelReply:
         """Return the outcomes of a batch, or the reply that makes its calls or gives up."""
         tools = self.conversation.tools
-        calls = [_fit(call, tools) for call in batch.calls]
+        calls = [_fit(call, tools) for call in batch]
         missing = sorted({call.name for call in calls} - set(tools))
         if missing:
             return self.give_up(phrases.tool_missing(missing))

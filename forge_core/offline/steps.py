@@ -25,22 +25,8 @@ class SearchError(Exception):
     """A failure of the search tool, in its words. It ends a skill that does not catch it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
-    """A text that is shown before the next call."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Calls that do not depend on each other's results."""
-
-    calls: tuple[Call, ...]
-
-
-Steps: TypeAlias = Generator[Say | Batch, tuple[CallOutcome, ...], T]
-"""Yields texts and calls, returns a result."""
+Steps: TypeAlias = Generator[str | tuple[Call, ...], tuple[CallOutcome, ...], T]
+"""Yields texts to show before the next call, and calls that do not depend on each other; returns a result."""
 Skill: TypeAlias = Steps[str]
 """Yields texts and calls, returns the last text of the answer."""
 
@@ -55,7 +41,7 @@ class ModelReply:
 
 def ask(name: str, **arguments: Argument) -> Steps[CallOutcome]:
     """Make one call and return its outcome."""
-    outcomes = yield Batch((Call(name, arguments),))
+    outcomes = yield (Call(name, arguments),)
     return outcomes[0]
 
 
@@ -73,9 +59,9 @@ def require(problem: str, name: str, **arguments: Argument) -> Steps[CallOutcome
 
 def ask_all(*calls: Call) -> Steps[tuple[CallOutcome, ...]]:
     """Make several calls in one reply and return their outcomes in the same order."""
-    return (yield Batch(calls))
+    return (yield calls)
 
 
 def say(text: str) -> Steps[None]:
     """Show a text before the next call."""
-    yield Say(text)
+    yield text
