@@ -105,44 +105,45 @@ class WinkCall:
             return f"Error: the tool {self._tool.name!r} has no handler.", False
         transactions = wink("runtime.transactions")
         resources = self._context.prompt.resources.context
-        bubble = wink_bubble()
         try:
             with transactions.tool_transaction(
                 self._context.session, resources, tag=f"tool:{self._tool.name}"
             ) as snapshot:
-                text, success, result = self._judged(arguments)
-                if not success:
+                result = self._judged(arguments)
+                if not result.success:
                     transactions.restore_snapshot(self._context.session, resources, snapshot)
+                text = _text(result)
                 self._report(arguments, result, text, call_id)
-                return text, success
+                return text, result.success
         except wink("prompt.errors").VisibilityExpansionRequired as asked:
             self._context.turns.escape = asked
             raise
         except wink("errors").RestoreFailedError:
             raise  # the session is in an unknown state: nothing may go on
-        except bubble:
-            raise  # interrupt() in a handler: the graph pauses
         except (TypeError, ValueError) as error:
             return f"Validation error: {error}", False
         except Exception as error:  # foreign code: a handler's failure is reported to the model
+            if any(base.__name__ == "GraphBubbleUp" for base in type(error).__mro__):
+                raise  # LangGraph's: interrupt() in a handler pauses the graph
             return f"Error: {error}", False
 
-    def _judged(self, arguments: dict[str, Any]) -> tuple[str, bool, Any]:
+    def _judged(self, arguments: dict[str, Any]) -> Any:
+        """Return the handler's ToolResult, or the failure of a policy that denies the call."""
         tool, context = self._tool, self._tool_context()
         params = self._parsed(arguments)
         policies = self._context.prompt.policies_for_tool(tool.name)
         for policy in policies:
             decision = policy.check(tool, params, context=context)
             if not decision.allowed:
-                words = decision.reason or "Denied by policy."
-                return words, False, wink("prompt.tool_result").ToolResult.error(words)
+                reason = decision.reason or "Denied by policy."
+                return wink("prompt.tool_result").ToolResult.error(reason)
         self._context.turns.invoked += 1
         assert tool.handler is not None
         result = tool.handler(params, context=context)
         if result.success:
             for policy in policies:
                 policy.on_result(tool, params, result, context=context)
-        return _text(result), result.success, result
+        return result
 
     def _parsed(self, arguments: dict[str, Any]) -> Any:
         """Return the handler's params. Raises TypeError or ValueError where they do not fit."""
@@ -257,26 +258,11 @@ def bound_tool(tool: Tool, context: ToolExecutionContext) -> WinkTool:
 def _schema(tool: Tool, descriptions: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments' JSON schema, with the prompt's own descriptions of parameters."""
     schema: dict[str, Any] = dict(wink("adapters.tool_spec").tool_to_spec(tool)["function"]["parameters"])
-    properties = dict(schema.get("properties") or {})
-    for name, words in descriptions.items():
-        if name in properties:
-            properties[name] = {**properties[name], "description": words}
+    properties = {
+        name: {**about, "description": descriptions[name]} if name in descriptions else about
+        for name, about in (schema.get("properties") or {}).items()
+    }
     return {**schema, "title": tool.name, "description": tool.description, "properties": properties}
-
-
-def wink_bubble() -> type[BaseException]:
-    """Return the exception that LangGraph raises through a node to pause or to route."""
-    from importlib import import_module
-
-    try:
-        bubble: type[BaseException] = import_module("langgraph.errors").GraphBubbleUp
-    except ImportError:
-        return _Never
-    return bubble
-
-
-class _Never(BaseException):
-    """Never raised."""
 
 
 def _text(result: Any) -> str:
