@@ -14,7 +14,7 @@ from forge_core.offline.intents import Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, search_scope, target
 from forge_core.offline.skills.file_lookup import files_named, listed_paths, only_match
-from forge_core.offline.skills.reading import block_at, explain_failure, names_in
+from forge_core.offline.skills.reading import explain_failure, names_in, read_block
 from forge_core.offline.skills.search import (
     definition,
     find_definitions,
@@ -168,15 +168,9 @@ def _explain_word(word: str, request: Request, memory: Memory) -> Skill:
 
 def _explain_at(hit: Hit, name: str) -> Skill:
     """Describe the definition at a line by its text."""
-    start = max(1, hit.line - 5)
-    outcome = yield from ask("read", file_path=hit.path, offset=start, limit=800)
-    if outcome.failed:
-        return (yield from explain_failure(hit.path, outcome))
-    lines = numbered_lines(outcome.text)
-    position = next((n for n, line in enumerate(lines) if line.number == hit.line), None)
-    if position is None:
-        return f"{code(hit.path)} has no line {hit.line}."
-    block = block_at(lines, position, hit.path)
+    block = yield from read_block(hit.path, hit.line, 800)
+    if isinstance(block, str):
+        return block
     source = textwrap.dedent("\n".join(line.text for line in block))
     tree = parse_python(source) if hit.path.endswith((".py", ".pyi")) else None
     node = tree.body[0] if tree and tree.body else None

@@ -11,13 +11,13 @@ from forge_core.offline.conversation import Call, CallOutcome
 from forge_core.offline.intents import IT, Request
 from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory
-from forge_core.offline.skills.file_lookup import folder_named
+from forge_core.offline.skills.file_lookup import folder_named, listed_paths
 from forge_core.offline.skills.manifests import MANIFESTS, read_manifest
 from forge_core.offline.skills.reading import explain_failure, names_in
 from forge_core.offline.skills.runners import command_for_tests
 from forge_core.offline.source_code import outline
 from forge_core.offline.steps import Skill, Steps, ask, ask_all
-from forge_core.offline.tool_output import grep_hits, has_nothing, numbered_lines, paths
+from forge_core.offline.tool_output import grep_hits, has_nothing, numbered_lines
 
 _README = re.compile(r"^readme(?:\.(?:md|rst|txt|markdown))?$", re.I)
 _ROLES = {
@@ -169,7 +169,7 @@ def _tools(names: list[str]) -> Lines:
 def _started_files(names: list[str]) -> Lines:
     """Return the files that are entry points by convention."""
     outcome = yield from ask("glob", pattern="**/{__main__,main,app,cli,manage,index}.{py,js,ts,go,rs,rb}")
-    found = [] if outcome.failed or has_nothing(outcome.text) else sorted(paths(outcome.text), key=len)[:8]
+    found = sorted(listed_paths(outcome), key=len)[:8]
     return ["By their names:\n\n" + phrases.numbered(map(code, found))] if found else []
 
 

@@ -12,7 +12,7 @@ from forge_core.offline.phrases import code
 from forge_core.offline.references import Memory, target
 from forge_core.offline.skills.file_lookup import files_named, only_match
 from forge_core.offline.source_code import block_end, fence_language
-from forge_core.offline.steps import Skill, ask, say
+from forge_core.offline.steps import Skill, Steps, ask, say
 from forge_core.offline.tool_output import Numbered, numbered_lines, stated_total, tree_paths
 
 PAGE = 80
@@ -83,23 +83,29 @@ def show_lines(path: str, start: int, size: int) -> Skill:
 def show_block(path: str, line: int) -> Skill:
     """Show the definition that starts at `line`, with its decorators; for any other line the lines around
     it."""
-    start = max(1, line - _AROUND)
-    outcome = yield from ask("read", file_path=path, offset=start, limit=PAGE * 2)
-    if outcome.failed:
-        return (yield from explain_failure(path, outcome, lambda found: show_block(found, line)))
-    lines = numbered_lines(outcome.text)
-    position = next((n for n, entry in enumerate(lines) if entry.number == line), None)
-    if position is None:
-        return f"{code(path)} has no line {line}."
-    shown = block_at(lines, position, path)
+    shown = yield from read_block(path, line, PAGE * 2, lambda found: show_block(found, line))
+    if isinstance(shown, str):
+        return shown
     cut = shown[:PAGE]
     rest = f"\n\nIt continues after line {cut[-1].number}; say `more` for the rest."
     return _block(path, cut, None) + (rest if len(cut) < len(shown) else "")
 
 
-def block_at(lines: Sequence[Numbered], position: int, path: str) -> Sequence[Numbered]:
-    """Return the lines of the definition at `position` with the decorators above it, or the lines around
-    it."""
+def read_block(
+    path: str, line: int, limit: int, again: Callable[[str], Skill] | None = None
+) -> Steps[Sequence[Numbered] | str]:
+    """Return the lines of the definition at `line` with the decorators above it, or the lines around it.
+
+    Reads at most `limit` lines. Where there is no such line or file, the answer is returned (see
+    `explain_failure`).
+    """
+    outcome = yield from ask("read", file_path=path, offset=max(1, line - _AROUND), limit=limit)
+    if outcome.failed:
+        return (yield from explain_failure(path, outcome, again))
+    lines = numbered_lines(outcome.text)
+    position = next((n for n, entry in enumerate(lines) if entry.number == line), None)
+    if position is None:
+        return f"{code(path)} has no line {line}."
     size = block_end([line.text for line in lines[position:]], path)
     if size < 3 and not _DEFINITION.match(lines[position].text):
         return lines[max(0, position - _AROUND) : position + 15]
