@@ -50,11 +50,11 @@ _TEXT_RUNNERS = ("python", "node", "perl", "ruby", "deno", "bun", "php")
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Why a person has to look at a command each time, whatever rule would allow it."""
+    """Why the user is asked about a command each time, whatever rule would allow it."""
 
     reason: str
     is_grave: bool = False
-    """It may destroy anything: where nobody is asked, it is refused."""
+    """It may destroy anything: it is denied in a mode that never asks."""
 
 
 def catastrophic_reason(command: str, root: Path, home: Path | None = None) -> str | None:
@@ -100,12 +100,14 @@ def required_confirmation(command: str, root: Path, home: Path | None = None) ->
         history = next((word for word in targets if re.search(r"(?:^|/)\.git(?:/*|/[*.]+)$", word)), None)
         if history is not None:
             return Confirmation(f"{one.program} would destroy the history in {history}", is_grave=True)
-        if one.program == "git" and deletes_branches(one.words[1:]):
+        if one.program != "git":
+            continue
+        if deletes_branches(one.words[1:]):
             return Confirmation("it deletes branches of a remote", is_grave=True)
-        cleaned = parse_clean(one.words[1:]) if one.program == "git" else None
+        cleaned = parse_clean(one.words[1:])
         if cleaned is not None and cleaned.is_deep and cleaned.takes_all:
             return Confirmation("git clean would delete uncommitted files without naming them", is_grave=True)
-        if one.program == "git" and any(is_leased(word) for word in push_arguments(one.words[1:])):
+        if any(is_leased(word) for word in push_arguments(one.words[1:])):
             return Confirmation("it overwrites a branch of a remote")
     return None
 
@@ -160,13 +162,10 @@ def _named_beside(command: str, folder: str, root: str, home: str) -> str | None
 
 def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
     program, words = command.program, command.words[1:]
-    disk = next((word for word in command.writes if _DISK.match(word)), None)
-    if program in DEVICE_WRITERS:
-        disk = disk or next((word for word in words if _DISK.match(word) and program != "cat"), None)
+    written = [*command.writes, *(words if program in DEVICE_WRITERS else ())]
     if program == "dd":
-        disk = disk or next(
-            (word[3:] for word in words if word.startswith("of=") and _DISK.match(word[3:])), None
-        )
+        written += overwritten(program, words)
+    disk = next(filter(_DISK.match, written), None)
     if disk is not None:
         return f"it overwrites the device {disk}"
     if program.startswith("mkfs") or program in FORMATTERS:

@@ -83,42 +83,42 @@ class Aliases:
 def running_setting(folder: Path) -> str:
     """Return the first setting of the repository around `folder` that may make git run a program; "" when
     there is none. What cannot be read with certainty counts as one, and so do repositories within."""
+    git, is_bare = _repository(folder)
+    if git is None or is_bare:
+        return f"{git} (it is itself a git directory)" if git else ""
+    try:
+        return next(_found(git), "")
+    except (OSError, ValueError):
+        return f"{git} (it cannot be read reliably)"
+
+
+def _repository(folder: Path) -> tuple[Path | None, bool]:
+    """Return the `.git` of the repository around `folder`, or the folder that is itself a git directory, and
+    whether it is that."""
     for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
         if all(os.path.lexists(one / name) for name in ("HEAD", "objects", "refs")):
-            return f"{one} (it is itself a git directory)"
-        git = one / ".git"
-        if os.path.lexists(git):
-            try:
-                return next(_found(git), "")
-            except (OSError, ValueError):
-                return f"{git} (it cannot be read reliably)"
-    return ""
+            return one, True
+        if os.path.lexists(one / ".git"):
+            return one / ".git", False
+    return None, False
 
 
-def config_files(folder: Path) -> list[Path]:
+def _config_files(folder: Path) -> list[Path]:
     """Return the config files of the repository around `folder`. Raises OSError or ValueError when they
     cannot be determined."""
-    for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
-        if all(os.path.lexists(one / name) for name in ("HEAD", "objects", "refs")):
-            return [one / "config"]
-        if os.path.lexists(one / ".git"):
-            places = dict.fromkeys(_folders(one / ".git"))
-            return [place / name for place in places for name in ("config", "config.worktree")]
-    return []
+    git, is_bare = _repository(folder)
+    if git is None or is_bare:
+        return [git / "config"] if git else []
+    return [place / name for place in dict.fromkeys(_folders(git)) for name in ("config", "config.worktree")]
 
 
-def index_files(folder: Path) -> list[tuple[Path, Path]]:
-    """Return the work tree around `folder` and its index, where there is one. Raises OSError or ValueError
-    when that cannot be determined."""
+def index_around(folder: Path) -> tuple[Path, bytes]:
+    """Return the work tree around `folder` and the bytes of its index; none where there is no index. Raises
+    OSError or ValueError when that cannot be determined."""
     for one in (folder, *list(folder.parents)[:_MAX_FOLDERS]):
         if os.path.lexists(one / ".git"):
-            index = _folders(one / ".git")[0] / "index"
-            if not os.path.lexists(index):
-                return []
-            if not index.is_file() or index.stat().st_size > _MAX_INDEX_BYTES:
-                raise ValueError
-            return [(one, index)]
-    return []
+            return one, _index_bytes(_folders(one / ".git")[0] / "index")
+    return folder, b""
 
 
 def _found(git: Path) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _found(git: Path) -> Iterator[str]:
         yield from _settings(place / "config.worktree")
         if os.path.lexists(place / "hooks/post-index-change"):
             yield "the hook post-index-change"
-    if any(own.glob("sharedindex.*")) or _has_links(own / "index"):
+    if any(own.glob("sharedindex.*")) or _LINK in _index_bytes(own / "index"):
         yield f"{git} (it may contain other repositories)"
 
 
@@ -143,12 +143,12 @@ def _folders(git: Path) -> tuple[Path, Path]:
     return git, git / config_text(shared).strip() if os.path.lexists(shared) else git
 
 
-def _has_links(index: Path) -> bool:
+def _index_bytes(index: Path) -> bytes:
     if not os.path.lexists(index):
-        return False
+        return b""
     if not index.is_file() or index.stat().st_size > _MAX_INDEX_BYTES:
         raise ValueError
-    return _LINK in index.read_bytes()
+    return index.read_bytes()
 
 
 def config_text(path: Path) -> str:
@@ -212,7 +212,7 @@ def aliases_in(folder: Path) -> Aliases:
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     todo = [*map(Path, _SYSTEM), settings / "git/config", home / ".gitconfig"]
     try:
-        todo += config_files(folder)
+        todo += _config_files(folder)
     except (OSError, ValueError):
         found.unread.append(folder)
     done: set[Path] = set()

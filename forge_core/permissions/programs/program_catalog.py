@@ -210,7 +210,7 @@ _RECORDS = (
     Program("b2sum sha224sum sha384sum sha512sum", read_only=_SUMS),
     Program("comm", ("runs_nothing",),
         read_only=ArgumentSpec("123z", long="--total --check-order --nocheck-order")),
-    Program("cat", ("writes_devices", "runs_nothing"), read_only=ArgumentSpec("AbeEnstTuv", long="--number"
+    Program("cat", ("runs_nothing",), read_only=ArgumentSpec("AbeEnstTuv", long="--number"
         " --number-nonblank --show-all --show-ends --show-tabs --squeeze-blank --show-nonprinting",
         is_free=True)),
     Program("hexdump", read_only=ArgumentSpec("Ccxobdv", "n:N s:N")),

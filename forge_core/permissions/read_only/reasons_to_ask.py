@@ -14,7 +14,7 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, locate, real_path
 from forge_core.permissions.programs.git_command_line import SHOWS_FILES
-from forge_core.permissions.programs.git_config import index_files
+from forge_core.permissions.programs.git_config import index_around
 from forge_core.permissions.programs.program_catalog import (
     LISTINGS,
     READERS,
@@ -121,14 +121,13 @@ def _changed_secrets(folder: Path) -> Iterator[str]:
     """Yield files with keys that git tracks and whose bytes are not those that it holds. What git holds,
     it shows by other commands too."""
     try:
-        for work_tree, index in index_files(folder):
-            data = index.read_bytes()
-            # Parsing takes 1 µs an entry. Version 4 shortens names, so the pattern would miss them.
-            if index_version(data) < 4 and not _MAY_BE_SECRET.search(data):
-                continue
-            for entry in parse_index(data):
-                if is_secret(entry.name) and _differs(work_tree / entry.name, entry.object_id):
-                    yield entry.name
+        work_tree, data = index_around(folder)
+        # Parsing takes 1 µs an entry. Version 4 shortens names, so the pattern would miss them.
+        if not data or (index_version(data) < 4 and not _MAY_BE_SECRET.search(data)):
+            return
+        for entry in parse_index(data):
+            if is_secret(entry.name) and _differs(work_tree / entry.name, entry.object_id):
+                yield entry.name
     except (IndexError, OSError, ValueError):
         yield "a file"
 
@@ -159,7 +158,7 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
     for word in (*command.parts[1:], *[one for one in command.parts[:1] if "/" in one.text]):
         if word.is_dynamic:
             continue
-        if names_secret(word.text, root, folders[:2]) if word.has_glob else _is_secret(word.text, root):
+        if names_secret(word, root, folders[:2]) if word.has_glob else _is_secret(word.text, root):
             return f"{word.text} may contain keys or passwords"
         for part in paths_in(word.text):
             here = str(Path.home()) + part[1:] if word.has_tilde and re.match(r"~(?:/|$)", part) else part

@@ -30,14 +30,14 @@ def paths_in(word: str) -> set[str]:
     return {part for part in parts if part}
 
 
-def names_secret(word: str, root: Path, folders: Sequence[Path] = ()) -> bool:
+def names_secret(word: Word, root: Path, folders: Sequence[Path] = ()) -> bool:
     """Return whether the word names a file with keys, or is a glob that does or may: one that leads out of
     `root`, or meets too many files."""
-    for part in paths_in(word):
+    for part in paths_in(word.text):
         here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
         if is_secret(part):
             return True
-        wild = sum(bool(_WILD.search(one)) for one in here.split("/"))
+        wild = sum(bool(_WILD.search(one)) for one in here.split("/")) if word.has_glob else 0
         for folder in folders or (root,):
             where = locate(folder / here, root)
             if where.is_secret or (wild and (wild > _MAX_WILD or not where.is_inside)):

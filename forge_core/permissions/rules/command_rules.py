@@ -229,18 +229,15 @@ def _option(want: str, words: Sequence[Word]) -> RuleMatch:
         return RuleMatch.MAYBE
     texts = [word.text for word in words]
     if want.startswith("--"):
-        short = next((key for key, value in _LONG.items() if value == want), "")
+        short = next((key[1] for key, value in _LONG.items() if value == want), "")
         name = want.partition("=")[0]
-        return (
-            RuleMatch.YES
-            if any(
-                text == want
-                or (len(text) > 3 and name.startswith(text.partition("=")[0]) and text.startswith("--"))
-                or (short and re.match(rf"-\w*{short[1]}", text))
-                for text in texts
-            )
-            else RuleMatch.NO
+        is_given = any(
+            text == want
+            or (len(text) > 3 and name.startswith(text.partition("=")[0]) and text.startswith("--"))
+            or (short and re.match(rf"-\w*{short}", text))
+            for text in texts
         )
+        return RuleMatch.YES if is_given else RuleMatch.NO
     letters = set(want[1:])
     given = {letter for text in texts if re.match(r"-\w", text) for letter in text[1:]}
     given |= {

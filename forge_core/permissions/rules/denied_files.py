@@ -15,6 +15,7 @@ from forge_core.permissions.programs.program_catalog import ARCHIVERS, FD_RUNNER
 from forge_core.permissions.read_only.read_only_commands import folders_before
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.rule import Rule, denies_paths
+from forge_core.permissions.sandbox.path_checks import is_folder
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 
@@ -80,15 +81,8 @@ def _read_whole(command: SimpleCommand, folders: Sequence[Path]) -> Iterator[Pat
     named = [
         folder / part for folder in folders for word in operands for part in paths_in(word) if part.strip()
     ]
-    found = [path for path in named[:_MAX_WORDS] if _is_folder(path)]
+    found = [path for path in named[:_MAX_WORDS] if is_folder(path)]
     yield from found or ([folders[-1]] if is_search or program in ("grep", "find", "fd", "fdfind") else [])
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
 
 
 def _shows_all(command: SimpleCommand) -> bool:

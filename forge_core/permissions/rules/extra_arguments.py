@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret, locate
+from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.git_command_line import RUNS_GPG
 from forge_core.permissions.programs.program_catalog import (
     HARMLESS_TO_ALL,
@@ -61,7 +61,7 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     programs = [word.rpartition("/")[2] for word in prefix]
     return any(
         _runs_or_writes(word.text, programs)
-        or _shows_keys(word, root)
+        or names_secret(word, root)
         or _may_be_option(word, programs[0])
         or ("pytest" in programs and (_leaves(word, root) or _WARNING_CLASS.match(word.text) is not None))
         or (not ONLY_INSIDE.isdisjoint(programs) and _is_outside(word, root))
@@ -93,12 +93,9 @@ def _is_outside(word: Word, root: Path) -> bool:
 def _is_known(word: str, options: frozenset[str]) -> bool:
     if not word.startswith("-") or word in options:
         return True
-    if word.startswith("--"):
-        name, equals, _ = word.partition("=")
-        return bool(equals) and name in options
     name, equals, _ = word.partition("=")
-    if equals and len(name) > 2:
-        return name in options
+    if word.startswith("--") or (equals and len(name) > 2):
+        return bool(equals) and name in options
     cluster = re.fullmatch(r"-([A-Za-z]*)\d*", word)
     return cluster is not None and all(f"-{letter}" in options for letter in cluster[1])
 
@@ -130,14 +127,3 @@ def _runs_or_writes(word: str, programs: list[str]) -> bool:
         return name in short
     cluster = name[1:] if len(name) <= 5 else name[1]  # -pO, or -O./program
     return any(len(option) == 2 and option[1] in cluster for option in short)
-
-
-def _shows_keys(word: Word, root: Path) -> bool:
-    if not word.has_glob:
-        return any(_is_key(part, root) for part in paths_in(word.text))
-    return names_secret(word.text, root)
-
-
-def _is_key(part: str, root: Path) -> bool:
-    here = str(Path.home()) + part[1:] if part == "~" or part.startswith("~/") else part
-    return is_secret(part) or locate(root / here, root).is_secret

@@ -26,7 +26,6 @@ from pathlib import Path
 from forge_core.config.project_state import ABSENT, Scripts
 from forge_core.permissions.programs.program_catalog import (
     CHECKERS,
-    DECLARERS,
     FEEDERS,
     FILTERS,
     NEVER_RUN,
@@ -37,7 +36,7 @@ from forge_core.permissions.programs.program_catalog import (
 )
 from forge_core.permissions.read_only.read_only_commands import folders_before, may_change_folder
 from forge_core.permissions.read_only.word_paths import paths_in
-from forge_core.permissions.rules.program_names import may_rename_programs, searched_folders
+from forge_core.permissions.rules.program_names import may_rename_programs, searched_folders, settings_of
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 
@@ -129,7 +128,7 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
     taken = command.written[: len(command.written) - len(command.words)]
     folders += _named_folders(taken, folders)  # env -C sub ./x
     for part in {part for word in taken for part in paths_in(word)}:
-        _add_existing(part, folders, scripts)
+        _add_file(part, folders, scripts)
     _look_at_program(command, reading, folders, scripts)
     match kind:
         case "filter":
@@ -203,7 +202,7 @@ def _look_at_program(
     taken = command.written[: len(command.written) - len(command.words)]
     for word in (*command.words[:1], *(one for one in taken if not one.startswith("-"))):
         if "/" in word and not word.startswith("-"):
-            _add_all(word, folders, scripts)
+            _add_file(word, folders, scripts, is_missing_too=True)
         elif word:
             _add_searched(word, reading, scripts)
 
@@ -219,14 +218,13 @@ def _add_searched(name: str, reading: Reading, scripts: _Scripts) -> None:
 
 
 def _look_at_variables(command: SimpleCommand, folders: Sequence[Path], scripts: _Scripts) -> None:
-    declared = command.words[1:] if command.program in DECLARERS else ()
-    for assignment in (*command.assignments, *declared):
+    for assignment in settings_of(command):
         name, _, value = assignment.partition("=")
         if _LOADS.fullmatch(name) and re.search(r"[$`]", value):
             raise _CannotTellError
         for part in re.split(r"[\s:=,]+", value):
             if part and not re.search(r"[$`\0]", part):
-                _add_existing(part, folders, scripts)
+                _add_file(part, folders, scripts)
 
 
 def _named_folders(words: Sequence[str], folders: Sequence[Path]) -> list[Path]:
@@ -245,12 +243,12 @@ def _add_script(command: SimpleCommand, folders: Sequence[Path], scripts: _Scrip
             continue
         is_value = before.text.startswith("-") and before.text != "--"
         if not (is_value and re.search(r"[\s;|&()]", word.text)):  # else it is the text of `-c`
-            _add_all(word.text, folders, scripts)
+            _add_file(word.text, folders, scripts, is_missing_too=True)
         _add_folder(word, folders, scripts)
         for suffix in _SUFFIXES:
-            _add_existing(word.text + suffix, folders, scripts)
+            _add_file(word.text + suffix, folders, scripts)
         for token in islice(_TOKEN.findall(word.text), _MAX_TOKENS):  # of a program in the line: open("x.py")
-            _add_existing(token, folders, scripts)
+            _add_file(token, folders, scripts)
         if not is_value and any((folder / word.text).is_file() for folder in folders):
             return
 
@@ -272,9 +270,9 @@ def _add_words(words: Sequence[Word], folders: Sequence[Path], scripts: _Scripts
             if word.has_glob:
                 for folder in folders:
                     for met in islice(iglob(part, root_dir=folder), _MAX_FILES + 1):  # noqa: PTH207
-                        _add_existing(met, [folder], scripts)
+                        _add_file(met, [folder], scripts)
             else:
-                _add_existing(part, folders, scripts)
+                _add_file(part, folders, scripts)
 
 
 def _add_commands(words: Sequence[Word], folders: Sequence[Path], scripts: _Scripts) -> None:
@@ -282,26 +280,20 @@ def _add_commands(words: Sequence[Word], folders: Sequence[Path], scripts: _Scri
     for word in words:
         if not any((folder / word.text).is_file() for folder in folders if len(word.text) < 4_096):
             for token in islice(_TOKEN.findall(word.text), _MAX_TOKENS):
-                _add_existing(token, folders, scripts)
-                _add_existing(re.sub(r"^\d*e", "", token), folders, scripts)
+                _add_file(token, folders, scripts)
+                _add_file(re.sub(r"^\d*e", "", token), folders, scripts)
 
 
 def _add_reads(command: SimpleCommand, folders: Sequence[Path], scripts: _Scripts) -> None:
     for target in command.reads:
         if re.search(r"[$`*?\[]", target):
             raise _CannotTellError
-        _add_existing(target, folders, scripts)
+        _add_file(target, folders, scripts)
 
 
-def _add_existing(name: str, folders: Sequence[Path], scripts: _Scripts) -> None:
+def _add_file(name: str, folders: Sequence[Path], scripts: _Scripts, *, is_missing_too: bool = False) -> None:
     for path in _spelled(name, folders):
-        if os.path.lexists(path) and not path.is_dir():
-            scripts.add(path)
-
-
-def _add_all(name: str, folders: Sequence[Path], scripts: _Scripts) -> None:
-    for path in _spelled(name, folders):
-        if not path.is_dir():
+        if (is_missing_too or os.path.lexists(path)) and not path.is_dir():
             scripts.add(path)
 
 
@@ -327,7 +319,7 @@ def _add_module(words: Sequence[Word], folders: Sequence[Path], scripts: _Script
         for size in range(1, len(parts) + 1):
             inner = "/".join(parts[:size])
             for tail in ("/__init__.py", *((".py", "/__main__.py") if size == len(parts) else ())):
-                _add_all(inner + tail, folders, scripts)
+                _add_file(inner + tail, folders, scripts, is_missing_too=True)
 
 
 def _spelled(name: str, folders: Sequence[Path]) -> Iterator[Path]:

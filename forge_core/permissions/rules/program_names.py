@@ -23,7 +23,7 @@ from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 _STEERS_GIT = re.compile(r"(?:GIT_|HOME=|XDG_CONFIG_HOME=)")
 _MAX_LINKS = 40
 _MAX_CD = 3
-"""Where a line goes on oftener, the aliases of any folder may hold."""
+"""Where a line changes its folder more often, the aliases of any folder may hold."""
 
 
 def clear_caches() -> None:
@@ -46,14 +46,15 @@ def other_names(command: SimpleCommand, reading: Reading, folder: Path) -> Itera
         yield from _unaliased(command, reading, folder)
 
 
+def settings_of(command: SimpleCommand) -> tuple[str, ...]:
+    """Return the words that set variables: the assignments before a command, and what a builtin declares."""
+    return (*command.assignments, *(command.words[1:] if command.program in DECLARERS else ()))
+
+
 def searched_folders(reading: Reading, folder: Path) -> tuple[str, ...]:
     """Return the folders where programs are looked for, those first that the line itself names."""
-    set_here = [
-        word.partition("=")[2]
-        for one in reading.commands
-        for word in (*one.assignments, *(one.words[1:] if one.program in DECLARERS else ()))
-        if word.startswith("PATH=")
-    ]
+    settings = [word for one in reading.commands for word in settings_of(one)]
+    set_here = [word.partition("=")[2] for word in settings if word.startswith("PATH=")]
     known = ":".join((*set_here, os.environ.get("PATH", os.defpath)))
     for variable in ("${PWD}", "$PWD"):
         known = known.replace(variable, str(folder))
@@ -83,12 +84,8 @@ def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterat
     own = subcommand(words)
     if not own or own[0] in OWN_SUBCOMMANDS:
         return
-    steered = [
-        word
-        for one in reading.commands
-        for word in (*one.assignments, *(one.words[1:] if one.program in DECLARERS else ()))
-    ]
-    if any(word.startswith("--git-dir") for word in words) or any(map(_STEERS_GIT.match, steered)):
+    settings = [word for one in reading.commands for word in settings_of(one)]
+    if any(word.startswith("--git-dir") for word in words) or any(map(_STEERS_GIT.match, settings)):
         yield None
     if sum(one.program == "cd" for one in reading.commands) > _MAX_CD:
         yield None
@@ -113,10 +110,10 @@ def may_rename_programs(reading: Reading) -> bool:
     }
     sets = {each.partition("=")[0] for one in commands for each in one.assignments if not one.words}
     sets |= {word.partition("=")[0] for one in commands if one.program in DECLARERS for word in one.words[1:]}
-    finds_anew = any(each.startswith("PATH=") for one in commands for each in one.assignments)
+    sets_path = any(each.startswith("PATH=") for one in commands for each in one.assignments)
     for one in commands:
         name = one.written[0] if one.written else ""
-        if ("/" in name or finds_anew or "PATH" in sets) and name.rpartition("/")[2] in made - {""}:
+        if ("/" in name or sets_path or "PATH" in sets) and name.rpartition("/")[2] in made - {""}:
             return True
     if "$" not in reading.line:
         return False
