@@ -8,26 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-_SECRET_NAMES = frozenset(
-    {
-        "id_rsa",
-        "id_dsa",
-        "id_ecdsa",
-        "id_ed25519",
-        "id_ecdsa_sk",
-        "id_ed25519_sk",
-        ".netrc",
-        "_netrc",
-        ".pgpass",
-        ".pypirc",
-        ".npmrc",
-        ".htpasswd",
-        ".git-credentials",
-        ".vault-token",
-        "credentials.json",
-        "client_secret.json",
-        "secring.gpg",
-    }
+from forge_core.permissions.programs.word_sets import table
+
+_SECRET_NAMES = table(
+    "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .pypirc .npmrc"
+    " .htpasswd .git-credentials .vault-token credentials.json client_secret.json secring.gpg"
 )
 _SECRET_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
 _SECRET_TAILS = re.compile(

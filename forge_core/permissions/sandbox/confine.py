@@ -33,12 +33,10 @@ def landlock_abi() -> int:
 
 def main(arguments: list[str]) -> None:
     """`confine.py SETTINGS PROGRAM [ARGUMENT…]`, SETTINGS being JSON: fs, net, scope (bit masks of what is
-    handled), rules ([path, rights]), filter (hexadecimal), die_with_parent, drop_capabilities. Never
-    returns."""
+    handled), rules ([path, rights]), filter (hexadecimal), drop_capabilities. Never returns."""
     settings = json.loads(arguments[1])
     try:
-        if settings.get("die_with_parent"):
-            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
         if settings.get("drop_capabilities"):
             _drop_capabilities()
@@ -77,7 +75,7 @@ def _restrict(settings: dict[str, object]) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Return up root's powers, for good: an empty bounding set keeps a new program from getting them back."""
+    """Give up root's capabilities for good: with an empty bounding set no new program gets them back."""
     for capability in range(64):
         with contextlib.suppress(OSError):  # beyond the kernel's last one, or nothing to drop them with
             _prctl(_PR_CAPBSET_DROP, capability)

@@ -50,7 +50,7 @@ def secrets_outside(homes: Iterable[Path], more: Iterable[Path]) -> list[Path]:
 
 
 def listening_sockets() -> Iterator[Path]:
-    """Yield every named socket of a service: a read-only mount keeps nobody from connecting.
+    """Yield every named socket of a service: a read-only mount prevents no connection.
 
     Source: man 5 proc, /proc/net/unix.
     """
@@ -58,11 +58,7 @@ def listening_sockets() -> Iterator[Path]:
         lines = Path("/proc/net/unix").read_bytes().splitlines()[1:]
     except OSError:
         return
-    names: set[bytes] = set()
-    for line in lines:
-        fields = line.split(None, 7)
-        if len(fields) == 8 and fields[7].startswith(b"/"):
-            names.add(fields[7])
+    names = {fields[7] for line in lines if len(fields := line.split(None, 7)) == 8 and fields[7][:1] == b"/"}
     for name in sorted(names)[:_MAX_SOCKETS]:
         path = Path(os.path.realpath(os.fsdecode(name)))
         try:

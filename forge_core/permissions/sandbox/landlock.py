@@ -54,7 +54,7 @@ def confined(
         net=_TCP if abi >= 4 and not network else 0,
         scope=_SCOPE_SOCKETS | _SCOPE_SIGNALS if abi >= SCOPE_ABI else 0,
         rules=rules,
-        seccomp=seccomp,
+        filter=(seccomp or b"").hex(),
         drop_capabilities=True,
     )
 
@@ -62,7 +62,7 @@ def confined(
 def without_abstract_sockets(argv: Sequence[str]) -> tuple[str, ...]:
     """`argv` unable to reach abstract sockets of the host, which otherwise come with the host's network.
     Needs `SCOPE_ABI`."""
-    return _behind_script(argv, fs=0, net=0, scope=_SCOPE_SOCKETS, rules=(), seccomp=None)
+    return _behind_script(argv, fs=0, net=0, scope=_SCOPE_SOCKETS, rules=(), filter="")
 
 
 def visible(folder: Path, hidden: set[Path]) -> list[Path]:
@@ -83,25 +83,8 @@ def visible(folder: Path, hidden: set[Path]) -> list[Path]:
     return found[:_MAX_SPLIT]
 
 
-def _behind_script(
-    argv: Sequence[str],
-    *,
-    fs: int,
-    net: int,
-    scope: int,
-    rules: Sequence[tuple[str, int]],
-    seccomp: bytes | None,
-    drop_capabilities: bool = False,
-) -> tuple[str, ...]:
-    settings = {
-        "fs": fs,
-        "net": net,
-        "scope": scope,
-        "rules": rules,
-        "filter": (seccomp or b"").hex(),
-        "die_with_parent": True,
-        "drop_capabilities": drop_capabilities,
-    }
+def _behind_script(argv: Sequence[str], **settings: object) -> tuple[str, ...]:
+    """`argv` behind `confine.py`, which describes the settings."""
     script = Path(__file__).with_name("confine.py")
     return (sys.executable, "-I", "-S", str(script), json.dumps(settings), *argv)
 

@@ -38,21 +38,6 @@ HOST_SOCKETS = table(
 
 
 @dataclass(frozen=True, slots=True)
-class Masks:
-    """What is hidden, and the files that are shown instead."""
-
-    empty: Path
-    """An empty file, for the secrets of a home: programs take it for "not configured"."""
-    note: Path
-    """A file with one comment line, for `.env` and other dot files: the reader learns why it is empty."""
-    unreadable: Path
-    """A file that can't be opened, for keys and for what git would otherwise commit as changed."""
-    hidden: Sequence[Path] = ()
-    noted: Sequence[Path] = ()
-    refused: Sequence[Path] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class LayoutInputs:
     """Everything the layout depends on; all paths are real ones."""
 
@@ -61,7 +46,13 @@ class LayoutInputs:
     homes: Sequence[Path]
     protection: Protection
     standing: Sequence[Path]
-    masks: Masks
+    """Placeholders that exist."""
+    hidden: Sequence[Path]
+    """Secrets of a home and sockets."""
+    empty: Path
+    """The file that is shown instead of a hidden one: programs take it for "not configured"."""
+    replaced: Sequence[tuple[Path, Path]]
+    """Secrets in the workspace, each with the file that is shown instead."""
     extra_writable: Sequence[Path] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     is_read_only: bool = False
@@ -131,19 +122,16 @@ def _shown_again(inputs: LayoutInputs, private: Sequence[Path]) -> list[Path]:
 
 
 def _hidden(inputs: LayoutInputs, private: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
-    masks = inputs.masks
     reachable = [*inputs.homes, inputs.folder, *inputs.writable]
-    for path in masks.hidden:
+    for path in inputs.hidden:
         if _is_in_any(path, private) and not _is_in_any(path, reachable):
             continue
         if is_folder(path):
             yield path, ["--perms", "0555", "--tmpfs", str(path)]
         else:
-            yield path, ["--ro-bind", str(masks.empty), str(path)]
-    for path in masks.noted:
-        yield path, ["--ro-bind", str(masks.note), str(path)]
-    for path in masks.refused:
-        yield path, ["--ro-bind", str(masks.unreadable), str(path)]
+            yield path, ["--ro-bind", str(inputs.empty), str(path)]
+    for path, shown in inputs.replaced:
+        yield path, ["--ro-bind", str(shown), str(path)]
 
 
 def _caches(homes: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -33,13 +35,21 @@ def is_own_folder(path: Path) -> bool:
     return mode is not None and stat.S_ISDIR(mode)
 
 
+@contextlib.contextmanager
+def closing_descriptor(descriptor: int) -> Iterator[int]:
+    """Close the descriptor at the end."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def open_anchored(path: Path) -> int:
     """Return an O_PATH descriptor of exactly `path`, certain to lead through no link.
 
-    Between looking at a path and mounting it, a command in the background may put a link in its place: then a
-    key would be shown, or somebody else's repository made writable. A descriptor stays with what was looked
-    at. Raises OSError when it is gone or a link leads there; the
-    caller closes it.
+    Between the check of a path and its mount, a command in the background may put a link in its place: then a
+    key would be shown, or the repository of another user made writable. A descriptor keeps what was checked.
+    Raises OSError when it is gone or a link leads there; the caller closes it.
     """
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

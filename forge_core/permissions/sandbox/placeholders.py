@@ -1,12 +1,12 @@
 """Placeholders for protected paths that don't exist, which leave no trace in the workspace.
 
-A mount needs something to stand on. For `.git/hooks` to be held absent, an empty folder of that name is put
-there, a read-only mount is laid over it in the command's view, and the folder is taken away when the last
-sandbox over this workspace has ended. Taking it away earlier would lift the mount too, so every sandbox
-holds a shared lock for its life: a descriptor that bubblewrap's own first process keeps (`--sync-fd`) and
-the command never sees. What is put up is noted first, so that a later sandbox clears what a killed Forge has
-left. Whatever else is mounted over in the workspace is noted too: undo and the file tools must not remove or
-replace it meanwhile.
+A mount needs a mount point. To keep `.git/hooks` absent, an empty folder of that name is created, a
+read-only mount covers it in the command's view, and the folder is removed when the last sandbox over this
+workspace has ended. Removing it earlier would lift the mount too, so every sandbox holds a shared lock as
+long as it runs: a descriptor that bubblewrap's own first process keeps (`--sync-fd`) and the command never
+sees. Placeholders are recorded before they are created, so that a later sandbox removes those that a killed
+Forge has left. Other mount points in the workspace are recorded too: undo and the file tools must not remove
+or replace them meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge_core.permissions.sandbox.path_checks import open_anchored
+from forge_core.permissions.sandbox.path_checks import closing_descriptor, open_anchored
 from forge_core.permissions.sandbox.protected import PlaceholderKind
 
 _CONTENTS: Mapping[PlaceholderKind, bytes] = {"file": b"", "commondir": b".\n"}
@@ -43,7 +43,7 @@ class _Notes:
     made: set[tuple[Path, int]] = field(default_factory=set)
     """Placeholders that were put up, with their inode numbers."""
     found: set[Path] = field(default_factory=set)
-    """Planned ones that somebody else had created by then."""
+    """Planned ones that another process had created by then."""
     mounted: set[Path] = field(default_factory=set)
     """Other paths that sandboxes have mounted over."""
 
@@ -104,20 +104,17 @@ class MountedPaths:
         at a time. The record's lock is released at once, because whoever shares it from then on notes nothing
         before it is given `settled`.
         """
-        try:
-            descriptor = os.open(record, os.O_RDWR | os.O_CLOEXEC)  # NFS locks only what is open for writing
+        try:  # NFS locks only what is open for writing
+            with (
+                closing_descriptor(os.open(record, os.O_RDWR | os.O_CLOEXEC)) as descriptor,
+                _locked(self.folder / "probe.lock"),
+            ):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
         except FileNotFoundError:
             return False
         except OSError:
             return True
-        try:
-            with _locked(self.folder / "probe.lock"):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
-        except OSError:
-            return True
-        finally:
-            os.close(descriptor)
         return False
 
     def clear(self, record: Path) -> bool:
@@ -172,12 +169,7 @@ class MountedPaths:
                     note([(b"%s%d:" % (_MADE, path.lstat().st_ino), path)])
 
     def _records(self) -> list[Path]:
-        try:
-            with os.scandir(self.folder) as entries:
-                records = [one for one in entries if one.name.endswith(_RECORD)]
-                return [Path(one.path) for one in records if one.stat().st_size]
-        except OSError:
-            return []
+        return [record for record in self.folder.glob(f"*{_RECORD}") if _has_notes(record)]
 
 
 class Placeholders:
@@ -188,8 +180,8 @@ class Placeholders:
         self._record = mounted.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:24]}{_RECORD}"
 
     def join(self) -> int:
-        """Return a descriptor that keeps everything standing until its last copy is closed, for
-        `--sync-fd`. The caller closes it. Raises OSError when the folder can't be written to."""
+        """Return a descriptor that keeps all placeholders until its last copy is closed, for `--sync-fd`. The
+        caller closes it. Raises OSError when the folder can't be written to."""
         self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(self._record, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -246,17 +238,14 @@ class Placeholders:
 @contextlib.contextmanager
 def _appending(record: Path) -> Iterator[Callable[[Sequence[tuple[bytes, Path]]], None]]:
     """Return a function that appends notes, which raises OSError when they can't be written whole."""
-    descriptor = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+    with closing_descriptor(os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)) as descriptor:
 
-    def note(entries: Sequence[tuple[bytes, Path]]) -> None:
-        data = b"".join(tag + os.fsencode(path) + b"\0" for tag, path in entries)
-        if os.write(descriptor, data) != len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(record))
+        def note(entries: Sequence[tuple[bytes, Path]]) -> None:
+            data = b"".join(tag + os.fsencode(path) + b"\0" for tag, path in entries)
+            if os.write(descriptor, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(record))
 
-    try:
         yield note
-    finally:
-        os.close(descriptor)
 
 
 def _read(record: Path) -> _Notes:
@@ -303,25 +292,15 @@ def _has_notes(record: Path) -> bool:
 
 
 def _create(path: Path, kind: PlaceholderKind) -> int:
-    """Create a placeholder and returns its inode number. Raises FileExistsError when something is there."""
-    folder = open_anchored(path.parent)
-    try:
-        _create_in(folder, path.name, kind)
+    """Create a placeholder and return its inode number. Raises FileExistsError when something is there."""
+    with closing_descriptor(open_anchored(path.parent)) as folder:
+        if kind == "folder":
+            os.mkdir(path.name, 0o755, dir_fd=folder)
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with closing_descriptor(os.open(path.name, flags, 0o644, dir_fd=folder)) as descriptor:
+                os.write(descriptor, _CONTENTS[kind])
         return os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_ino
-    finally:
-        os.close(folder)
-
-
-def _create_in(folder: int, name: str, kind: PlaceholderKind) -> None:
-    if kind == "folder":
-        os.mkdir(name, 0o755, dir_fd=folder)
-        return
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(name, flags, 0o644, dir_fd=folder)
-    try:
-        os.write(descriptor, _CONTENTS[kind])
-    finally:
-        os.close(descriptor)
 
 
 def _remove(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import re
@@ -67,12 +66,7 @@ class _Trial:
     problem: str = ""
     """Why the sandbox can't be used, in the words of `SandboxState.reason`; empty when it can."""
     error: str = ""
-    """What bubblewrap said."""
-
-
-async def probe(setting: SandboxSetting = "auto", root: Path | None = None) -> SandboxState:
-    """`probe_now` without holding up the event loop."""
-    return await asyncio.to_thread(probe_now, setting, root)
+    """What bubblewrap wrote to stderr."""
 
 
 def probe_now(
@@ -241,9 +235,8 @@ def _judge_seatbelt(
     done: subprocess.CompletedProcess[str], lines: list[str], *, wrote: bool, escaped: bool
 ) -> _Trial:
     if "end" not in lines or not wrote:
-        first = next((line.strip() for line in done.stderr.splitlines() if line.strip()), "")
-        said = "".join(char if char.isprintable() else "?" for char in first)[:160].rstrip(".")
-        return _Trial(f"sandbox-exec failed ({said or f'exit code {done.returncode}'})", done.stderr)
+        reason = _first_line(done.stderr)[:160].rstrip(".") or f"exit code {done.returncode}"
+        return _Trial(f"sandbox-exec failed ({reason})", done.stderr)
     if escaped or not {"connected", "environ", "forge", "secret"}.isdisjoint(lines):
         return _Trial("sandbox-exec runs but confines nothing here (a write, a socket or a key escaped)")
     if "writable" not in lines:
@@ -254,13 +247,18 @@ def _judge_seatbelt(
 def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sys")) -> str:
     """Return a reason for the label, from what bwrap wrote to stderr; `settings` is where the kernel's
     lie."""
-    first = next((line.strip() for line in error.splitlines() if line.strip()), "")
+    first = _first_line(error)
     if _FORBIDDEN.search(first):
         return f"user namespaces are forbidden ({_how_to_allow(settings)})"
     if not first:
         return f"bwrap exited with code {exit_code} and printed nothing (try `bwrap --ro-bind / / true`)"
-    printable = "".join(char if char.isprintable() else "?" for char in first)[:160]
-    return f"bwrap failed ({printable.rstrip('.')})"
+    return f"bwrap failed ({first[:160].rstrip('.')})"
+
+
+def _first_line(error: str) -> str:
+    """Return the first line that is not blank, with what cannot be printed replaced."""
+    first = next((line.strip() for line in error.splitlines() if line.strip()), "")
+    return "".join(char if char.isprintable() else "?" for char in first)
 
 
 def _how_to_allow(settings: Path) -> str:

@@ -1,6 +1,6 @@
 """Paths in writable folders that a command must not change, because git and Forge act on them.
 
-A program that writes `.git/config` or a hook can have another program run the next time the person calls git.
+A program that writes `.git/config` or a hook can have another program run the next time the user calls git.
 So these are held read-only, also when they do not exist yet. `.git/commondir` belongs to them: that one file
 moves config and hooks of a repository elsewhere. So does `config.worktree`, which git reads once
 `extensions.worktreeConfig` is set, and `git sparse-checkout` sets that by itself (git-config,
@@ -8,7 +8,7 @@ git-sparse-checkout). The folders around them are pinned (bound onto themselves)
 merely the parent of a mount could be renamed and created again.
 
 Not held: a *new* repository further down. A command may clone or make one, and git runs what its config
-names once the person calls git there, or in the workspace when the new one was added to its index. Forge's
+names once the user calls git there, or in the workspace when the new one was added to its index. Forge's
 own calls of git run nothing. Nor are these held:
 
 - `info/attributes`, `info/exclude` and `info/sparse-checkout`: they name no program. Like `.gitattributes` in
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge_core.permissions.programs.git_config import settings_in
-from forge_core.permissions.sandbox.path_checks import is_there, mode_of
+from forge_core.permissions.sandbox.path_checks import is_own_folder, is_there, mode_of
 from forge_core.workspace.repository import read_small
 
 MAX_REPOSITORIES = 32
@@ -78,7 +78,7 @@ def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = 
     found.hold(root / ".forge", "folder")
     dot_git = root / ".git"
     mode = mode_of(dot_git)
-    if mode is not None and stat.S_ISDIR(mode) and mode_of(dot_git / "HEAD") is not None:
+    if is_own_folder(dot_git) and mode_of(dot_git / "HEAD") is not None:
         _hold_repository(found, dot_git, root)
     elif mode is not None and stat.S_ISREG(mode):
         found.read_only.append(dot_git)
@@ -120,8 +120,7 @@ def _hold_modules(found: Protection, modules: Path) -> None:
     seen = 0
     while waiting and seen < MAX_REPOSITORIES:
         folder = waiting.pop(0)
-        mode = mode_of(folder)
-        if mode is None or not stat.S_ISDIR(mode):
+        if not is_own_folder(folder):
             continue
         seen += 1
         if is_there(folder / "HEAD"):

@@ -9,14 +9,14 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import WorkspaceError
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
-from forge_core.permissions.sandbox.mount_layout import LayoutInputs, Masks, environment_inside, mounts
+from forge_core.permissions.sandbox.mount_layout import LayoutInputs, environment_inside, mounts
 from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.protected import protection
@@ -34,7 +34,6 @@ class Launch:
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     pass_fds: tuple[int, ...] = ()
-    preexec: Callable[[], None] | None = None
 
 
 class Sandbox:
@@ -123,7 +122,7 @@ class Sandbox:
         return alone and self._placeholders.take_down(_PATIENCE_S)
 
     def _tidy_soon(self) -> None:
-        """As `tidy`, but nobody waits: the last process of a sandbox takes some milliseconds to be gone. No
+        """As `tidy`, but without waiting: the last process of a sandbox takes some milliseconds to end. No
         daemon thread, so that Forge doesn't end before it."""
         with self._counting:
             alone = not self._running
@@ -193,21 +192,19 @@ class Sandbox:
             held = protection(self._root, found.repositories, homes)
             others = (*held.pinned, *held.read_only, *kept)
             standing = self._placeholders.create_all({} if read_only else held.missing, others)
-        noted = [path for path in kept if path.name.startswith(".") and path not in tracked]
+        # The note in `.env` and other dot files says why they are empty. Keys, and what git would otherwise
+        # commit as changed, cannot be opened.
+        note, unreadable = self._file("note", _NOTE, 0o444), self._file("unreadable", b"", 0o000)
+        noted = {path for path in kept if path.name.startswith(".") and path not in tracked}
         return LayoutInputs(
             self._root,
             folder,
             homes,
             held,
             standing,
-            Masks(
-                empty=self._file("empty", b"", 0o444),
-                note=self._file("note", _NOTE, 0o444),
-                unreadable=self._file("unreadable", b"", 0o000),
-                hidden=[*secrets_outside(homes, self._hidden), *listening_sockets()],
-                noted=noted,
-                refused=[path for path in kept if path not in noted],
-            ),
+            [*secrets_outside(homes, self._hidden), *listening_sockets()],
+            self._file("empty", b"", 0o444),
+            [(path, note if path in noted else unreadable) for path in kept],
             self._extra,
             dict(environment),
             is_read_only=read_only,

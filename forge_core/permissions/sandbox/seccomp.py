@@ -83,18 +83,19 @@ def seccomp_filter(
     known = machine(machine_name)
     if known is None:
         return None
+    allow, refuse = _give(_ALLOW), _refuse(errno.EPERM)
     program = _entry(known)
     for name, number in sorted(known.numbers.items(), key=lambda item: item[1]):
         if name not in _SPECIAL:
-            program += _if_number(number, [_refuse(errno.EPERM)])
+            program += _if_number(number, [refuse])
     sockets = [one for one in families if not (local_pairs_only and one == AF_UNIX)]
     program += _if_number(known.numbers["clone3"], [_refuse(errno.ENOSYS)])
     program += _if_number(known.numbers["clone"], _unless_bits(_ARG0, _NEW_NAMESPACES))
     program += _if_number(known.numbers["unshare"], _unless_bits(_ARG0, _NEW_NAMESPACES | _NEW_TIME))
-    program += _if_number(known.numbers["ioctl"], _unless_one_of(_ARG1, _TERMINAL_INPUT))
-    program += _if_number(known.numbers["socket"], _only_one_of(_ARG0, sockets))
-    program += _if_number(known.numbers["socketpair"], _only_one_of(_ARG0, families))
-    program.append(_give(_ALLOW))
+    program += _if_number(known.numbers["ioctl"], _if_one_of(_ARG1, _TERMINAL_INPUT, refuse, allow))
+    program += _if_number(known.numbers["socket"], _if_one_of(_ARG0, sockets, allow, refuse))
+    program += _if_number(known.numbers["socketpair"], _if_one_of(_ARG0, families, allow, refuse))
+    program.append(allow)
     return b"".join(struct.pack("<HBBI", *one) for one in program)
 
 
@@ -120,17 +121,12 @@ def _unless_bits(offset: int, bits: int) -> list[Instruction]:
     return [(_LOAD, 0, 0, offset), (_JSET, 0, 1, bits), _refuse(errno.EPERM), _give(_ALLOW)]
 
 
-def _unless_one_of(offset: int, values: Sequence[int]) -> list[Instruction]:
-    return [(_LOAD, 0, 0, offset), *_any_of(values), _give(_ALLOW), _refuse(errno.EPERM)]
-
-
-def _only_one_of(offset: int, values: Sequence[int]) -> list[Instruction]:
-    return [(_LOAD, 0, 0, offset), *_any_of(values), _refuse(errno.EPERM), _give(_ALLOW)]
-
-
-def _any_of(values: Sequence[int]) -> list[Instruction]:
-    """Step over the instruction that follows when the loaded value is one of `values`."""
-    return [(_JEQ, len(values) - index, 0, value) for index, value in enumerate(values)]
+def _if_one_of(
+    offset: int, values: Sequence[int], then: Instruction, other: Instruction
+) -> list[Instruction]:
+    """Each comparison that is true jumps over `other`, which comes first."""
+    compared = [(_JEQ, len(values) - index, 0, value) for index, value in enumerate(values)]
+    return [(_LOAD, 0, 0, offset), *compared, other, then]
 
 
 def _refuse(number: int) -> Instruction:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.sandbox.path_checks import is_there
+from forge_core.permissions.sandbox.path_checks import closing_descriptor, is_there
 from forge_core.workspace.git_index import blob_id
 
 MAX_ENTRIES = 20_000
@@ -22,7 +22,7 @@ MAX_DEPTH = 5
 MAX_SECRETS = 48
 
 _SKIPPED = table(
-    """node_modules bower_components __pycache__ site-packages dist-packages vendor target build dist out
+    """.git node_modules bower_components __pycache__ site-packages dist-packages vendor target build dist out
     .venv venv .tox .nox .mypy_cache .ruff_cache .pytest_cache .cache .gradle .idea .next .nuxt .svn .hg"""
 )
 _MAX_COMPARED_BYTES = 1_000_000
@@ -52,7 +52,7 @@ class _Folder:
     secrets: tuple[str, ...]
     has_git: bool
     is_environment: bool
-    """A Python environment: its certificates and test keys are nobody's."""
+    """A Python environment: its certificates and test keys are not the user's."""
 
 
 class Survey:
@@ -102,24 +102,14 @@ class Survey:
 
 
 def _read(listed: list[os.DirEntry[str]], modified_ns: int) -> _Folder:
-    folders: list[str] = []
-    secrets: list[str] = []
-    names = set()
-    for entry in listed:
-        name = entry.name
-        names.add(name)
-        if entry.is_dir(follow_symlinks=False):
-            if name not in _SKIPPED and name != ".git":
-                folders.append(name)
-        elif is_secret(name):
-            secrets.append(name)
+    is_folder = {entry.name: entry.is_dir(follow_symlinks=False) for entry in listed}
     return _Folder(
         modified_ns,
         len(listed),
-        tuple(sorted(folders)),
-        tuple(sorted(secrets)),
-        ".git" in names,
-        "pyvenv.cfg" in names,
+        tuple(sorted(name for name, is_it in is_folder.items() if is_it and name not in _SKIPPED)),
+        tuple(sorted(name for name, is_it in is_folder.items() if not is_it and is_secret(name))),
+        ".git" in is_folder,
+        "pyvenv.cfg" in is_folder,
     )
 
 
@@ -129,12 +119,10 @@ def _is_worth_hiding(path: str) -> bool:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False  # the command can't read it either
-    try:
+    with closing_descriptor(descriptor):
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return False
         return not path.endswith((".pem", ".key")) or b"PRIVATE KEY" in os.read(descriptor, _KEY_HEADER_BYTES)
-    finally:
-        os.close(descriptor)
 
 
 def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:

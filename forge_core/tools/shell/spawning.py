@@ -89,7 +89,6 @@ async def spawn(
         cwd=spec.folder,
         env=launch.environment,
         pass_fds=launch.pass_fds,
-        preexec_fn=launch.preexec,  # noqa: PLW1509  the sandbox provides a safe one
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=status,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox import SandboxKind, probe, probe_now, probing
+from forge_core.permissions.sandbox import SandboxKind, probe_now, probing
 from forge_core.permissions.sandbox.bubblewrap import find_bwrap
 from forge_core.permissions.sandbox.probing import why_bwrap_failed
 from tests.support.promptness import assert_prompt
@@ -99,10 +99,6 @@ def test_a_socket_that_disappears_meanwhile_does_not_prevent_the_sandbox(
     )
     assert probe_now(root=work).strength == "full"
     assert gone == []
-
-
-async def test_the_event_loop_is_not_blocked_meanwhile(work: Path) -> None:
-    assert await probe("auto", work) == probe_now("auto", work)
 
 
 def test_without_bwrap_landlock_is_weak_and_names_what_to_install(tmp_path: Path, work: Path) -> None:
