@@ -13,7 +13,7 @@ from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions, as_prompt
 
 if TYPE_CHECKING:
-    from forge_core.permissions.sandbox import SandboxState
+    from forge_core.permissions.sandbox.sandbox_state import SandboxState
     from forge_core.tools.base import BaseTool
 
 

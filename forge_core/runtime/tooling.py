@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.permissions.policy import PermissionPolicy
-    from forge_core.permissions.sandbox import SandboxState
+    from forge_core.permissions.sandbox.sandbox_state import SandboxState
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.tool_environment import ToolEnvironment
     from forge_core.tools.registry import ToolRegistry
@@ -29,7 +29,10 @@ def build_environment(
     config: ForgeConfig, session_id: str, responder: Responder, clock: RunClock, events: EventChannel
 ) -> ToolEnvironment:
     """Build the policy, the sandbox, and everything else that calls share."""
-    from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, clear_leftovers, probe_now
+    from forge_core.permissions.sandbox.placeholders import MountedPaths
+    from forge_core.permissions.sandbox.probing import probe_now
+    from forge_core.permissions.sandbox.sandbox import Sandbox, clear_leftovers
+    from forge_core.permissions.sandbox.sandbox_state import SandboxKind
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
     from forge_core.store.journal import outputs_dir, undo_dir
     from forge_core.tools.shell.job_table import JobTable

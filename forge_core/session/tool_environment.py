@@ -16,7 +16,7 @@ from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
 
 if TYPE_CHECKING:
-    from forge_core.permissions.sandbox import Sandbox
+    from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.undo.undo_store import UndoStore
 
 

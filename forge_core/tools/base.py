@@ -17,7 +17,7 @@ from forge_core.llm.models import ToolDefinition
 from forge_core.result import FileDiff, Omission, ToolOutcome
 
 if TYPE_CHECKING:
-    from forge_core.permissions.sandbox import Sandbox
+    from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.tools.builtin.todo import TodoList
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.job_table import JobTable

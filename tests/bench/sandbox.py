@@ -15,7 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, probe_now, probing
+from forge_core.permissions.sandbox import probing
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 
 COMMANDS = {
     "true": "true",

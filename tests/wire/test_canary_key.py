@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox import probe_now
+from forge_core.permissions.sandbox.probing import probe_now
 from tests.support.sse_server import SseServer, answer, tool_answer
 
 KEY = "sk-or-v1-canary" + "7" * 40

@@ -29,7 +29,7 @@ from forge_core.tools.editing.text import sha256
 from forge_core.tools.paths import MAX_TEXT_BYTES, display_path, file_status, link_free_base, read_bytes
 
 if TYPE_CHECKING:
-    from forge_core.permissions.sandbox import Sandbox
+    from forge_core.permissions.sandbox.sandbox import Sandbox
 
 _locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 

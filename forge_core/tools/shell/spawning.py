@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forge_core.permissions.sandbox import Launch, Sandbox
+    from forge_core.permissions.sandbox.sandbox import Launch, Sandbox
 
 STARTED = b"forge-start"
 """The line that says that the sandbox is set up and the command can start."""
@@ -100,7 +100,7 @@ async def _launched(
     spec: LaunchSpec, argv: Sequence[str], environment: Mapping[str, str], resources: ExitStack
 ) -> Launch:
     """Return what the sandbox starts instead of `argv`, looked up in a thread: it surveys the workspace."""
-    from forge_core.permissions.sandbox import Launch
+    from forge_core.permissions.sandbox.sandbox import Launch
 
     if spec.sandbox is None:
         return Launch(tuple(argv), environment)

@@ -12,7 +12,7 @@ from forge_core.commands.result import CommandResult, Failure, Text
 from forge_core.config.forge_config import Origin
 from forge_core.config.settings import PermissionMode, SandboxSetting
 from forge_core.permissions.policy import Decision
-from forge_core.permissions.sandbox import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
 from forge_core.tools.base import ExecutionContext

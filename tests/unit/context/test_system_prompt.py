@@ -10,7 +10,7 @@ import pytest
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.system_prompt import system_prompt
-from forge_core.permissions.sandbox import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.tools.registry import builtin_tools
 
 FULL = SandboxState(SandboxKind.BUBBLEWRAP)

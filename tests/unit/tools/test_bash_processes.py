@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
-from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, probe_now
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
 from forge_core.tools.shell import process_tree
 from forge_core.tools.shell.job import JobState

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Effect
-from forge_core.permissions.sandbox import Sandbox, SandboxKind, probe_now
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell import effects as effects_module

@@ -18,15 +18,10 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import deny_all
-from forge_core.permissions.sandbox import (
-    MountedPaths,
-    Sandbox,
-    SandboxKind,
-    SandboxState,
-    clear_leftovers,
-    probe_now,
-)
-from forge_core.permissions.sandbox.placeholders import Placeholders
+from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox, clear_leftovers
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.runtime import build_session, load_session_config
 from forge_core.tools import BashTool, EditTool, ExecutionContext, ToolExecutor, WriteTool
 from forge_core.tools.builtin import bash as bash_module
@@ -347,7 +342,8 @@ def test_an_empty_folder_that_the_user_made_first_is_not_taken_for_a_placeholder
 KILLED = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from forge_core.permissions.sandbox import Sandbox, probe_now
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
 root, state_dir = Path(sys.argv[1]), Path(sys.argv[2])
 box = Sandbox(probe_now("auto", root), root, state_dir=state_dir)
 with box.launch(["bash", "-c", "echo started; sleep 60"], root, os.environ) as launch:

@@ -10,7 +10,10 @@ import pytest
 from forge_core.commands.result import Failure, Text
 from forge_core.config.settings import PermissionMode
 from forge_core.events import ToolEnd
-from forge_core.permissions.sandbox import MountedPaths, Sandbox, SandboxKind, probe_now
+from forge_core.permissions.sandbox.placeholders import MountedPaths
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from forge_core.session.session import ForgeSession
 from forge_core.tools.registry import builtin_tools
 from forge_core.undo import UndoStore

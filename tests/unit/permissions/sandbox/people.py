@@ -16,16 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge_core.permissions.sandbox import (
-    Sandbox,
-    SandboxKind,
-    SandboxState,
-    confine,
-    landlock,
-    probe_now,
-    seccomp,
-    survey,
-)
+from forge_core.permissions.sandbox import confine, landlock, seccomp, survey
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 
 PRELOADED = (confine, landlock, seccomp, survey)
 """Imported before the fork: an ordinary user may not be able to read the checkout."""

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox import SandboxKind
 from forge_core.permissions.sandbox.confine import landlock_abi
 from forge_core.permissions.sandbox.landlock import visible
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from tests.unit.permissions.sandbox.world import SECRET, World
 
 pytestmark = pytest.mark.skipif(
@@ -107,7 +107,8 @@ def test_visible_paths_exclude_only_hidden_ones(tmp_path: Path) -> None:
 
 
 def test_the_temporary_folder_is_removed_with_the_sandbox(world: World, tmp_path: Path) -> None:
-    from forge_core.permissions.sandbox import Sandbox, SandboxState
+    from forge_core.permissions.sandbox.sandbox import Sandbox
+    from forge_core.permissions.sandbox.sandbox_state import SandboxState
 
     box = Sandbox(SandboxState(SandboxKind.LANDLOCK), tmp_path, state_dir=tmp_path / "state")
     with box.launch(["true"], tmp_path, dict(os.environ)) as launch:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState
 from forge_core.permissions.sandbox.path_checks import open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.protected import protection
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
 from tests.unit.permissions.sandbox.world import everything_in
 
@@ -172,7 +173,9 @@ def test_a_link_in_place_of_a_protected_path_is_reported(work: Path, name: str) 
 KILLED = """
 import os, signal, subprocess, sys
 from pathlib import Path
-from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, sandbox
+from forge_core.permissions.sandbox import sandbox
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 sandbox.listening_sockets = lambda: ()
 box = Sandbox(SandboxState(SandboxKind.BUBBLEWRAP, program=sys.argv[3]), Path(sys.argv[1]), state_dir=Path(sys.argv[2]))
 with box.launch(["bash", "-c", "echo started; sleep 60"], Path(sys.argv[1]), os.environ) as launch:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox import SandboxKind, probe_now, probing
+from forge_core.permissions.sandbox import probing
 from forge_core.permissions.sandbox.bubblewrap import find_bwrap
-from forge_core.permissions.sandbox.probing import why_bwrap_failed
+from forge_core.permissions.sandbox.probing import probe_now, why_bwrap_failed
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from tests.support.promptness import assert_prompt
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
 from tests.unit.permissions.sandbox.people import Person
@@ -175,7 +176,9 @@ def test_an_unmountable_proc_falls_back_to_the_host_proc_without_leaking(world: 
     program = f"""
 import sys; sys.path[:0] = {[str(Path.cwd())]!r}
 from pathlib import Path
-from forge_core.permissions.sandbox import Sandbox, probe_now, sandbox
+from forge_core.permissions.sandbox import sandbox
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
 import os, subprocess
 sandbox.listening_sockets = lambda: ()
 root = Path({str(world.work)!r})

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.permissions.sandbox import Sandbox, SandboxKind, SandboxState, probe_now, probing
+from forge_core.permissions.sandbox import probing
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.permissions.sandbox.seatbelt import PROGRAM, Bounds, confined, profile
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
 

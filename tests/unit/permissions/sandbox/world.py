@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge_core.permissions.sandbox import SandboxKind
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from tests.unit.permissions.sandbox.people import Done, Person
 
 SECRET = "the-secret-of-this-test"
