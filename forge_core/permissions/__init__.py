@@ -1,4 +1,4 @@
-"""Who may do what: rules, modes, and the guard that no mode lifts."""
+"""Permission rules and modes, and the guard that applies in every mode."""
 
 from typing import TYPE_CHECKING
 

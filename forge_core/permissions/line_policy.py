@@ -1,5 +1,5 @@
-"""Decides a command line: each of its commands for itself, then the line. Pure: it looks links and globs up,
-keeps nothing and touches nothing."""
+"""Decides a command line: each of its commands by itself, then the line. It reads links, globs and git's
+configuration, and changes nothing."""
 
 from __future__ import annotations
 
@@ -319,8 +319,8 @@ def _question(command: SimpleCommand, reading: Reading, context: DecisionContext
 
 
 def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bool:
-    """Return a project's rule counts only in the sandbox, and never for what leaves the folder, uses the
-    network, meets keys or destroys."""
+    """Return whether a rule of this origin may cover the line. A project's rule does so only in the sandbox,
+    and never for what leaves the folder, uses the network, names keys or destroys."""
     if origin != "project allow":
         return True
     if not context.is_sandboxed or context.needs_network or is_destructive(reading.line):

@@ -1,4 +1,4 @@
-"""Decides what a call may do: deny before ask before allow, with the reason and the rule. Asks nobody."""
+"""Decides what a call may do: deny before ask before allow, with the reason and the rule. It never asks."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class PermissionPolicy:
         return check_grant(rule, self._book.edit_tools)
 
     def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
-        """Add an allow rule and saves it for this project. One for an exact line is bound to `scripts`, what
+        """Add an allow rule and save it for this project. One for an exact line is bound to `scripts`, what
         was shown to the user, else to what the line names now. ConfigError for one that allows too much."""
         parsed = self.check_grant(rule)
         bound = self._scripts_of(parsed) if scripts is None else scripts
@@ -144,11 +144,11 @@ class PermissionPolicy:
         self._book.set_project(allow, ask, deny)
 
     def allow_reading(self, folder: Path) -> None:
-        """Let the read tools into a folder of Forge's own (where full outputs are kept)."""
+        """Allow the read tools a folder of Forge's own (where full outputs are kept)."""
         self._readable.append(real_path(folder))
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
-        """Tell a search which files deny rules keep from `tool_name` or read; None when there are none."""
+        """Return a test for files that deny rules keep from `tool_name` or `read`; None without any."""
         tools = (tool_name, "read")
         rules = [rule for tool in tools for rule in self._book.tightening("deny", tool) if rule.pattern]
         if not rules:

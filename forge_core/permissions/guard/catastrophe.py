@@ -1,4 +1,4 @@
-"""The guard that stays on in every mode: what can never be made good again is refused, whoever allowed it."""
+"""The guard that applies in every mode: what can never be undone is denied, whatever allows it."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def _is_fork_bomb(command: str) -> bool:
 
 def required_confirmation(command: str, root: Path, home: Path | None = None) -> Confirmation | None:
     """Return why `command` must be asked about even where a rule allows it, or None: it deletes whole
-    folders and cannot be seen to delete only what it names, or overwrites a remote branch that nobody else
-    has moved."""
+    folders and cannot be seen to delete only what it names, or overwrites a remote branch that has not moved
+    since it was fetched."""
     home = home or Path.home()
     for one, folder in _walk(command, root, home):
         if _may_delete_anything(one, folder, str(home)):

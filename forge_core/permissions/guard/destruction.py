@@ -77,7 +77,7 @@ def destroyed(program: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def removed_by_text(texts: Sequence[str]) -> Iterator[str]:
-    """Yield the folders that a program given as text removes, where they stand in it plainly."""
+    """Yield the folders that a program given as text removes, where it names them literally."""
     for text in texts:
         yield from _REMOVALS.findall(text[:20_000])
 
@@ -215,7 +215,7 @@ def deletes_branches(words: Sequence[str]) -> bool:
 
 
 def is_destructive(command: str) -> bool:
-    """Return whether the line deletes, rewrites, leaves the machine or acts as somebody else, so that the
+    """Return whether the line deletes, rewrites, leaves the machine or acts as another user, so that the
     answer offered first should be no."""
     for one in read_line(command).commands:
         if one.is_hint and one.program not in DESTRUCTIVE:

@@ -232,7 +232,7 @@ def aliases_in(folder: Path) -> Aliases:
 
 
 def _read_aliases(path: Path, found: Aliases, home: Path) -> list[Path]:
-    """Add the file's aliases, and gives the files that it includes. Raises ValueError for what is not
+    """Add the file's aliases, and return the files that it includes. Raises ValueError for what is not
     plain to read."""
     included: list[Path] = []
     for section, key, written in settings_in(_joined_lines(config_text(path))):

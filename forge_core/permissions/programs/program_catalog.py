@@ -83,7 +83,7 @@ class Program:
     recursive_options: str = ""
     """A pattern for the options with which it goes through folders."""
     hidden_file_options: str = ""
-    """A pattern for the options with which a search reads files that nobody named, hidden ones too."""
+    """A pattern for the options with which a search reads files that are not named, hidden ones too."""
     grants: tuple[str, ...] = ()
     """What may follow its name in a rule that is saved for good: a subcommand, or nothing."""
 
@@ -446,7 +446,7 @@ READS_FOLDERS = _having("reads_folders")
 RECURSIVE = {name: re.compile(one.recursive_options) for name, one in _named() if one.recursive_options}
 """Program → its options with which it goes through folders."""
 SEARCHES = {name: re.compile(one.hidden_file_options) for name, one in _named() if one.hidden_file_options}
-"""Program → its options with which it reads files that nobody named, hidden ones too."""
+"""Program → its options with which it reads files that are not named, hidden ones too."""
 ARCHIVERS = _having("copies_folders")
 """They read all files in the folders that they are given."""
 
@@ -458,7 +458,7 @@ FORMATTERS = _having("formats_disks")
 GUARDED = _having("deletes", "guarded")
 """Programs that the guard looks for among the words of commands that it does not know."""
 DESTRUCTIVE = _having("destructive")
-"""Deletes, changes rights, ends processes or acts as somebody else: the answer offered first is no."""
+"""They delete, change rights, end processes or act as another user: the answer offered first is no."""
 DESTRUCTIVE_WORDS = {name: table(one.destructive_words) for name, one in _named() if one.destructive_words}
 NETWORK_PROGRAMS = _having("network")
 FILE_NAMERS = _having("names_files")

@@ -14,7 +14,8 @@ class Runner:
     words: tuple[str, ...]
     options: frozenset[str]
     """Spelled as they must be, with `=value` where only that value is harmless. One of a single letter may
-    stand in a cluster, with digits after it. None runs a program, writes, or looks elsewhere."""
+    be combined with others in one word, with digits after it. None runs a program, writes, or reads
+    elsewhere."""
 
 
 _PYTEST = table(

@@ -1,7 +1,7 @@
 """Whether a command plainly only reads, and only inside the folder: the list of what may run unasked.
 
-A program is on the list with the exact options that it may be given. Whatever is
-spelled otherwise asks: a question too many costs a key, a yes too many the machine.
+A program is on the list with the exact options that it may be given. Whatever is spelled otherwise asks: a
+needless question costs a key press, a wrong yes the machine.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def changes_folder_too_often(reading: Reading) -> bool:
 
 
 def may_change_folder(reading: Reading) -> bool:
-    """Return whether the line may run something in a folder that it does not tell."""
+    """Return whether the line may run something in a folder that cannot be determined from it."""
     if changes_folder_too_often(reading):
         return True
     for one in reading.commands:
@@ -277,7 +277,7 @@ def _find_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
     paths: list[Word] = []
     rest = iter(words[1:])
     for word in rest:
-        if word.is_dynamic or word.has_glob:  # it may stand for a test that does something
+        if word.is_dynamic or word.has_glob:  # it may be a test that does something
             return None
         if word.text in _FIND_VALUES or word.text in _FIND_FILES:
             value = next(rest, None)
@@ -339,7 +339,7 @@ def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[
 
 
 def _is_printed(word: Word, root: Path, folders: Sequence[Path]) -> bool:
-    """Return whether the word tells nothing of what is outside."""
+    """Return whether printing the word reveals nothing of what is outside."""
     return not word.has_glob or (not word.is_dynamic and glob_stays(word, root, folders))
 
 

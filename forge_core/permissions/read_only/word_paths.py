@@ -50,8 +50,8 @@ def names_secret(word: Word, root: Path, folders: Sequence[Path] = ()) -> bool:
 
 
 def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
-    """Return whether all matches of a glob are in `root`, links followed, and holds no keys. Only plain
-    stars and question marks, below a name that does not begin with a dot, are looked up at all."""
+    """Return whether all matches of a glob are in `root`, links followed, and hold no keys. Only plain stars
+    and question marks, below a name that does not begin with a dot, are looked up at all."""
     for part in paths_in(word.text):
         segments = [one for one in part.split("/") if _WILD.search(one)]
         if not segments:

@@ -69,7 +69,7 @@ def is_met_by(rule: Rule, reading: Reading, number: int, folder: Path) -> bool:
 
 
 def clear_match_cache() -> None:
-    """Forget what was looked up for earlier lines: links and config files may have changed since."""
+    """Clear what was looked up for earlier lines: links and config files may have changed since."""
     _matches.cache_clear()
     clear_caches()
 
@@ -197,7 +197,7 @@ def _without_own_options(program: str, words: Sequence[Word]) -> Sequence[Word]:
 
 
 def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> RuleMatch:
-    """Return whether the wanted words stand there in order, options in between aside; options anywhere."""
+    """Return whether the wanted words follow in order, with other options between them; options anywhere."""
     best = RuleMatch.YES
     at, is_value = 0, False
     for want in wanted:

@@ -27,13 +27,13 @@ _MAX_CD = 3
 
 
 def clear_caches() -> None:
-    """Forget where links led and what config files said: they may have changed."""
+    """Clear what was read of links and config files: they may have changed."""
     _names_of.cache_clear()
     aliases_in.cache_clear()
 
 
 def other_names(command: SimpleCommand, reading: Reading, folder: Path) -> Iterator[tuple[str, ...] | None]:
-    """Yield the words of the command as they would be spelled without its disguise: the program that a
+    """Yield the words of the command under the other names of its program: the program that a
     link leads to, `git push` for `git-push` and for an alias of it. None where that cannot be determined."""
     words = command.words
     if not words or command.parts[0].is_dynamic:

@@ -32,8 +32,8 @@ _RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 class EditToolsUnknown(Container[str]):
-    """Stands for the names of the tools that change files where nobody has given them: any tool may be one,
-    apart from the rights to read and to run, so that no deny rule is lost."""
+    """The names of the tools that change files where they are not known: any tool may be one, apart from the
+    rights to read and to run, so that no deny rule is lost."""
 
     def __contains__(self, name: object) -> bool:
         return name not in ("read", SHELL_TOOL, NETWORK)

@@ -1,6 +1,6 @@
 """The command line that starts a program in bubblewrap.
 
-Source: man 1 bwrap. Its order matters: what is mounted later lies above.
+Source: man 1 bwrap. The order matters: a later mount covers an earlier one.
 """
 
 from __future__ import annotations

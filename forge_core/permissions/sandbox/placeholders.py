@@ -192,7 +192,7 @@ class Placeholders:
         return descriptor
 
     def create_all(self, missing: Mapping[Path, PlaceholderKind], mounted: Iterable[Path] = ()) -> list[Path]:
-        """Create what is `missing`, notes what else will be `mounted` over, and gives the placeholders that
+        """Create what is `missing`, record what else will be `mounted` over, and return the placeholders that
         exist now. Call it after `join`, within `mounted.settled()`.
 
         A path whose folder can't be written to is left out: the command can't write there either. Raises

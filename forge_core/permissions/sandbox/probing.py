@@ -161,15 +161,14 @@ def _fallback(reason: str, root: Path, environment: Mapping[str, str]) -> Sandbo
 
 
 def _try(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Trial:
-    """Return a run of the script; another one where bubblewrap did not come to a path: what was to be
-    hidden, as the socket of a program that has ended meanwhile, may be gone."""
+    """Run the script, and once more where bubblewrap could not reach a path: what was to be hidden, such as
+    the socket of a program that has ended meanwhile, may be gone."""
     trial = _run(state, root, environment)
     return _run(state, root, environment) if trial.error.startswith(_PATH_FAILED) else trial
 
 
 def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Trial:
-    """Run the script in a sandbox over an empty folder, with `root` writable too, and looks at what it
-    did."""
+    """Run the script in a sandbox over an empty folder, with `root` writable too, and judge what it did."""
     folder = Path(tempfile.mkdtemp(prefix="forge-probe-"))
     home = Path(environment.get("HOME") or "/")
     outside = home / f".forge-probe-{uuid.uuid4().hex}"
@@ -245,8 +244,8 @@ def _judge_seatbelt(
 
 
 def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sys")) -> str:
-    """Return a reason for the label, from what bwrap wrote to stderr; `settings` is where the kernel's
-    lie."""
+    """Return a reason for the label, from what bwrap wrote to stderr; `settings` is the folder of the
+    kernel's settings."""
     first = _first_line(error)
     if _FORBIDDEN.search(first):
         return f"user namespaces are forbidden ({_how_to_allow(settings)})"

@@ -1,7 +1,7 @@
 """The profile under which macOS runs a command, and the command line of `sandbox-exec`.
 
-The kernel decides by path: the last rule that matches wins, and whatever no rule names is denied. Paths never
-stand in the profile's text. They are parameters, so that no file name can add a rule.
+The kernel decides by path: the last rule that matches wins, and whatever no rule names is denied. The text of
+the profile contains no paths. They are parameters, so that no file name can add a rule.
 
 A path-based profile cannot hold a file whose folder is renamed, so the folders above everything that is held
 or hidden can be neither renamed nor removed. Linking and cloning files are operations of their own, which

@@ -100,7 +100,7 @@ def seccomp_filter(
 
 
 def _entry(known: Machine) -> list[Instruction]:
-    """End programs of another architecture, whose numbers mean other calls, and loads the number."""
+    """End programs of another architecture, whose numbers mean other calls, and load the number."""
     program = [
         (_LOAD, 0, 0, _ARCH),
         (_JEQ, 1, 0, known.audit_arch),

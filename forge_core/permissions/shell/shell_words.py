@@ -1,8 +1,8 @@
 """Words of a shell line: quotes taken off, braces and known variables put in, what stays unknown marked.
 
-While a word is put together, characters that mean something to the shell because they are *not* quoted are
-kept apart from the same characters in quotes by a place in a private range, so that braces, tildes and globs
-are seen exactly where bash would see them.
+While a word is assembled, characters that mean something to the shell because they are *not* quoted are
+mapped to a private range of code points, so that they differ from the same characters in quotes: braces,
+tildes and globs are seen exactly where bash would see them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PRIVATE = 0xF0000
 _SPECIAL = "{},.~*?[]+@!()|= \t\n"
 _MARK = {ord(char): chr(_PRIVATE + ord(char)) for char in _SPECIAL}
 QUOTED_NOTHING = chr(_PRIVATE + 0x1FF)
-"""Stands where quotes held nothing: such a word stays, though it is empty."""
+"""In place of empty quotes: such a word is kept, though it is empty."""
 _UNMARK: dict[int, str | None] = {_PRIVATE + ord(char): char for char in _SPECIAL}
 _UNMARK[ord(QUOTED_NOTHING)] = None
 _BLANK = re.compile("[" + "".join(chr(_PRIVATE + ord(char)) for char in " \t\n") + "]+")
@@ -56,7 +56,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A piece of a word whose value the line alone does not tell."""
+    """A piece of a word whose value is not known from the line."""
 
     raw: str
     name: str = ""
@@ -125,7 +125,7 @@ def readings(
 
 
 def _values(hole: Hole, variables: Mapping[str, Sequence[Pieces]], depth: int = 0) -> list[str]:
-    """Return the marked texts that may stand there; none when nothing is known of it."""
+    """Return the marked texts that it may be replaced by; none when nothing is known of it."""
     known = list(hole.defaults)
     for pieces in variables.get(hole.name, ()) if hole.name else ():
         parts: list[list[str]] = []

@@ -215,7 +215,7 @@ class _Reader:
                 self.commands.append(_with(like, inner, unwrap(inner)))
 
     def feed(self) -> None:
-        """Where a shell reads what the line itself prints or writes, that is read too."""
+        """Read what the line itself prints or writes, where a shell of the line may read it."""
         programs = {one.program for one in self.commands}
         written = {target.rpartition("/")[2] for one in self.commands for target in one.writes}
         if programs.isdisjoint(RUNS_INPUT) and programs.isdisjoint(written):

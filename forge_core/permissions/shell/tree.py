@@ -65,7 +65,7 @@ class BareCommand:
 
 @dataclass(slots=True)
 class Tree:
-    """What a text says."""
+    """What a text consists of."""
 
     commands: list[BareCommand] = field(default_factory=list)
     variables: dict[str, list[Pieces]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Tree:
     scripts: list[tuple[str, int, tuple[int, ...]]] = field(default_factory=list)
     """Texts in backquotes, with depth and scope."""
     features: set[str] = field(default_factory=set)
-    """Kinds of node that stand for something evaluated besides the commands: arithmetic, `${x@P}` …"""
+    """What is evaluated besides the commands, by kind of node: arithmetic, `${x@P}` …"""
     nodes: int = 0
     problem: str = ""
     """Why it could not be read; empty when it was."""
@@ -250,7 +250,7 @@ class _TreeReader:
             bare.assignments.append((named, tuple(one)))
 
     def redirect(self, node: Node, bare: BareCommand) -> list[Node]:
-        """Note a redirection; returns words of the command that stand after it."""
+        """Record a redirection; return the words of the command that follow it."""
         if node.type == "heredoc_redirect":
             return self.here_document(node, bare)
         operator, target, rest = "", None, []
@@ -428,7 +428,7 @@ def _scripts_in(body: str) -> list[str]:
 
 
 def _hidden_fault(body: str, seen: Sequence[str]) -> str:
-    """Return whether the document holds an expansion that is not in one of those that the parser has
-    `seen`."""
+    """Return a problem when the document holds an expansion that is in none of those that the parser has
+    `seen`, else nothing."""
     found = sum(len(_EXPANSION.findall(one)) for one in seen)
     return "a here-document is unclear" if len(_EXPANSION.findall(body)) > found else ""

@@ -39,7 +39,7 @@ class Unwrapped:
     scripts: list[tuple[str, bool]] = field(default_factory=list)
     """Shell texts run in turn, and whether each is known word for word."""
     commands: list[tuple[Word, ...]] = field(default_factory=list)
-    """Commands that stand among the arguments: those of `find -exec`."""
+    """Commands among the arguments: those of `find -exec`."""
     is_opaque: bool = False
     """What it runs cannot be determined from the line."""
 
@@ -49,7 +49,7 @@ def program_of(words: Sequence[Word]) -> str:
 
 
 def unwrap(words: tuple[Word, ...]) -> Unwrapped:
-    """Take wrappers off the front, and names what the rest would run besides itself."""
+    """Remove wrappers from the front, and find what the rest would run besides itself."""
     wrappers: list[str] = []
     scripts: list[tuple[str, bool]] = []
     is_opaque = False
