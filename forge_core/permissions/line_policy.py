@@ -237,7 +237,7 @@ def _by_parts(
     asking = [
         (command, part)
         for command, part in zip(commands, parts, strict=True)
-        if part.decision is not Decision.ALLOW and not (is_named and _is_glue(command, reading, context))
+        if part.decision is not Decision.ALLOW and not (is_named and is_glue(command, reading, context.root))
     ]
     reads = reads_only(reading, context.root)
     if parts and not asking:
@@ -331,10 +331,6 @@ def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bo
         or sandboxed_reason(one, reading, context.root, is_strict=True)
         for one in reading.commands
     )
-
-
-def _is_glue(command: SimpleCommand, reading: Reading, context: DecisionContext) -> bool:
-    return is_glue(command, context.root, folders_before(reading, command, context.root))
 
 
 def _rules_of(context: DecisionContext, kind: _Kind) -> list[Rule]:

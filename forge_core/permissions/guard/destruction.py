@@ -85,13 +85,11 @@ def removed_by_text(texts: Sequence[str]) -> Iterator[str]:
 def overwritten(program: str, words: Sequence[str]) -> Iterator[str]:
     """Yield files that a command overwrites."""
     operands = [word for word in words if not word.startswith("-")]
-    if program in OVERWRITERS:
+    if program in OVERWRITERS or program in ("rm", "unlink"):
         yield from operands
     elif program in ("cp", "mv", "install", "ln"):
         yield from operands[-1:]
         yield from operands[:-1] if program == "mv" else ()
-    elif program in ("rm", "unlink"):
-        yield from operands
     elif program == "dd":
         yield from (word[3:] for word in words if word.startswith("of="))
 

@@ -91,7 +91,7 @@ def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
     """Return whether one command of a line plainly only reads, given where the line may have gone before."""
     if changes_folder_too_often(reading):
         return False
-    return is_reader(command, root, folders_before(reading, command, root))
+    return _is_reader(command, root, folders_before(reading, command, root))
 
 
 def changes_folder_too_often(reading: Reading) -> bool:
@@ -119,18 +119,17 @@ def _is_plain_cd(command: SimpleCommand) -> bool:
     )
 
 
-def is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path] = ()) -> bool:
+def _is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
     """Return whether one command plainly only reads; `folders` are those it may run in."""
     if command.assignments or command.is_opaque or command.is_guessed or not writes_nothing(command):
         return False
     if not is_harmlessly_wrapped(command):
         return False
-    where = folders or (root,)
     if not command.words:
         return not command.writes and not command.reads
-    if any(re.search(r"[*?\[]", path) or not _stays(path, root, where) for path in command.reads):
+    if any(re.search(r"[*?\[]", path) or not _stays(path, root, folders) for path in command.reads):
         return False
-    return _is_listed(command, root, where) and not git_runs(command, where)
+    return _is_listed(command, root, folders) and not git_runs(command, folders)
 
 
 def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
@@ -144,9 +143,9 @@ def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
     return next(filter(None, (running_setting(one) for one in places)), "")
 
 
-def is_glue(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
-    """Return whether it only moves about, compares or prints between commands that a rule allows."""
-    return command.program in GLUE and is_reader(command, root, folders)
+def is_glue(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+    """Return whether it only changes folders, compares or prints between commands that a rule allows."""
+    return command.program in GLUE and _is_reader(command, root, folders_before(reading, command, root))
 
 
 def is_harmlessly_wrapped(command: SimpleCommand) -> bool:

@@ -199,16 +199,12 @@ def _without_own_options(program: str, words: Sequence[Word]) -> Sequence[Word]:
 def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> RuleMatch:
     """Return whether the wanted words follow in order, with other options between them; options anywhere."""
     best = RuleMatch.YES
-    at, is_value = 0, False
+    rest, is_value = iter(words), False
     for want in wanted:
         if want.startswith("-") and len(want) > 1:
             best = min(best, _option(want, words))
             continue
-        while True:
-            if at >= len(words):
-                return min(best, RuleMatch.MAYBE) if is_fed else RuleMatch.NO
-            word = words[at]
-            at += 1
+        for word in rest:
             if word.is_dynamic:
                 return RuleMatch.MAYBE
             if (
@@ -221,6 +217,8 @@ def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Rule
             if not word.text.startswith("-") and not is_value:
                 return RuleMatch.NO
             is_value = word.text.startswith("-")
+        else:
+            return min(best, RuleMatch.MAYBE) if is_fed else RuleMatch.NO
     return best
 
 

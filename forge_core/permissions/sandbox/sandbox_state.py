@@ -50,10 +50,7 @@ class SandboxState:
     @property
     def label(self) -> str:
         """One line for the status bar and `forge doctor`."""
-        match self.strength:
-            case "full":
-                return "sandbox: on"
-            case "weak":
-                return f"sandbox: weak - {self.reason or 'no namespaces'}. Commands that may write will ask."
-            case _:
-                return f"sandbox: OFF - {self.reason or 'unavailable'}. Commands that may write will ask."
+        if self.strength == "full":
+            return "sandbox: on"
+        state, reason = ("weak", "no namespaces") if self.strength == "weak" else ("OFF", "unavailable")
+        return f"sandbox: {state} - {self.reason or reason}. Commands that may write will ask."
