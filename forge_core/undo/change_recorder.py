@@ -189,10 +189,7 @@ class ChangeRecorder:
         counted further."""
         self.open()
         self.settle()
-        if earlier is not None:
-            writes = earlier.writes
-        else:
-            writes = WriteCounts(self._root, expected.named(), expected.trees())
+        writes = earlier.writes if earlier else WriteCounts(self._root, expected.named(), expected.trees())
         try:
             watch = self._watched(expected, writes)
         except BaseException:

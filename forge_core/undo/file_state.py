@@ -78,6 +78,6 @@ class FileChange:
             return "created"
         if self.after.kind is EntryKind.ABSENT:
             return "deleted"
-        if self.before.kind is self.after.kind and self.before.digest == self.after.digest:
-            return "changed" if self.before.target != self.after.target else "mode changed"
-        return "changed"
+        before, after = self.before, self.after
+        has_same = (before.kind, before.digest, before.target) == (after.kind, after.digest, after.target)
+        return "mode changed" if has_same else "changed"

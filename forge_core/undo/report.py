@@ -122,10 +122,8 @@ def _described(changes: tuple[FileChange, ...]) -> Iterator[tuple[str, str]]:
 def not_undoable(lost: Mapping[str, str], ignored: Sequence[str]) -> tuple[str, ...]:
     """Return a text for each reason, such as `node_modules/ and 3 others (ignored by git)`."""
     by_reason: dict[str, list[str]] = {}
-    for name, why in lost.items():
+    for name, why in [*lost.items(), *((name, "ignored by git") for name in ignored)]:
         by_reason.setdefault(why, []).append(name)
-    if ignored:
-        by_reason.setdefault("ignored by git", []).extend(ignored)
     texts: list[str] = []
     for why, names in by_reason.items():
         texts += [f"{_enumerated(sorted(names))} ({why})"] if why else names

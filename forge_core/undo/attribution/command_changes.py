@@ -320,9 +320,8 @@ class Attribution:
         """Return the content of a file; the contents of all changes are fetched together."""
         if not self._contents:
             states = [one for change in self._changes.values() for one in (change.before, change.after)]
-            files = [one for one in states if one.kind is EntryKind.FILE and one.size <= _MAX_BYTES][
-                :_MAX_FILES
-            ]
+            files = [one for one in states if one.kind is EntryKind.FILE and one.size <= _MAX_BYTES]
+            files = files[:_MAX_FILES]
             self._contents = dict(zip(files, self._context.contents(files), strict=True))
         if state not in self._contents:
             (self._contents[state],) = self._context.contents([state])

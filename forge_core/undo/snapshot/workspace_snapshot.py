@@ -238,17 +238,13 @@ class WorkspaceSnapshot:
 
     def _read(self, listing: Listing, contents: ContentStore, began_ns: int) -> dict[str, CapturedFile]:
         """Read and store all that differs, small files first."""
-        again = {path for path in self._unstable if path in listing.stamps}
-        self._unstable = set()
+        again = (self._unstable & listing.stamps.keys()) - listing.status.keys()
         todo = dict(listing.status)
-        for path in again - todo.keys():
-            status = None
+        for path in again:
             with contextlib.suppress(OSError):
-                status = self._tree.status(path)
-            if status is not None:
-                todo[path] = status
-            else:
-                self._unstable.add(path)
+                if (found := self._tree.status(path)) is not None:
+                    todo[path] = found
+        self._unstable = again - todo.keys()
         # One call of git for all ids: those that it holds need no copy.
         tracked = self._git.tracked() if todo else {}
         present = self._git.present({tracked[path] for path in todo if path in tracked})
@@ -311,14 +307,11 @@ class WorkspaceSnapshot:
         for path in fresh.keys() | gone:
             self._states.pop(path, None)
             self._uncovered.pop(path, None)
-        for path, captured in fresh.items():
             if path in gone:
-                continue
-            if captured.state is not None:
-                self._states[path] = captured.state
+                listing.stamps.pop(path, None)
+            elif (state := fresh[path].state) is not None:
+                self._states[path] = state
             else:
-                self._uncovered[path] = captured.why
-        for path in gone:
-            listing.stamps.pop(path, None)
+                self._uncovered[path] = fresh[path].why
         self._stamps = listing.stamps
         self._ignored = listing.ignored

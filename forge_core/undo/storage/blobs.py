@@ -73,8 +73,7 @@ class BlobStore:
         if location is None:
             return None
         try:
-            with self._path(location.segment).open("rb", buffering=0) as file:
-                payload = os.pread(file.fileno(), location.length, location.offset)
+            payload = self._payload(location)
             data = zlib.decompress(payload) if location.flag == _ZLIB else payload
         except (OSError, zlib.error):
             return None
@@ -97,9 +96,7 @@ class BlobStore:
         before = self.total_bytes
         try:
             for digest, location in living:
-                with self._path(location.segment).open("rb", buffering=0) as file:
-                    payload = os.pread(file.fileno(), location.length, location.offset)
-                self._append(digest, location.flag, payload)
+                self._append(digest, location.flag, self._payload(location))
         except OSError:
             self._locations = locations | self._locations
             raise
@@ -111,6 +108,10 @@ class BlobStore:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+    def _payload(self, location: _Location) -> bytes:
+        with self._path(location.segment).open("rb", buffering=0) as file:
+            return os.pread(file.fileno(), location.length, location.offset)
 
     def _append(self, digest: str, flag: int, payload: bytes) -> None:
         fd = self._writable()

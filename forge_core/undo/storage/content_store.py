@@ -88,7 +88,8 @@ class ContentStore:
         if size >= self._refused_size:
             return False
         # What no dropping of turns can free: the contents of the running turn, of the snapshot, and new ones.
-        if self._blobs.size_of(self._needed(self._log.running_digests())) + size > self._ceiling:
+        running = self._log.running.digests() if self._log.running is not None else set()
+        if self._blobs.size_of(self._needed(running)) + size > self._ceiling:
             self._refused_size = size
             return False
         is_shorter = False

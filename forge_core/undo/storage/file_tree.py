@@ -113,11 +113,8 @@ class FileTree:
     def set_mode(self, path: str, mode: int, kind: EntryKind) -> None:
         """Set the permission bits of a file or folder."""
         with self.parent(path) as (fd, name):
-            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            is_kind = (
-                stat.S_ISDIR(status.st_mode) if kind is EntryKind.FOLDER else stat.S_ISREG(status.st_mode)
-            )
-            if not is_kind:
+            is_kind = stat.S_ISDIR if kind is EntryKind.FOLDER else stat.S_ISREG
+            if not is_kind(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
                 raise OSError(errno.EINVAL, "something else is there", path)
             try:
                 entry = os.open(name, _READ_FLAGS, dir_fd=fd)

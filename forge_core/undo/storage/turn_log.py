@@ -90,10 +90,6 @@ class TurnLog:
         with self._reporting():
             self._file.rewrite(line for turn in self.history.turns for line in _lines_of(turn))
 
-    def running_digests(self) -> set[str]:
-        """Return the blobs that the running turn needs."""
-        return self.running.digests() if self.running is not None else set()
-
     @property
     def last(self) -> TurnRecord | None:
         """The turn that runs, or else the last one; after a resume the last that changed something."""
