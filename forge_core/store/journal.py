@@ -8,6 +8,7 @@ block. Important records are fsynced, so a power failure costs none of them.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import re
 import secrets
@@ -96,12 +97,9 @@ class Journal:
             self._thread = None
 
     def _join(self, chunk: LLMChunk) -> None:
-        pending = self._chunks
-        is_next = bool(pending) and (
-            pending[0].kind != chunk.kind
-            or abs(chunk.timestamp - pending[0].timestamp) > CHUNK_WINDOW_S  # a clock may be set back
-        )
-        if is_next:
+        first = self._chunks[0] if self._chunks else chunk
+        passed_s = abs(chunk.timestamp - first.timestamp)  # a clock may be set back
+        if first.kind != chunk.kind or passed_s > CHUNK_WINDOW_S:
             self._flush_chunks()
         self._chunks.append(chunk)
 
@@ -124,13 +122,11 @@ class Journal:
         pending: list[dict[str, Any]] = []
         is_closing = False
         while not is_closing or pending:
-            try:
+            with contextlib.suppress(queue.Empty):
                 record = self._queue.get(timeout=RETRY_S if pending else None)
                 is_closing = is_closing or record is None
                 if record is not None:
                     pending.append(record)
-            except queue.Empty:
-                pass
             try:
                 while pending:
                     file.append(pending[0], is_durable=pending[0]["type"] not in _LOSABLE)

@@ -104,9 +104,7 @@ class PatternFile:
             (self.paths if anchored else self.names).setdefault(pattern, []).append(known)
         elif not anchored and _SUFFIX.fullmatch(pattern):
             self.suffixes.setdefault(pattern[2:], []).append(known)
-        elif _has_open_class(pattern):
-            return
-        else:
+        elif not _has_open_class(pattern):
             expression = compile_glob(pattern, braces=False, any_depth=not anchored)
             self.others.append(_Line(index, ignores, folders_only, expression))
 

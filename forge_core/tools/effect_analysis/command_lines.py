@@ -182,12 +182,9 @@ class _LineAnalyzer:
 
     def _run(self, one: SimpleCommand, cwd: Path, depth: int) -> None:
         """Claim what a program does with its arguments."""
-        if not self._known(one, cwd, depth):
+        is_known = self._works_on_files(one, cwd) or self._runs_scripts(one, cwd, depth) or self._reads(one)
+        if not is_known:
             self._unknown(one, cwd)
-
-    def _known(self, one: SimpleCommand, cwd: Path, depth: int) -> bool:
-        """Claim the effects of a known program; return whether it is one."""
-        return self._works_on_files(one, cwd) or self._runs_scripts(one, cwd, depth) or self._reads(one)
 
     def _works_on_files(self, one: SimpleCommand, cwd: Path) -> bool:
         program = one.program

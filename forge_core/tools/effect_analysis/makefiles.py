@@ -71,12 +71,8 @@ def made_for_certain(rules: Sequence[Recipe], goals: Sequence[str], cwd: Path) -
     todo = list(goals) or [rule.target for rule in rules[:1]]
     found: set[str] = set()
     while todo:
-        rule = known.get(todo.pop())
-        if (
-            rule is not None
-            and rule.target not in found
-            and (rule.is_phony or not (cwd / rule.target).exists())
-        ):
+        rule = known.pop(todo.pop(), None)
+        if rule is not None and (rule.is_phony or not (cwd / rule.target).exists()):
             found.add(rule.target)
             todo += rule.needs
     return found
