@@ -23,8 +23,8 @@ _UNSUPPORTED = 501
 """Not 500: clients retry that, and the same request would fail the same way."""
 
 
-class OfflineTransport(httpx.AsyncBaseTransport, httpx.BaseTransport):
-    """Answers chat completions (streamed or not) and the model list without a network. Sync and async.
+class OfflineTransport(httpx.AsyncBaseTransport):
+    """Answers chat completions (streamed or not) and the model list without a network.
 
     `working_dir` only shortens absolute paths in answers; the model sees nothing but the request.
     """
@@ -38,10 +38,6 @@ class OfflineTransport(httpx.AsyncBaseTransport, httpx.BaseTransport):
         await request.aread()
         # In a thread: reading a large result takes a while, and the screen must not wait for it.
         return await asyncio.to_thread(self._answer, request)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        request.read()
-        return self._answer(request)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path.rstrip("/")
@@ -79,22 +75,14 @@ class OfflineTransport(httpx.AsyncBaseTransport, httpx.BaseTransport):
         if body.get("stream") is not True:
             return httpx.Response(200, headers=headers, json=encoder.document(), request=request)
         headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-        return httpx.Response(200, headers=headers, stream=_EventStream(encoder.events()), request=request)
+        return httpx.Response(200, headers=headers, content=_paced(encoder.events()), request=request)
 
 
-class _EventStream(httpx.AsyncByteStream, httpx.SyncByteStream):
-    """Events one by one; the async side lets the loop paint between them."""
-
-    def __init__(self, events: Iterator[bytes]) -> None:
-        self._events = events
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self._events
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for event in self._events:
-            yield event
-            await asyncio.sleep(0)
+async def _paced(events: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield events one by one, so that the loop can paint between them."""
+    for event in events:
+        yield event
+        await asyncio.sleep(0)
 
 
 def _error(request: httpx.Request, code: int, message: str, error_type: str) -> httpx.Response:

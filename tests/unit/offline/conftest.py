@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,7 +41,5 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def talk(repository: Path) -> Iterator[Talk]:
-    conversation = Talk(repository)
-    yield conversation
-    conversation.close()
+def talk(repository: Path) -> Talk:
+    return Talk(repository)

@@ -40,25 +40,25 @@ class Talk:
         self._tools: dict[str, BaseTool] = {tool.name: tool for tool in builtin_tools()}
         self._executor, self._files = ToolExecutor(), {}
         transport = OfflineTransport(self.folder)
-        self._http = httpx.Client(transport=transport, base_url="http://offline.invalid/v1")
+        self._http = httpx.AsyncClient(transport=transport, base_url="http://offline.invalid/v1")
 
     async def __call__(self, text: str) -> str:
         """Says `text`, runs the calls that the model asks for, returns its closing words."""
         self.messages.append({"role": "user", "content": text})
         self.calls = []
         while True:
-            message = self._ask()
+            message = await self._ask()
             self.messages.append(message)
             if not message.get("tool_calls"):
                 return str(message["content"])
             for call in message["tool_calls"]:
                 self.messages.append(await self._run(call))
 
-    def _ask(self) -> dict[str, Any]:
+    async def _ask(self) -> dict[str, Any]:
         names = self._tools if self.offered is None else self.offered
         schemas = [self._tools[name].to_openai_schema() for name in names]
         body = {"model": "forge/offline", "messages": self.messages, "tools": schemas}
-        response = self._http.post("/chat/completions", json=body)
+        response = await self._http.post("/chat/completions", json=body)
         assert response.status_code == 200, response.text
         message: dict[str, Any] = response.json()["choices"][0]["message"]
         return message
@@ -83,6 +83,3 @@ class Talk:
     def names(self) -> list[str]:
         """The tools that were called in the last turn."""
         return [name for name, _ in self.calls]
-
-    def close(self) -> None:
-        self._http.close()

@@ -38,14 +38,11 @@ async def judge(sentence: Sentence, project: Path) -> list[str]:
     """Return what is wrong with the answer to `sentence`; nothing when it works."""
     talk = Talk(project)
     known = dict(first_hour_project.facts(project))
-    try:
-        for earlier in sentence.before:
-            listed = dict(_LISTED.findall(await talk(earlier)))
-            known |= {"first": listed.get("1", "no list"), "second": listed.get("2", "no list")}
-        position = len(talk.messages)
-        await talk(sentence.text)
-    finally:
-        talk.close()
+    for earlier in sentence.before:
+        listed = dict(_LISTED.findall(await talk(earlier)))
+        known |= {"first": listed.get("1", "no list"), "second": listed.get("2", "no list")}
+    position = len(talk.messages)
+    await talk(sentence.text)
     said = [message["content"] for message in talk.messages[position:] if message["role"] == "assistant"]
     answer = "\n\n".join(filter(None, said))
     calls = [f"{name} {json.dumps(arguments)}" for name, arguments in talk.calls]

@@ -118,9 +118,9 @@ async def test_independent_calls_are_sent_together_unless_parallel_calls_are_dis
     assert len(one["choices"][0]["message"]["tool_calls"]) == 1
 
 
-def test_the_synchronous_transport_returns_one_document() -> None:
-    with httpx.Client(transport=OfflineTransport()) as client:
-        answer = client.post(f"{URL}/chat/completions", json=body("help")).json()
+async def test_a_request_without_streaming_gets_one_document() -> None:
+    async with httpx.AsyncClient(transport=OfflineTransport()) as client:
+        answer = (await client.post(f"{URL}/chat/completions", json=body("help"))).json()
     assert answer["object"] == "chat.completion"
     choice = answer["choices"][0]
     assert choice["finish_reason"] == "stop"
@@ -128,29 +128,20 @@ def test_the_synchronous_transport_returns_one_document() -> None:
     assert answer["usage"]["cost"] == 0
 
 
-def test_the_synchronous_transport_can_stream() -> None:
-    with (
-        httpx.Client(transport=OfflineTransport()) as client,
-        client.stream("POST", f"{URL}/chat/completions", json=body("bye", stream=True)) as response,
-    ):
-        assert b"[DONE]" in b"".join(response.iter_raw())
-
-
-def test_the_same_request_gets_the_same_text_but_new_ids() -> None:
-    with httpx.Client(transport=OfflineTransport()) as client:
-        first, second = (
-            client.post(f"{URL}/chat/completions", json=body("list the files", tools=TOOLS)).json()
-            for _ in range(2)
-        )
+async def test_the_same_request_gets_the_same_text_but_new_ids() -> None:
+    async with httpx.AsyncClient(transport=OfflineTransport()) as client:
+        request = body("list the files", tools=TOOLS)
+        answers = [await client.post(f"{URL}/chat/completions", json=request) for _ in range(2)]
+    first, second = (answer.json() for answer in answers)
     assert first["id"] != second["id"]
     calls = [answer["choices"][0]["message"]["tool_calls"][0] for answer in (first, second)]
     assert calls[0]["function"] == calls[1]["function"]
     assert calls[0]["id"] != calls[1]["id"]
 
 
-def test_the_catalogue_has_one_free_model() -> None:
-    with httpx.Client(transport=OfflineTransport()) as client:
-        (model,) = client.get(f"{URL}/models").json()["data"]
+async def test_the_catalogue_has_one_free_model() -> None:
+    async with httpx.AsyncClient(transport=OfflineTransport()) as client:
+        (model,) = (await client.get(f"{URL}/models")).json()["data"]
     assert model["id"] == OFFLINE_MODEL
     assert float(model["pricing"]["prompt"]) == 0
     assert "tools" in model["supported_parameters"]
@@ -168,9 +159,9 @@ def test_the_catalogue_has_one_free_model() -> None:
         ("POST", "/chat/completions", b"[" * 100_000, 400),
     ],
 )
-def test_a_bad_request_gets_an_error_body(method: str, path: str, content: bytes, code: int) -> None:
-    with httpx.Client(transport=OfflineTransport()) as client:
-        response = client.request(method, URL + path, content=content)
+async def test_a_bad_request_gets_an_error_body(method: str, path: str, content: bytes, code: int) -> None:
+    async with httpx.AsyncClient(transport=OfflineTransport()) as client:
+        response = await client.request(method, URL + path, content=content)
     assert response.status_code == code
     error = response.json()["error"]
     assert error["code"] == code
@@ -186,7 +177,7 @@ def test_text_is_split_into_few_chunks_that_join_to_it(text: str) -> None:
     assert len(found) <= MAX_CHUNKS + 1
 
 
-def test_a_lone_surrogate_in_a_file_is_harmless(tmp_path: Path) -> None:
+async def test_a_lone_surrogate_in_a_file_is_harmless(tmp_path: Path) -> None:
     messages = [
         {"role": "user", "content": "read a.txt"},
         {
@@ -201,8 +192,8 @@ def test_a_lone_surrogate_in_a_file_is_harmless(tmp_path: Path) -> None:
         {"role": "tool", "tool_call_id": "1", "content": "     1\tbad \ud800 pair"},
     ]
     content = json.dumps({"messages": messages, "tools": TOOLS})
-    with httpx.Client(transport=OfflineTransport(tmp_path)) as client:
-        answer = client.post(f"{URL}/chat/completions", content=content).json()
+    async with httpx.AsyncClient(transport=OfflineTransport(tmp_path)) as client:
+        answer = (await client.post(f"{URL}/chat/completions", content=content)).json()
     assert "bad � pair" in answer["choices"][0]["message"]["content"]
 
 

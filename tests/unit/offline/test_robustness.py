@@ -258,10 +258,10 @@ def test_every_phrasing_is_handled_whatever_the_tools_return() -> None:
         assert not answer.calls, text
 
 
-def test_random_input_never_raises() -> None:
+async def test_random_input_never_raises() -> None:
     chance = random.Random(20_260)
     words = list("'\"`*/.,;:!?()[]{}$-\\\n\x00\ue000\ue001😀’“”…") + _NOISE.split()
-    with httpx.Client(transport=OfflineTransport()) as client:
+    async with httpx.AsyncClient(transport=OfflineTransport()) as client:
         for _ in range(400):
             length = chance.choice((1, 4, 12, 60))
             if chance.random() < 0.6:
@@ -272,7 +272,9 @@ def test_random_input_never_raises() -> None:
                     for _ in range(length)
                 )
             messages = [{"role": "user", "content": text}] * chance.choice((1, 2))
-            response = client.post("http://offline.invalid/v1/chat/completions", json={"messages": messages})
+            response = await client.post(
+                "http://offline.invalid/v1/chat/completions", json={"messages": messages}
+            )
             assert response.status_code == 200, text
 
 
