@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
@@ -19,8 +19,6 @@ from forge_core.llm.http.error_mapping import ErrorMapper
 from forge_core.llm.http.watchdog import ReadWatchdog
 from forge_core.llm.http.wire import parse_json
 from forge_core.llm.models import StreamChunk
-
-T = TypeVar("T")
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024
@@ -103,10 +101,10 @@ class HttpExchange:
         """Return the response as soon as its headers have arrived."""
         with ReadWatchdog(self.deadlines.first_token_s) as watch:
             try:
-                response = await watch.read(_Single(client.send(request, stream=True)))
+                response = await watch.read(client.send(request, stream=True))
             except TimeoutError:
                 raise (self._lost_asleep() if watch.was_lost_asleep else self._no_first_token()) from None
-        assert response is not None  # `_Single` has no end
+        assert response is not None  # it is no iterator
         return response
 
     async def _chunks(
@@ -116,7 +114,7 @@ class HttpExchange:
         with ReadWatchdog(clock.left_s()) as watch:
             while not reader.is_done and reader.failure is None:
                 try:
-                    data = await watch.read(source)
+                    data = await watch.read(anext(source))
                 except TimeoutError:
                     if reader.is_finished:
                         return
@@ -140,7 +138,7 @@ class HttpExchange:
         # Without the final chunk of the body httpx closes the connection: the next request pays a handshake.
         watch.progress(_DRAIN_S)
         try:
-            while await watch.read(source) is not None:
+            while await watch.read(anext(source)) is not None:
                 pass
         except (TimeoutError, httpx.HTTPError, OSError):
             return
@@ -229,16 +227,6 @@ class _TokenClock:
             return self._deadlines.idle_s
         left_s = max(_LEAST_S, self._end - time.monotonic())
         return min(left_s, self._deadlines.idle_s) if self._has_token else left_s
-
-
-class _Single(AsyncIterator[T]):
-    """The result of `awaited`, as a source for ReadWatchdog."""
-
-    def __init__(self, awaited: Awaitable[T]) -> None:
-        self._awaited = awaited
-
-    async def __anext__(self) -> T:
-        return await self._awaited
 
 
 def _raw_bytes(response: httpx.Response) -> AsyncIterator[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TypeVar
@@ -58,11 +58,11 @@ class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
         """Whether nothing has come since the machine woke."""
         return self._woke is not None and self._since <= self._woke
 
-    async def read(self, source: AsyncIterator[T]) -> T | None:
-        """Return the next item of `source`; None at its end. Raise TimeoutError at the limit."""
+    async def read(self, item: Awaitable[T]) -> T | None:
+        """Return the item; None at the end of an iterator. Raise TimeoutError at the limit."""
         self._task = task = asyncio.current_task()
         try:
-            return await anext(source)
+            return await item
         except StopAsyncIteration:
             return None
         except asyncio.CancelledError:

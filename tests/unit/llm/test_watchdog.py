@@ -24,7 +24,7 @@ async def pieces(*data: bytes) -> AsyncIterator[bytes]:
 
 async def test_a_silent_source_ends_in_a_timeout() -> None:
     with ReadWatchdog(0.05) as watch, pytest.raises(TimeoutError):
-        await watch.read(endless())
+        await watch.read(anext(endless()))
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -33,7 +33,11 @@ async def test_a_silent_source_ends_in_a_timeout() -> None:
 async def test_read_returns_the_pieces_and_then_none() -> None:
     source = pieces(b"a", b"b")
     with ReadWatchdog(5) as watch:
-        assert [await watch.read(source), await watch.read(source), await watch.read(source)] == [
+        assert [
+            await watch.read(anext(source)),
+            await watch.read(anext(source)),
+            await watch.read(anext(source)),
+        ] == [
             b"a",
             b"b",
             None,
@@ -43,23 +47,23 @@ async def test_read_returns_the_pieces_and_then_none() -> None:
 async def test_time_between_reads_does_not_count() -> None:
     source = pieces(b"a", b"b")
     with ReadWatchdog(0.02) as watch:
-        await watch.read(source)
+        await watch.read(anext(source))
         await asyncio.sleep(0.1)
         watch.progress()
-        assert await watch.read(source) == b"b"
+        assert await watch.read(anext(source)) == b"b"
 
 
 async def test_the_limit_can_be_shortened_while_it_runs() -> None:
     with ReadWatchdog(60) as watch:
         watch.progress(0.05)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(watch.read(endless()), 30)
+            await asyncio.wait_for(watch.read(anext(endless())), 30)
 
 
 async def test_an_external_cancellation_is_propagated() -> None:
     async def run() -> None:
         with ReadWatchdog(60) as watch:
-            await watch.read(endless())
+            await watch.read(anext(endless()))
 
     task = asyncio.create_task(run())
     await asyncio.sleep(0)
@@ -91,7 +95,7 @@ def seconds_until_given_up(
             loop.call_later(sleeps_after_s, slept_s.__setitem__, 0, 3600.0)
             loop.call_later(brings_after_s, watch.progress)
             with pytest.raises(TimeoutError):
-                await watch.read(endless())
+                await watch.read(anext(endless()))
         return clock() - started
 
     return run_skipping(clock, read())
