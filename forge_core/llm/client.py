@@ -28,6 +28,7 @@ from forge_core.llm.account.account_info import (
 )
 from forge_core.llm.account.catalog import ModelInfo, read_model
 from forge_core.llm.endpoints import OPENROUTER_URL, Provider, bypasses_proxy, clean_url, identify, shown_url
+from forge_core.llm.http.assembly import read_response
 from forge_core.llm.http.chunk_reader import is_token
 from forge_core.llm.http.connection import ClientPool
 from forge_core.llm.http.error_mapping import ErrorMapper
@@ -35,7 +36,7 @@ from forge_core.llm.http.exchange import Deadlines, HttpExchange
 from forge_core.llm.http.loop_thread import LOOP_THREAD
 from forge_core.llm.http.payload import build_body, encode_body
 from forge_core.llm.http.retry import RetryCount, RetryNotice, current_count
-from forge_core.llm.http.wire import error_in, parse_json, read_response
+from forge_core.llm.http.wire import error_in, parse_json
 from forge_core.llm.models import CompletionRequest, CompletionResponse, StreamChunk
 from forge_core.redact import Redactor
 

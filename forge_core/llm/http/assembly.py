@@ -1,4 +1,4 @@
-"""A streamed answer put together: tool calls told apart, reasoning blocks merged, metadata remembered.
+"""An answer put together from chunks: tool calls separated, reasoning blocks merged, metadata collected.
 
 Providers number fragments carelessly. Here every call gets its own index, id and name exactly once, whatever
 came: two calls under one index, ids repeated on each fragment, or none at all.
@@ -6,18 +6,11 @@ came: two calls under one index, ids repeated on each fragment, or none at all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from forge_core.llm.http.wire import new_call_id, parse_json
-from forge_core.llm.models import (
-    CompletionResponse,
-    Message,
-    StreamChunk,
-    TokenUsage,
-    ToolCall,
-    ToolCallDelta,
-)
+from forge_core.llm.http.wire import SurrogateJoiner, choice_in, new_call_id, parse_json, read_chunk
+from forge_core.llm.models import CompletionResponse, Message, StreamChunk, ToolCall, ToolCallDelta
 
 
 @dataclass(slots=True)
@@ -30,7 +23,7 @@ class _Call:
 
 
 class CallAssembler:
-    """Tells the fragments of tool calls apart."""
+    """Assigns the fragments of tool calls to their calls."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
@@ -138,45 +131,21 @@ def _is_other(block: dict[str, Any], detail: dict[str, Any]) -> bool:
 
 
 class AnswerAssembler:
-    """What a stream has brought so far. `add` each chunk; then `response()` is the answer as `complete()`
-    gives it."""
+    """Puts an answer together. After each chunk was added, `response()` is the answer."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.usage: TokenUsage | None = None
-        self.finish_reason: str | None = None
-        self.native_finish_reason: str | None = None
-        self.model: str | None = None
-        self.provider: str | None = None
-        self.id: str | None = None
-        self.generation_id: str | None = None
-        self.cost_details: dict[str, Any] | None = None
+        self._response = CompletionResponse(Message.assistant())
+        self._texts: list[str] = []
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._annotations: list[dict[str, Any]] = []
         self._calls = CallAssembler()
         self._details = ReasoningAssembler()
 
-    @property
-    def calls(self) -> list[ToolCall]:
-        return self._calls.finished()
-
-    @property
-    def reasoning_details(self) -> list[dict[str, Any]]:
-        return self._details.finished()
-
-    @property
-    def refusal(self) -> str:
-        return "".join(self._refusal)
-
-    @property
-    def annotations(self) -> list[dict[str, Any]]:
-        return list(self._annotations)
-
     def add(self, chunk: StreamChunk) -> list[ToolCallDelta]:
-        """Takes `chunk` in; gives its tool call fragments with their final indexes."""
+        """Add `chunk`; return its fragments of tool calls with their final indexes."""
         if chunk.text:
-            self.texts.append(chunk.text)
+            self._texts.append(chunk.text)
         if chunk.reasoning:
             self._reasoning.append(chunk.reasoning)
         for detail in chunk.reasoning_details:
@@ -189,38 +158,55 @@ class AnswerAssembler:
         return [self._calls.add(delta) for delta in chunk.tool_calls] if chunk.tool_calls else []
 
     def _remember(self, chunk: StreamChunk) -> None:
-        """Keeps the last value of each field: usage and finish reasons are repeated by some providers."""
+        """Store the last value of each field: some providers repeat usage and finish reasons."""
+        response = self._response
         if chunk.finish_reason:
-            self.finish_reason = chunk.finish_reason
-            self.native_finish_reason = chunk.native_finish_reason
+            response.finish_reason = chunk.finish_reason
+            response.native_finish_reason = chunk.native_finish_reason
         if chunk.usage is not None:
-            self.usage = chunk.usage
-            self.cost_details = chunk.cost_details
-        if self.id is None or chunk.id != self.id:
-            self.id = chunk.id or self.id
-            self.model = chunk.model or self.model
-            self.generation_id = chunk.generation_id or self.generation_id
-        self.provider = chunk.provider or self.provider
+            response.usage = chunk.usage
+            response.cost_details = chunk.cost_details
+        if response.id is None or chunk.id != response.id:
+            response.id = chunk.id or response.id
+            response.model = chunk.model or response.model
+            response.generation_id = chunk.generation_id or response.generation_id
+        response.provider = chunk.provider or response.provider
 
     def response(self) -> CompletionResponse:
-        """The answer so far."""
+        """Return the answer so far."""
         extra: dict[str, Any] = {
             "reasoning": "".join(self._reasoning),
-            "reasoning_details": self.reasoning_details,
-            "refusal": self.refusal,
-            "annotations": self.annotations,
+            "reasoning_details": self._details.finished(),
+            "refusal": "".join(self._refusal),
+            "annotations": list(self._annotations),
         }
         message = Message.assistant(
-            "".join(self.texts), self.calls, **{key: value for key, value in extra.items() if value}
+            "".join(self._texts),
+            self._calls.finished(),
+            **{key: value for key, value in extra.items() if value},
         )
-        return CompletionResponse(
-            message=message,
-            model=self.model or "",
-            finish_reason=self.finish_reason,
-            native_finish_reason=self.native_finish_reason,
-            usage=self.usage,
-            id=self.id,
-            provider=self.provider,
-            generation_id=self.generation_id or self.id,
-            cost_details=self.cost_details,
-        )
+        generation_id = self._response.generation_id or self._response.id
+        return replace(self._response, message=message, generation_id=generation_id)
+
+
+def read_response(payload: dict[str, Any], generation_id: str | None = None) -> CompletionResponse | None:
+    """Return a whole answer, which is put together like a stream of one chunk; None without a choice."""
+    choice = choice_in(payload)
+    if not choice:
+        return None
+    chunk = read_chunk(payload)
+    SurrogateJoiner().mend(chunk)
+    chunk.generation_id = generation_id
+    for place, delta in enumerate(chunk.tool_calls):
+        delta.index = place  # calls of a whole answer are never fragments of one call
+    answer = AnswerAssembler()
+    answer.add(chunk)
+    response = answer.response()
+    response.raw = payload
+    message = choice.get("message")
+    whole = {
+        "reasoning_details": chunk.reasoning_details,  # nor are these blocks
+        "images": message.get("images") if isinstance(message, dict) else None,
+    }
+    response.message.extra.update({key: value for key, value in whole.items() if value})
+    return response

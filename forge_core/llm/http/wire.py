@@ -15,14 +15,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from forge_core.llm.models import (
-    CompletionResponse,
-    Message,
-    StreamChunk,
-    TokenUsage,
-    ToolCall,
-    ToolCallDelta,
-)
+from forge_core.llm.models import StreamChunk, TokenUsage, ToolCallDelta
 
 
 def new_call_id() -> str:
@@ -100,41 +93,6 @@ def _call_delta(call: dict[str, Any], place: int) -> ToolCallDelta:
         id=_text(call.get("id")),
         name=_text(function.get("name")),
         arguments=_arguments(function.get("arguments")),
-    )
-
-
-def read_response(payload: dict[str, Any], generation_id: str | None = None) -> CompletionResponse | None:
-    """A whole answer; None when it holds no choice."""
-    choice = choice_in(payload)
-    if not choice:
-        return None
-    chunk = read_chunk(payload)
-    SurrogateJoiner().mend(chunk)
-    calls = [
-        ToolCall(delta.id or new_call_id(), {"name": delta.name or "", "arguments": delta.arguments})
-        for delta in chunk.tool_calls
-    ]
-    extra: dict[str, Any] = {}
-    for key, value in (
-        ("reasoning", chunk.reasoning),
-        ("reasoning_details", chunk.reasoning_details),
-        ("refusal", chunk.refusal),
-        ("annotations", chunk.annotations),
-        ("images", _dict(choice.get("message")).get("images")),
-    ):
-        if value:
-            extra[key] = value
-    return CompletionResponse(
-        message=Message.assistant(chunk.text, calls, **extra),
-        model=chunk.model or "",
-        finish_reason=chunk.finish_reason,
-        native_finish_reason=chunk.native_finish_reason,
-        usage=chunk.usage,
-        id=chunk.id,
-        provider=chunk.provider,
-        generation_id=generation_id or chunk.id,
-        cost_details=chunk.cost_details,
-        raw=payload,
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from forge_core.llm.http.wire import error_in, parse_json, read_chunk, read_decimal, read_response, read_usage
+from forge_core.llm.http.assembly import read_response
+from forge_core.llm.http.wire import error_in, parse_json, read_chunk, read_decimal, read_usage
 from forge_core.llm.models import TokenUsage, ToolCallDelta
 
 
