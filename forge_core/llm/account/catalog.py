@@ -13,7 +13,7 @@ from typing import Any
 
 from forge_core.llm.account.pricing import ModelPrices, price
 from forge_core.llm.endpoints import Provider
-from forge_core.llm.http.wire import read_decimal
+from forge_core.llm.http.wire import as_dict, read_decimal
 from forge_core.llm.models import TokenUsage
 
 _BUNDLED = Path(__file__).parents[1] / "data" / "models.json"  # importlib.resources would cost a start 20 ms
@@ -99,14 +99,14 @@ def read_model(entry: Any) -> ModelInfo | None:
     """One entry of `GET /models`, leniently; None without an id."""
     if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
         return None
-    top = _dict(entry.get("top_provider"))
-    architecture = _dict(entry.get("architecture"))
+    top = as_dict(entry.get("top_provider"))
+    architecture = as_dict(entry.get("architecture"))
     return ModelInfo(
         id=entry["id"],
         name=str(entry.get("name") or entry["id"]),
         context_length=next(filter(None, (_positive(value) for value in _windows(entry, top))), None),
         max_output_tokens=_positive(top.get("max_completion_tokens")),
-        prices=_prices(_dict(entry.get("pricing"))),
+        prices=_prices(as_dict(entry.get("pricing"))),
         input_modalities=_words(architecture.get("input_modalities")) or ("text",),
         supported_parameters=_words(entry.get("supported_parameters")),
         expires=entry["expiration_date"] if isinstance(entry.get("expiration_date"), str) else None,
@@ -118,7 +118,7 @@ def _windows(entry: dict[str, Any], top: dict[str, Any]) -> Iterator[Any]:
     yield entry.get("context_length")
     yield top.get("context_length")
     yield from (entry.get(name) for name in ("max_model_len", "context_window", "max_context_length"))
-    yield _dict(entry.get("meta")).get("n_ctx")
+    yield as_dict(entry.get("meta")).get("n_ctx")
 
 
 def _prices(pricing: dict[str, Any]) -> ModelPrices:
@@ -130,10 +130,6 @@ def _prices(pricing: dict[str, Any]) -> ModelPrices:
         reasoning=read_decimal(pricing.get("internal_reasoning")) or None,
         request=read_decimal(pricing.get("request")),
     )
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from forge_core.errors import (
 )
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, missing_key_message, shown_url
 from forge_core.llm.http.retry import MAX_WAIT_S, RETRY_STATUSES, format_wait, requested_wait_s
+from forge_core.llm.http.wire import as_dict
 from forge_core.redact import Redactor
 
 MAX_WORDS = 2_000
@@ -110,18 +111,13 @@ class ErrorMapper:
         where = f"{self.provider.label} ({shown_url(self.base_url)})"
         if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
             return ProviderTimeoutError(
-                f"No connection to {where} in time. Check the network, a proxy or the URL.",
-                error_type="connect_timeout",
+                f"No connection to {where} in time. {_CHECK_NETWORK}", error_type="connect_timeout"
             )
         if isinstance(error, httpx.TimeoutException):
             return ProviderTimeoutError(f"{where} fell silent{during}. Try again.", error_type="read_timeout")
         detail = self.redact(str(error).strip()) or type(error).__name__
         if isinstance(error, httpx.ConnectError):
-            hint = (
-                "Is the server running?"
-                if self.provider.is_local
-                else "Check the network, a proxy or the URL."
-            )
+            hint = "Is the server running?" if self.provider.is_local else _CHECK_NETWORK
             return ConnectionFailedError(
                 f"Cannot reach {where}: {detail}. {hint}", error_type="connect_failed"
             )
@@ -170,35 +166,28 @@ class ErrorMapper:
         )
 
     def _error(self, error: Any, status: int | None, words: str, headers: Mapping[str, str]) -> ProviderError:
-        metadata = _mapping(_mapping(error).get("metadata"))
+        metadata = as_dict(as_dict(error).get("metadata"))
         error_type = _error_type(error, metadata)
         kind = _kind(status, error_type, words)
         upstream = metadata.get("provider_name")
         may_pass = status in RETRY_STATUSES or kind is RateLimitError or upstream is not None
-        wait = requested_wait_s(headers) if may_pass else None
+        wait_s = requested_wait_s(headers) if may_pass else None
+        if wait_s is not None and wait_s > MAX_WAIT_S:
+            advice = f"Try again in {format_wait(wait_s)}."
+        else:
+            advice = self._advice(kind, error_type, bool(metadata.get("reasons")))
+        code = f" ({status})" if status else ""
+        reason = self.redact(_with_raw(words, metadata)).rstrip(".") or "no reason given"
         made = kind(
-            self._sentence(
-                status,
-                self.redact(_with_raw(words, metadata)),
-                wait,
-                self._advice(kind, error_type, bool(metadata.get("reasons"))),
-            ),
+            f"{self.provider.label}{code}: {reason}. {advice}".strip(),
             status=status,
             error_type=error_type,
             provider=upstream if isinstance(upstream, str) else None,
-            retry_after_s=wait,
+            retry_after_s=wait_s,
             generation_id=headers.get("x-generation-id"),
         )
         made.retryable = kind.retryable or status == 408
         return made
-
-    def _sentence(self, status: int | None, words: str, wait: float | None, advice: str) -> str:
-        label = self.provider.label
-        code = f" ({status})" if status else ""
-        said = f"{label}{code}: {words or 'no reason given'}"
-        if wait is not None and wait > MAX_WAIT_S:
-            advice = f"Try again in {format_wait(wait)}."
-        return f"{said.rstrip('.')}. {advice}".strip()
 
     def _advice(self, kind: type[ProviderError], error_type: str | None, is_moderated: bool) -> str:
         """What to do; about a key, the one that was really sent."""
@@ -213,6 +202,7 @@ class ErrorMapper:
         return f"Check the key in {self.key_variable}." if self.key_variable else "Check the API key."
 
 
+_CHECK_NETWORK = "Check the network, a proxy or the URL."
 _MODERATION = frozenset({"content_policy_violation", "refusal"})
 _ADVICE: Mapping[type[ProviderError], str] = {
     PaymentRequiredError: "Add credits, lower max_tokens, or choose a cheaper model.",
@@ -236,14 +226,14 @@ def _kind(status: int | None, error_type: str | None, words: str) -> type[Provid
 
 def _error_type(error: Any, metadata: Mapping[str, Any]) -> str | None:
     """OpenRouter's `metadata.error_type`; else OpenAI's `code` or `type` when it is a word."""
-    for value in (metadata.get("error_type"), _mapping(error).get("code"), _mapping(error).get("type")):
+    for value in (metadata.get("error_type"), as_dict(error).get("code"), as_dict(error).get("type")):
         if isinstance(value, str) and value and not value.isdigit():
             return value
     return None
 
 
 def _status_in(error: Any) -> int | None:
-    code = _mapping(error).get("code")
+    code = as_dict(error).get("code")
     if isinstance(code, str) and code.isdigit():
         code = int(code[:4])
     return code if isinstance(code, int) and not isinstance(code, bool) and 400 <= code < 600 else None
@@ -253,7 +243,7 @@ def _words(error: Any) -> str:
     if isinstance(error, str):
         return error.strip()[:MAX_WORDS]
     for key in ("message", "error", "detail"):
-        value = _mapping(error).get(key)
+        value = as_dict(error).get(key)
         if isinstance(value, str) and value.strip():
             return value.strip()[:MAX_WORDS]
     return ""
@@ -282,7 +272,3 @@ def _plain_words(body: bytes, headers: Mapping[str, str]) -> str:
         title = re.search(r"<title[^>]*>([^<]{1,200})", text, re.IGNORECASE)
         return title.group(1).strip() if title else ""
     return text[:500]
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

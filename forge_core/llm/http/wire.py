@@ -41,13 +41,13 @@ def read_chunk(payload: dict[str, Any]) -> StreamChunk:
     usage = payload.get("usage")
     if usage:
         chunk.usage = read_usage(usage)
-        chunk.cost_details = _dict(_dict(usage).get("cost_details")) or None
+        chunk.cost_details = as_dict(as_dict(usage).get("cost_details")) or None
     choice = choice_in(payload)
     if not choice:
         return chunk
     delta = choice.get("delta")
     if not isinstance(delta, dict):
-        delta = _dict(choice.get("message"))
+        delta = as_dict(choice.get("message"))
     _read_delta(chunk, delta)
     if choice.get("text") and not chunk.text:
         chunk.text = read_text(choice["text"])
@@ -86,7 +86,7 @@ def _read_delta(chunk: StreamChunk, delta: dict[str, Any]) -> None:
 
 
 def _call_delta(call: dict[str, Any], place: int) -> ToolCallDelta:
-    function = _dict(call.get("function"))
+    function = as_dict(call.get("function"))
     index = call.get("index")
     return ToolCallDelta(
         index=index if type(index) is int else _whole(index, place),
@@ -100,8 +100,8 @@ def read_usage(usage: Any) -> TokenUsage | None:
     """Token counts (providers also send them as floats) and the price, exactly as written."""
     if not isinstance(usage, dict):
         return None
-    prompt = _dict(usage.get("prompt_tokens_details"))
-    completion = _dict(usage.get("completion_tokens_details"))
+    prompt = as_dict(usage.get("prompt_tokens_details"))
+    completion = as_dict(usage.get("completion_tokens_details"))
     return TokenUsage(
         prompt_tokens=_whole(usage.get("prompt_tokens")),
         completion_tokens=_whole(usage.get("completion_tokens")),
@@ -131,14 +131,14 @@ def read_text(content: Any) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    parts = (part if isinstance(part, str) else _dict(part).get("text") for part in content)
+    parts = (part if isinstance(part, str) else as_dict(part).get("text") for part in content)
     return "".join(part for part in parts if isinstance(part, str))
 
 
 def _thinking(content: Any) -> str:
     if not isinstance(content, list):
         return ""
-    return "".join(read_text(_dict(part).get("thinking")) for part in content)
+    return "".join(read_text(as_dict(part).get("thinking")) for part in content)
 
 
 def _reasoning_text(details: list[dict[str, Any]]) -> str:
@@ -160,10 +160,13 @@ def choice_in(payload: Mapping[str, Any]) -> dict[str, Any]:
     choices = payload.get("choices")
     if not isinstance(choices, list):
         return {}
-    return next((choice for choice in map(_dict, choices) if choice and _whole(choice.get("index")) == 0), {})
+    return next(
+        (choice for choice in map(as_dict, choices) if choice and _whole(choice.get("index")) == 0), {}
+    )
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> dict[str, Any]:
+    """Return `value` if it is a dict, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 

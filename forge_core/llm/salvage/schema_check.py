@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from forge_core.llm.http.wire import parse_json
+from forge_core.llm.http.wire import as_dict, parse_json
 
 _MISFIT = object()
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -24,7 +24,7 @@ def fit(arguments: Mapping[str, Any], schema: Mapping[str, Any], *, are_texts: b
     """`arguments` if they fit `schema`, else None: nothing required is missing, nothing unknown is there,
     types and enums hold. With `are_texts` the values came as text (XML) and are first read as the schema's
     types."""
-    properties = _mapping(schema.get("properties"))
+    properties = as_dict(schema.get("properties"))
     if any(name not in arguments for name in schema.get("required") or ()):
         return None
     fitted: dict[str, Any] = {}
@@ -58,8 +58,7 @@ def _read_text(text: str, part: Any, root: Mapping[str, Any]) -> Any:
 
 def _kinds(part: Any, root: Mapping[str, Any]) -> set[str]:
     part = _resolved(part, root)
-    kind = part.get("type")
-    found = {kind} if isinstance(kind, str) else set(kind) if isinstance(kind, list) else set()
+    found = set(_types(part))
     for option in part.get("anyOf") or part.get("oneOf") or ():
         found |= _kinds(option, {}) if isinstance(option, Mapping) and "$ref" not in option else set()
     return found
@@ -74,8 +73,7 @@ def _fits(value: Any, part: Any, root: Mapping[str, Any], depth: int) -> bool:
         return any(_fits(value, option, root, depth + 1) for option in options)
     if "enum" in part and value not in part["enum"]:
         return False
-    kind = part.get("type")
-    kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
+    kinds = _types(part)
     if kinds and not any(_is_a(value, name) for name in kinds):
         return False
     if isinstance(value, list) and "items" in part:
@@ -83,6 +81,11 @@ def _fits(value: Any, part: Any, root: Mapping[str, Any], depth: int) -> bool:
     if isinstance(value, dict):
         return all(name in value for name in part.get("required") or ())
     return True
+
+
+def _types(part: Mapping[str, Any]) -> list[str]:
+    kind = part.get("type")
+    return [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
 
 
 def _is_a(value: Any, kind: str) -> bool:
@@ -94,15 +97,11 @@ def _is_a(value: Any, kind: str) -> bool:
 
 
 def _resolved(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    plain = _mapping(part)
+    plain = as_dict(part)
     reference = plain.get("$ref")
     if not isinstance(reference, str):
         return plain
     found: Mapping[str, Any] = root
     for name in reference.removeprefix("#/").split("/"):
-        found = _mapping(found.get(name))
+        found = as_dict(found.get(name))
     return found
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
