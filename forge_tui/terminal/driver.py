@@ -12,6 +12,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -200,7 +201,9 @@ class ForgeDriver(LinuxDriver):
         loop = asyncio.get_running_loop()
         signals.install(self._give_back)
         signals.wake_loop(loop)
-        signals.set_exit_handler(lambda code: _leave(loop, self._app, code))
+        signals.set_exit_handler(
+            lambda code: loop.call_soon_threadsafe(partial(self._app.exit, return_code=code))
+        )
         taken = launcher.take_over()
         self._is_screen_on = taken.is_painted
         self._typed = self._show_typed(taken.text) + taken.rest
@@ -295,7 +298,3 @@ class ForgeDriver(LinuxDriver):
         # The alternate screen is empty now, and a resize to the same size repaints nothing.
         self._app.call_later(self._app.refresh, layout=True)
         self._app.call_later(self._app.screen.refresh)
-
-
-def _leave(loop: asyncio.AbstractEventLoop, app: App[object], code: int) -> None:
-    loop.call_soon_threadsafe(lambda: app.exit(return_code=code))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-Leave: TypeAlias = "Callable[[int], None]"
+Leave: TypeAlias = "Callable[[int], object]"
 """Asks the app to end with an exit code; returns at once. Raises RuntimeError once its loop is closed."""
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

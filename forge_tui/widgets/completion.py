@@ -12,15 +12,12 @@ from forge_core.sanitize import safe_line
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate(Choice):
     """One way to complete the line."""
 
     line: str
     """The whole line after completion."""
-    label: str
-    hint: str = ""
-    detail: str = ""
     is_sure: bool = True
     """Whether Enter may run it at once: it begins with what was typed, and nothing is missing."""
     takes_argument: bool = False
@@ -48,20 +45,18 @@ def offer(text: str, argument_values: ArgumentValues) -> Offer:
         return Offer()
     if space:
         return _argument_offer(name, argument.lstrip(), argument_values)
-    found = tuple(_command_candidate(spec, name.lower()) for spec in specs.suggest(name))
-    return Offer(found, 0 if found else NONE_CHOSEN)
-
-
-def _command_candidate(spec: specs.CommandSpec, typed: str) -> Candidate:
-    is_sure = any(name.startswith(typed) for name in (spec.name, *spec.aliases))
-    return Candidate(
-        line=f"/{spec.name}",
-        label=f"/{spec.name}",
-        hint=spec.argument_hint,
-        detail=spec.summary,
-        is_sure=is_sure,
-        takes_argument=bool(spec.argument_hint),
+    found = tuple(
+        Candidate(
+            line=f"/{spec.name}",
+            label=f"/{spec.name}",
+            hint=spec.argument_hint,
+            detail=spec.summary,
+            is_sure=any(known.startswith(name.lower()) for known in (spec.name, *spec.aliases)),
+            takes_argument=bool(spec.argument_hint),
+        )
+        for spec in specs.suggest(name)
     )
+    return Offer(found, 0 if found else NONE_CHOSEN)
 
 
 def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> Offer:
@@ -154,7 +149,7 @@ class CompletionPopup(ChoiceList):
         if len(self._found) == 1 and self._found[0].line == text and not self._found[0].takes_argument:
             self._found = ()
         if self._found:
-            self.show([Choice(item.label, item.hint, item.detail) for item in self._found], chosen)
+            self.show(self._found, chosen)
         self.set_class(bool(self._found), "-open")
 
     def close(self, text: str) -> None:

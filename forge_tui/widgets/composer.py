@@ -21,7 +21,7 @@ from forge_core.sanitize import safe_text
 from forge_tui.keymap import KEYS, KeyContext, bindings
 from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
-from forge_tui.widgets.key_input import run_binding, typed_text
+from forge_tui.widgets.key_input import handle_key, typed_text
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.welcome_text import PLACEHOLDER
 
@@ -214,12 +214,10 @@ class Composer(TextArea):
         """Insert typed text, and run our keys."""
         if is_newline(event.key):
             self.action_newline()
-        elif not await run_binding(self, event.key):
-            if event.is_printable or not (text := typed_text(event)):
-                return  # TextArea handles it
-            self._write(text)
-        event.prevent_default()
-        event.stop()
+            event.prevent_default()
+            event.stop()
+        else:
+            await handle_key(self, event, self._write)
 
     async def _on_mouse_release(self, event: events.MouseRelease) -> None:
         # Textual 8.2.8 would continue to select after F9 has taken the mouse away.

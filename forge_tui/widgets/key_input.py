@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from unicodedata import category
 
 from textual import events
@@ -35,3 +36,16 @@ async def run_binding(widget: Widget, key: str) -> bool:
         if await widget.app.run_action(binding.action, widget):
             return True
     return False
+
+
+async def handle_key(widget: Widget, event: events.Key, write: Callable[[str], None]) -> None:
+    """Run the widget's binding of the key, or `write` text that Textual's inputs do not take as typed.
+
+    Any other key is left to the widget's base class.
+    """
+    if not await run_binding(widget, event.key):
+        if event.is_printable or not (text := typed_text(event)):
+            return
+        write(text)
+    event.prevent_default()
+    event.stop()

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from forge_core.sanitize import safe_line
-from forge_tui.widgets.key_input import run_binding, typed_text
+from forge_tui.widgets.key_input import handle_key
 
 NEWLINE = safe_line("\n")
 """The symbol for a newline in a line."""
@@ -33,12 +33,7 @@ class LineInput(Input):
 
     async def _on_key(self, event: events.Key) -> None:
         """Run the line's keys, and insert characters that Textual's Input ignores."""
-        if not await run_binding(self, event.key):
-            if event.is_printable or not (text := typed_text(event)):
-                return  # Input handles it
-            self.write(text)
-        event.prevent_default()
-        event.stop()
+        await handle_key(self, event, self.write)
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

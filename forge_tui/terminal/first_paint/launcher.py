@@ -79,7 +79,7 @@ def paint(make: MakeSkeleton) -> None:
     waiting = _keep_keys()
     _terminal.is_ours = True
     _terminal.type_ahead = type_ahead = TypeAhead(0, make, _write)
-    signal.signal(signal.SIGWINCH, lambda *_: type_ahead.resized())
+    signal.signal(signal.SIGWINCH, lambda *_: type_ahead.wake())
     type_ahead.start(_ENTER, waiting)
 
 

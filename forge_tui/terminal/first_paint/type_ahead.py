@@ -55,15 +55,11 @@ class TypeAhead:
         self._line = TypedLine(self._paint(opening))
         self._thread.start()
 
-    def resized(self) -> None:
-        """Repaint for the new size. For a signal handler: the thread does the work."""
-        self._wake()
-
     def stop(self) -> tuple[str, bytes]:
         """Stop reading and painting; return the text that shows and the bytes after it."""
         if not self._has_ended:
             self._has_ended = True
-            self._wake()
+            self.wake()
             with contextlib.suppress(RuntimeError):  # a signal came before the thread was started
                 self._thread.join(_STOP_S)
             if not self._thread.is_alive():  # a running thread still needs them
@@ -73,7 +69,8 @@ class TypeAhead:
         self._line = TypedLine(0)
         return typed
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let the thread repaint for a new size, or end. For a signal handler: it does nothing else."""
         with contextlib.suppress(BlockingIOError):  # the pipe is full: the thread will wake
             os.write(self._wake_out, b"!")
 
@@ -83,7 +80,7 @@ class TypeAhead:
             if self._wake_in in ready:
                 os.read(self._wake_in, _READ_BYTES)
                 if not self._has_ended:
-                    self._follow_size()
+                    self._line.resize(self._paint())
             elif not self._read():
                 return
 
@@ -117,9 +114,6 @@ class TypeAhead:
         if is_second or data.endswith(2 * _INTERRUPT):
             os.kill(os.getpid(), signal.SIGINT)
         self._interrupted_at = now
-
-    def _follow_size(self) -> None:
-        self._line.resize(self._paint())
 
     def _paint(self, opening: str = "") -> int:
         """Paint everything for the current size; return the room for text."""

@@ -152,13 +152,8 @@ def _move(stack: list[str], new_state: tuple[str, ...] | int | str | None) -> No
     """Apply a rule's state change, as `RegexLexer.get_tokens_unprocessed` does."""
     if new_state is None:
         return
-    if new_state == "#push":
-        stack.append(stack[-1])
-    elif isinstance(new_state, int):
-        if abs(new_state) >= len(stack):
-            del stack[1:]
-        else:
-            del stack[new_state:]
+    if isinstance(new_state, int):
+        del stack[max(1, len(stack) + new_state) :]
     else:
         for state in (new_state,) if isinstance(new_state, str) else new_state:
             if state == "#pop":

@@ -29,7 +29,10 @@ _AFTER = re.compile(r"[.,;:!?'*_~]+\Z")
 def inline_lines(tokens: Sequence[Token], styles: TranscriptStyles, under: Style) -> list[list[StyledSpan]]:
     """Return the lines of an inline token's children. A newline in the source is one here, as models intend
     it."""
-    return _Inline(styles, under).run(tokens)
+    inline = _Inline(styles, under)
+    for token in tokens:
+        inline.add(token)
+    return inline.lines
 
 
 class _Inline:
@@ -40,16 +43,9 @@ class _Inline:
         self._link_text: list[str] = []
         self.lines: list[list[StyledSpan]] = [[]]
 
-    def run(self, tokens: Sequence[Token]) -> list[list[StyledSpan]]:
-        for token in tokens:
-            self._token(token)
-        return self.lines
-
-    def _token(self, token: Token) -> None:
+    def add(self, token: Token) -> None:
         styles = self._styles
         match token.type:
-            case "text" | "text_special" | "html_inline":
-                self._add_text(token.content)
             case "code_inline":
                 self._add(token.content, self._stack[-1] + styles.inline_code)
             case "softbreak" | "hardbreak":
@@ -68,7 +64,7 @@ class _Inline:
                 self._close_link()
             case "image":
                 self._image(token)
-            case _:
+            case _:  # text, or what the parser leaves as it is
                 self._add_text(token.content)
 
     def _add_text(self, text: str) -> None:
