@@ -42,7 +42,7 @@ class FirstFrame:
 
     def __init__(self, config: ForgeConfig, home: Path | None = None) -> None:
         live = LiveFigures(config, home or Path.home())
-        self._figures, self._facts = live.current(), live.facts(__version__)
+        self._figures, self._examples = live.current(), live.examples
         self._colors = frame_colors(config.theme, config.config_dir / "themes")
         self._palette = Palette(detect(os.environ), self._colors)
 
@@ -61,9 +61,9 @@ class FirstFrame:
         if height >= TALL:
             below.insert(0, blank)
         stage = height - len(below)
-        welcome = [
-            self._row(runs, width) for runs in welcome_text.lines(self._facts, width - 2 * MARGIN, height)
-        ]
+        room = width - 2 * MARGIN
+        lines = welcome_text.lines(self._figures, __version__, self._examples, room, height)
+        welcome = [self._row(runs, width) for runs in lines]
         above = [blank, *welcome][:stage]
         rows = (*above, *[blank] * (stage - len(above)), *below)
         line = Line(

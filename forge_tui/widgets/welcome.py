@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual.geometry import Size
-from textual.reactive import reactive
+from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
-from forge_tui.widgets.welcome_text import ROOMY, WelcomeFacts, lines
+from forge_tui.widgets.status_text import Figures
+from forge_tui.widgets.welcome_text import ROOMY, lines
 
 
 class Welcome(Widget):
@@ -31,21 +33,31 @@ class Welcome(Widget):
         f"welcome--{role}" for role in ("brand", "accent", "dim", "warning")
     }
 
-    facts: reactive[WelcomeFacts] = reactive(WelcomeFacts("", "", ""), layout=True)
+    figures: var[Figures] = var(Figures())
 
-    def __init__(self, facts: WelcomeFacts) -> None:
+    def __init__(self, figures: Figures, version: str, examples: Sequence[str]) -> None:
         super().__init__()
-        self.set_reactive(Welcome.facts, facts)
+        self.set_reactive(Welcome.figures, figures)
+        self._version = version
+        self._examples = examples
         self._window_rows = ROOMY
+
+    def watch_figures(self, before: Figures, after: Figures) -> None:
+        """Repaint if a value changes that the block shows."""
+        if self.display and self._lines(before, self.size.width) != self._lines(after, self.size.width):
+            self.refresh(layout=True)
+
+    def _lines(self, figures: Figures, width: int) -> list[list[tuple[str, str]]]:
+        return lines(figures, self._version, self._examples, width, self._window_rows)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # The container's height changes by a row when the transcript appears, and the examples would vanish.
         self._window_rows = viewport.height
-        return len(lines(self.facts, width, viewport.height))
+        return len(self._lines(self.figures, width))
 
     def render_line(self, y: int) -> Strip:
         base, width = self.rich_style, self.size.width
-        rows = lines(self.facts, width, self._window_rows)
+        rows = self._lines(self.figures, width)
         segments = []
         for role, text in rows[y] if y < len(rows) else []:
             style = base

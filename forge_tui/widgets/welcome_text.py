@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from forge_core.config.settings import PermissionMode
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
-from forge_tui.widgets.status_text import SANDBOX_ON, shorter_labels
+from forge_tui.widgets.status_text import SANDBOX_ON, Figures, shorter_labels
 
 IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
 PLACEHOLDER = "Ask about this folder, or say what to change"
@@ -30,20 +30,6 @@ _USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.p
 _SANDBOXED = "on: commands write only here, and reach no network"
 _HEAD = 9
 """Cells of the first column."""
-
-
-class WelcomeFacts(NamedTuple):
-    """The values that the welcome block shows."""
-
-    version: str
-    model: str
-    folder: str
-    is_offline: bool = False
-    mode: str = "ask"
-    sandbox: str = ""
-    """Its label ("sandbox: on"); empty while unknown."""
-    is_away: bool = False
-    examples: tuple[str, ...] = ()
 
 
 def examples(folder: Path) -> tuple[str, ...]:
@@ -66,25 +52,27 @@ def examples(folder: Path) -> tuple[str, ...]:
     return tuple(text for text, is_there in offered if is_there)[:MAX_EXAMPLES]
 
 
-def lines(facts: WelcomeFacts, width: int, height: int = ROOMY) -> list[list[tuple[str, str]]]:
+def lines(
+    figures: Figures, version: str, examples: Sequence[str], width: int, height: int = ROOMY
+) -> list[list[tuple[str, str]]]:
     """Return the rows of the block as (role, text), at most `width` cells each, for a terminal of `height`
     rows."""
     room = width - _HEAD
     rows: list[list[tuple[str, str]]] = [
-        [("brand", "Forge"), ("dim", f" {facts.version}  "), ("plain", "a coding assistant for this folder")],
+        [("brand", "Forge"), ("dim", f" {version}  "), ("plain", "a coding assistant for this folder")],
         [],
-        _row("Folder", clip_middle(safe_line(facts.folder), room)),
-        _row("Model", clip(safe_line(facts.model) or "…", room)),
+        _row("Folder", clip_middle(safe_line(figures.folder), room)),
+        _row("Model", clip(safe_line(figures.model) or "…", room)),
     ]
-    if facts.is_offline:
+    if figures.provider == "offline":
         rows.append(_row("", "No key and no network needed; rules, no neural model.", "dim"))
         rows.append(_row("", "Set OPENROUTER_API_KEY for a real one.", "dim"))
-    rows.append(_row("Mode", _mode(facts), "warning" if facts.mode == "yolo" else "plain"))
-    is_weak = facts.sandbox not in ("", SANDBOX_ON)
-    rows.append(_row("Sandbox", _sandbox(facts.sandbox, room), "warning" if is_weak else "plain"))
-    if height >= ROOMY and facts.examples:
+    rows.append(_row("Mode", _mode(figures), "warning" if figures.mode == "yolo" else "plain"))
+    is_weak = figures.sandbox not in ("", SANDBOX_ON)
+    rows.append(_row("Sandbox", _sandbox(figures.sandbox, room), "warning" if is_weak else "plain"))
+    if height >= ROOMY and examples:
         rows += [[], [("dim", "Try")]]
-        rows += [[("accent", "  › "), ("plain", example)] for example in facts.examples]
+        rows += [[("accent", "  › "), ("plain", example)] for example in examples]
     return [_clip_row(row, width) for row in rows]
 
 
@@ -92,13 +80,13 @@ def _row(head: str, text: str, role: str = "plain") -> list[tuple[str, str]]:
     return [("dim", head.ljust(_HEAD)), (role, text)]
 
 
-def _mode(facts: WelcomeFacts) -> str:
+def _mode(figures: Figures) -> str:
     """Return the mode, and what it runs without asking."""
-    mode = facts.mode
-    if facts.is_away and mode != "yolo":
+    mode = figures.mode
+    if figures.is_away and mode != "yolo":
         return f"{mode}, away: requests for approval are denied"
     meaning = PermissionMode(mode)
-    return f"{mode}: {meaning.sandboxed_summary if facts.sandbox == SANDBOX_ON else meaning.summary}"
+    return f"{mode}: {meaning.sandboxed_summary if figures.sandbox == SANDBOX_ON else meaning.summary}"
 
 
 def _sandbox(label: str, room: int) -> str:

@@ -241,13 +241,13 @@ async def status_bar(stage: Stage, texts: Sequence[str]) -> str:
 
 async def welcome(stage: Stage, texts: Sequence[str]) -> str:
     chat, shown = stage.app.chat, []
-    before = chat.welcome.facts
+    before = chat.welcome.figures
     chat.transcript.clear_blocks()
     chat.welcome.display = True
     for text in texts:
-        chat.welcome.facts = before._replace(model=text, folder=text)
+        chat.welcome.figures = replace(before, model=text, folder=text)
         shown.append(await stage.painted())
-    chat.welcome.facts = before
+    chat.welcome.figures = before
     chat.welcome.display = False
     return "\n".join(shown)
 

@@ -15,7 +15,8 @@ from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxSta
 from forge_core.text_width import cell_len
 from forge_core.tools.base import ToolUse
 from forge_tui.first_frame import FirstFrame
-from forge_tui.widgets.welcome_text import MAX_NAMES, WelcomeFacts, examples, lines
+from forge_tui.widgets.status_text import Figures
+from forge_tui.widgets.welcome_text import MAX_NAMES, examples, lines
 from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.terminal import Emulator
 
@@ -23,8 +24,8 @@ ON = SandboxState(SandboxKind.BUBBLEWRAP)
 OFF = SandboxState(SandboxKind.OFF, "bwrap not found (apt install bubblewrap)")
 
 
-def row(head: str, facts: WelcomeFacts, width: int = 76) -> str:
-    rows = ["".join(text for _, text in row) for row in lines(facts, width)]
+def row(head: str, figures: Figures, width: int = 76) -> str:
+    rows = ["".join(text for _, text in row) for row in lines(figures, "1", (), width)]
     return next(row for row in rows if row.startswith(f"{head} "))
 
 
@@ -38,7 +39,7 @@ def test_the_welcome_describes_the_mode_as_the_policy_decides(
         "edit", ToolUse(Effect.WRITE, "a.py", paths=(tmp_path / "a.py",), kind=ToolKind.WRITE)
     ).decision
     command = policy.decide("bash", ToolUse(Effect.RUN, "make")).decision
-    said = row("Mode", WelcomeFacts("1", "m", "~", mode=str(mode), sandbox=state.label))
+    said = row("Mode", Figures(model="m", folder="~", mode=str(mode), sandbox=state.label))
     assert str(mode) in said and cell_len(said) <= 76 and "…" not in said
     assert ("asks before it writes" in said) == (edit is Decision.ASK)
     assert ("before most commands" in said) == (command is Decision.ASK)
@@ -47,8 +48,8 @@ def test_the_welcome_describes_the_mode_as_the_policy_decides(
 
 
 def test_while_the_user_is_away_the_welcome_says_that_approvals_are_denied() -> None:
-    assert "requests for approval are denied" in row("Mode", WelcomeFacts("1", "m", "~", is_away=True))
-    assert "refused" not in row("Mode", WelcomeFacts("1", "m", "~", mode="yolo", is_away=True))
+    assert "requests for approval are denied" in row("Mode", Figures(model="m", folder="~", is_away=True))
+    assert "refused" not in row("Mode", Figures(model="m", folder="~", mode="yolo", is_away=True))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_while_the_user_is_away_the_welcome_says_that_approvals_are_denied() -> 
     ],
 )
 def test_the_sandbox_is_shown_with_as_much_of_its_reason_as_fits(label: str, width: int, said: str) -> None:
-    assert row("Sandbox", WelcomeFacts("1", "m", "~", sandbox=label), width).split(None, 1)[1] == said
+    assert row("Sandbox", Figures(model="m", folder="~", sandbox=label), width).split(None, 1)[1] == said
 
 
 @pytest.mark.parametrize(

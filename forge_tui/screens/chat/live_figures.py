@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.figures import estimate_tokens, tokens_text
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.widgets.status_text import Figures
-from forge_tui.widgets.welcome_text import WelcomeFacts, examples
+from forge_tui.widgets.welcome_text import examples
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -35,7 +35,8 @@ class LiveFigures:
         """The estimate of the text before that; the provider's count replaces it at the end of the call."""
         self._argument_characters = 0
         self._output_price: Decimal | None = None
-        self._examples = examples(config.working_dir)
+        self.examples = examples(config.working_dir)
+        """What to ask about the folder."""
         self._figures = Figures(
             model=config.model,
             provider="offline" if config.endpoint.kind == "offline" else "",
@@ -66,20 +67,6 @@ class LiveFigures:
             cost_usd=None if figures.is_unpriced else (figures.cost_usd or 0) + price * more,
             known_usd=(figures.known_usd or 0) + price * more,
             is_cost_estimate=True,
-        )
-
-    def facts(self, version: str) -> WelcomeFacts:
-        """Return the facts of the welcome."""
-        figures = self._figures
-        return WelcomeFacts(
-            version,
-            figures.model,
-            figures.folder,
-            is_offline=figures.provider == "offline",
-            mode=figures.mode,
-            sandbox=figures.sandbox,
-            is_away=figures.is_away,
-            examples=self._examples,
         )
 
     def begin_turn(self) -> None:

@@ -101,7 +101,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             check_rule=self._rule_problem,
         )
         self.status_bar = StatusBar(self._live.current())
-        self.welcome = Welcome(self._live.facts(environment.version))
+        self.welcome = Welcome(self._live.current(), environment.version, self._live.examples)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="stage"):  # whatever it holds, the composer below keeps its place
@@ -488,5 +488,4 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.activity.show_doing(self.todos.doing)
 
     def _show_figures(self) -> None:
-        self.status_bar.figures = self._live.current()
-        self.welcome.facts = self._live.facts(self._environment.version)
+        self.status_bar.figures = self.welcome.figures = self._live.current()
