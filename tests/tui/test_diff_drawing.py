@@ -138,6 +138,15 @@ def test_a_diff_numbers_both_sides_and_highlights_changed_words() -> None:
     assert strong == ["old", "new"]
 
 
+def test_lines_removed_after_added_ones_are_another_change() -> None:
+    patch = read_patch("@@ -1 +1 @@\n+new\n-old\n same")
+    assert [(list(one.old), list(one.new), one.old_from, one.new_from) for one in patch.stretches] == [
+        ([], ["new"], 1, 1),
+        (["old"], [], 1, 2),
+        (["same"], ["same"], 2, 2),
+    ]
+
+
 def test_lines_with_nothing_in_common_are_not_compared_word_by_word() -> None:
     assert counterparts(Stretch(1, 1, ["alpha beta gamma"], ["0123 4567"], is_same=False)) == []
 

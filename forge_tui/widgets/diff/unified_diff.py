@@ -11,6 +11,10 @@ from forge_core.sanitize import safe_line, safe_text
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _OPEN_END = "\\ No newline"
+_RUNS = re.compile(
+    r"(?P<same> +)(?P<open>\\?)|(?=[-+])(?P<old>-*)(?P<old_open>\\?)(?P<new>\+*)(?P<new_open>\\?)"
+)
+"""A stretch by the first characters of its lines: removed lines after added ones begin another one."""
 _CHANGED_END = re.compile(r"^([+-]).*?(\r?)$", re.MULTILINE)
 """The sign of a changed line, and whether it ends with a carriage return."""
 
@@ -123,10 +127,29 @@ def read_patch(diff: str) -> Patch:
     """Parse a unified diff. Lines before the first hunk are ignored; a missing hunk header counts as line
     1."""
     patch = Patch()
-    reader = _Reader(patch)
+    body: list[str] = []
+    first, is_header = (1, 1), False
+
+    def close() -> None:
+        if body and not patch.hunks:
+            patch.hunks.append(DiffHunk())
+        if body:
+            patch.hunks[-1].stretches += _stretches(body, *first)
+            body.clear()
+
     for line in safe_text(_plain_ends(diff)).removesuffix("\n").split("\n") if diff else ():
-        reader.line(line)
-    reader.close()
+        if hunk := _HUNK.match(line):
+            close()
+            patch.hunks.append(DiffHunk(safe_line(hunk[5])))
+            first = int(hunk[1]) + (hunk[2] == "0"), int(hunk[3]) + (hunk[4] == "0")
+            is_header = False
+        elif is_header or line.startswith("diff --git "):
+            is_header = True  # the header of a file ends at the next hunk
+        elif line.startswith("\\") and not line.startswith(_OPEN_END):
+            patch.remarks.append(" ".join(line[1:].split()))  # in one row, without tabs
+        else:  # git may omit the space of an empty line
+            body.append(line if line.startswith(("-", "+", "\\")) else f" {line[1:]}")
+    close()
     return patch
 
 
@@ -141,81 +164,14 @@ def _plain_ends(diff: str) -> str:
     return diff.replace("\r\n", "␍\n" if len(ends) > 1 else "\n")
 
 
-class _Reader:
-    """Parses the lines of a diff one by one."""
-
-    def __init__(self, patch: Patch) -> None:
-        self._patch = patch
-        self._same: list[str] = []
-        self._old: list[str] = []
-        self._new: list[str] = []
-        self._old_at = self._new_at = 1
-        self._is_header = False
-        """Whether the current line is in the header of a file, which ends at the next hunk."""
-        self._open: set[str] = set()
-        self._last = " "
-
-    def line(self, line: str) -> None:
-        if hunk := _HUNK.match(line):
-            self._begin(hunk)
-        elif self._is_header or line.startswith("diff --git "):
-            self._is_header = True
-        elif line.startswith("\\"):
-            self._remark(line)
-        elif line.startswith("-"):
-            self._take(self._old, "-", line[1:])
-        elif line.startswith("+"):
-            self._take(self._new, "+", line[1:])
-        else:  # git may omit the space of an empty line
-            self._take(self._same, " ", line[1:])
-
-    def close(self) -> None:
-        self._end_change()
-        self._end_same()
-
-    def _begin(self, hunk: re.Match[str]) -> None:
-        self.close()
-        self._patch.hunks.append(DiffHunk(safe_line(hunk[5])))
-        old, new = (1 if hunk[group] is None else int(hunk[group]) for group in (2, 4))
-        self._old_at, self._new_at = int(hunk[1]) + (not old), int(hunk[3]) + (not new)
-        self._is_header = False
-
-    def _take(self, lines: list[str], sign: str, text: str) -> None:
-        if sign == " ":
-            self._end_change()
-        else:
-            self._end_same()
-            # Removed lines after added ones begin another change.
-            if sign == "-" and self._new:
-                self._end_change()
-        lines.append(text)
-        self._last = sign
-
-    def _remark(self, line: str) -> None:
-        if not line.startswith(_OPEN_END):
-            self._patch.remarks.append(" ".join(line[1:].split()))  # in one row, without tabs
-            return
-        self._open |= {"-": {"old"}, "+": {"new"}, " ": {"old", "new"}}[self._last]
-        if self._last == " ":
-            self._end_same()
-
-    def _end_same(self) -> None:
-        if self._same:
-            self._add(self._same, self._same, is_same=True)
-            self._same = []
-
-    def _end_change(self) -> None:
-        if self._old or self._new:
-            self._add(self._old, self._new, is_same=False)
-            self._old, self._new = [], []
-
-    def _add(self, old: list[str], new: list[str], *, is_same: bool) -> None:
-        if not self._patch.hunks:
-            self._patch.hunks.append(DiffHunk())
-        stretch = Stretch(
-            self._old_at, self._new_at, old, new, is_same, "old" in self._open, "new" in self._open
-        )
-        self._patch.hunks[-1].stretches.append(stretch)
-        self._old_at += len(old)
-        self._new_at += len(new)
-        self._open.clear()
+def _stretches(body: Sequence[str], old_at: int, new_at: int) -> Iterator[Stretch]:
+    """Yield the stretches of a hunk whose first lines have these numbers."""
+    for run in _RUNS.finditer("".join(line[0] for line in body)):
+        is_same = bool(run["same"])
+        old = [line[1:] for line in body[slice(*run.span("same" if is_same else "old"))]]
+        new = old if is_same else [line[1:] for line in body[slice(*run.span("new"))]]
+        is_open = bool(run["open"])
+        old_open, new_open = is_open or bool(run["old_open"]), is_open or bool(run["new_open"])
+        yield Stretch(old_at, new_at, old, new, is_same, old_open, new_open)
+        old_at += len(old)
+        new_at += len(new)
