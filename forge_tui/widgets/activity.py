@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.message import Message
 from textual.reactive import reactive
@@ -17,6 +16,7 @@ from textual.widget import Widget
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
 from forge_core.text_width import SEPARATOR, cell_len, clip, clip_parts
+from forge_tui.widgets.role_strip import role_strip
 from forge_tui.widgets.welcome_text import IDLE_HINTS
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -162,22 +162,18 @@ class ActivityLine(Widget):
             self.post_message(self.NewBelowClicked())
 
     def render_line(self, y: int) -> Strip:
-        base, width = self.rich_style, self.size.width
-        spinner = base + self.get_component_rich_style("activity--spinner", partial=True)
-        note = base + self.get_component_rich_style("activity--note", partial=True)
+        width = self.size.width
         queue = clip(self.right_text, width)
         room = max(width - cell_len(queue) - 2, 0)
         text = clip(self.text, room) if self.note_text else clip_parts(self.text, room)
         if self.note_text:
-            segments = [Segment(text, note)]
+            left = [("note", text)]
         elif self._working is not None:
-            segments = [Segment(text[:1], spinner), Segment(text[1:], base)]
+            left = [("spinner", text[:1]), ("plain", text[1:])]
         else:
-            segments = [Segment(text, base)]
+            left = [("plain", text)]
         gap = max(width - cell_len(text) - cell_len(queue), 0)
-        return Strip([*segments, Segment(" " * gap, base), Segment(queue, spinner)]).adjust_cell_length(
-            width, base
-        )
+        return role_strip(self, "activity", [*left, ("plain", " " * gap), ("spinner", queue)])
 
     def _frame(self) -> str:
         assert self._working is not None

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
@@ -14,6 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_core.text_width import cell_len, clip
+from forge_tui.widgets.role_strip import role_strip
 
 MARK = "❯ "
 NO_MARK = "  "
@@ -101,24 +101,22 @@ class ChoiceList(Widget):
         return max(1, min(len(self.rows), self._max_rows))
 
     def render_line(self, y: int) -> Strip:
-        base, width, index = self.rich_style, self.size.width, self._first + y
+        width, index = self.size.width, self._first + y
         if index >= len(self.rows):
-            return Strip.blank(width, base)
+            return role_strip(self, "choices", [])
         row, is_chosen = self.rows[index], index == self.chosen
-        chosen = base + self.get_component_rich_style("choices--chosen", partial=True)
-        hint = base + self.get_component_rich_style("choices--hint", partial=True)
         room = self._label_room(row, width)
         label = clip(row.label, room - len(MARK))
         hint_room = room - len(MARK) - 1 - cell_len(label)
-        segments = [
-            Segment((MARK if is_chosen else NO_MARK) + label, chosen if is_chosen else base),
-            Segment(f" {clip(row.hint, hint_room)}" if row.hint else "", hint),
+        texts = [
+            ("chosen" if is_chosen else "plain", (MARK if is_chosen else NO_MARK) + label),
+            ("hint", f" {clip(row.hint, hint_room)}" if row.hint else ""),
         ]
         if row.detail:
             column = self._column(width)
-            gap = column - sum(cell_len(segment.text) for segment in segments)
-            segments += [Segment(" " * gap, base), Segment(clip(row.detail, width - column), hint)]
-        return Strip(segments).adjust_cell_length(width, base)
+            gap = column - sum(cell_len(text) for _, text in texts)
+            texts += [("plain", " " * gap), ("hint", clip(row.detail, width - column))]
+        return role_strip(self, "choices", texts)
 
     def _label_room(self, row: Choice, width: int) -> int:
         """Return the cells for mark, label and hint: the whole row, or the first of two columns."""

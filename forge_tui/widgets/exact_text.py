@@ -28,6 +28,7 @@ from forge_tui.widgets.confusables import (
     like_ascii,
     odd_marks,
 )
+from forge_tui.widgets.role_strip import role_style
 
 ExactSpan: TypeAlias = "tuple[str, str]"
 """(role, text)."""
@@ -282,9 +283,7 @@ class ExactView(ScrollView, can_focus=False):
         segments = []
         fill = base
         for role, text in self._rows[index]:
-            style = base
-            if role != "plain":
-                style = base + self.get_component_rich_style(f"exact--{role}", partial=True)
+            style = base if role == "plain" else base + role_style(self, "exact", role)
             if role in CHANGED:
                 fill = style
             segments.append(Segment(text, style))

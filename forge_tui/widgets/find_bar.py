@@ -18,6 +18,7 @@ from forge_tui.keymap import KeyContext, bindings
 from forge_tui.terminal import internals
 from forge_tui.widgets.activity import MOUSE_RELEASED
 from forge_tui.widgets.line_input import LineInput
+from forge_tui.widgets.role_strip import role_strip
 
 HINTS = "Enter older · Down newer · Esc close"
 STATUS_CELLS = 18
@@ -101,10 +102,9 @@ class FindStatus(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        base, width = self.rich_style, self.size.width
+        width = self.size.width
         text = clip(self._note or self._status_text(width), width)
-        gap = max(0, width - cell_len(text))
-        return Strip([Segment(" " * gap, base), Segment(text, base)]).adjust_cell_length(width, base)
+        return role_strip(self, "find", [("plain", " " * max(0, width - cell_len(text)) + text)])
 
     def _status_text(self, width: int) -> str:
         status = clip(self._status, STATUS_CELLS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from forge_tui.widgets.role_strip import role_strip
 from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells, fit
 
 
@@ -39,22 +39,11 @@ class StatusBar(Widget):
         self.set_reactive(StatusBar.figures, figures)
 
     def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
-        left, right = fit(self.figures, width)
-        segments = self._segments(left)
-        gap = width - cells(left) - cells(right)
-        segments += [Segment(" " * max(gap, 1), base), *self._segments(right)]
-        return Strip(segments).adjust_cell_length(width, base)
+        left, right = fit(self.figures, self.size.width)
+        gap = self.size.width - cells(left) - cells(right)
+        return role_strip(self, "status", [*_texts(left), ("plain", " " * max(gap, 1)), *_texts(right)])
 
-    def _segments(self, parts: list[StatusPart]) -> list[Segment]:
-        base = self.rich_style
-        faint = base + self.get_component_rich_style("status--faint", partial=True)
-        segments: list[Segment] = []
-        for part in parts:
-            if segments:
-                segments.append(Segment(SEPARATOR, faint))
-            style = base
-            if part.role != "plain":
-                style = base + self.get_component_rich_style(f"status--{part.role}", partial=True)
-            segments.append(Segment(part.text, style))
-        return segments
+
+def _texts(parts: list[StatusPart]) -> list[tuple[str, str]]:
+    """Return the texts of parts with their roles, separated."""
+    return [text for part in parts for text in (("faint", SEPARATOR), (part.role, part.text))][1:]

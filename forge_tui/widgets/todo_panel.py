@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
+from forge_tui.widgets.role_strip import role_strip
 
 if TYPE_CHECKING:
     from forge_core.tools.builtin.todo import TodoItem
@@ -136,18 +136,12 @@ class TodoPanel(Widget):
         return self._row_count()
 
     def render_line(self, y: int) -> Strip:
-        base, width = self.rich_style, self.size.width
-        muted = base + self.get_component_rich_style("todo--pending", partial=True)
         if self._is_folded:
-            return Strip([Segment(summary(self._todos, width), muted)]).adjust_cell_length(width, base)
+            return role_strip(self, "todo", [("pending", summary(self._todos, self.size.width))])
         first, end = window(self._todos)
         if first + y >= end:
-            more = len(self._todos) - (end - first)
-            return Strip([Segment(f"  +{more} more", muted)]).adjust_cell_length(width, base)
+            return role_strip(self, "todo", [("pending", f"  +{len(self._todos) - (end - first)} more")])
         todo = self._todos[first + y]
-        colour = base + self.get_component_rich_style(f"todo--{todo.status}", partial=True)
-        text = clip(safe_line(todo.content), max(width - 2, 0))
-        words = colour if todo.status == "completed" else base
-        return Strip([Segment(f"{todo.status.mark} ", colour), Segment(text, words)]).adjust_cell_length(
-            width, base
-        )
+        text = clip(safe_line(todo.content), max(self.size.width - 2, 0))
+        role = todo.status if todo.status == "completed" else "plain"
+        return role_strip(self, "todo", [(todo.status, f"{todo.status.mark} "), (role, text)])

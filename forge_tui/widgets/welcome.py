@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual.geometry import Size
 from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
+from forge_tui.widgets.role_strip import role_strip
 from forge_tui.widgets.status_text import Figures
 from forge_tui.widgets.welcome_text import ROOMY, lines
 
@@ -56,12 +56,5 @@ class Welcome(Widget):
         return len(self._lines(self.figures, width))
 
     def render_line(self, y: int) -> Strip:
-        base, width = self.rich_style, self.size.width
-        rows = self._lines(self.figures, width)
-        segments = []
-        for role, text in rows[y] if y < len(rows) else []:
-            style = base
-            if role != "plain":
-                style = base + self.get_component_rich_style(f"welcome--{role}", partial=True)
-            segments.append(Segment(text, style))
-        return Strip(segments).adjust_cell_length(width, base)
+        rows = self._lines(self.figures, self.size.width)
+        return role_strip(self, "welcome", rows[y] if y < len(rows) else [])

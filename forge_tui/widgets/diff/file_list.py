@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -15,6 +14,7 @@ from textual.strip import Strip
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_core.workspace.change_source import ChangedFile, ChangeStatus, Counts
+from forge_tui.widgets.role_strip import role_strip, role_style
 
 _LETTERS = {
     ChangeStatus.ADDED: "A",
@@ -101,10 +101,8 @@ class FileList(ScrollView):
         if not 0 <= index < len(self._files):
             return Strip.blank(width, self.rich_style)
         file = self._files[index]
-        muted = self.get_component_rich_style("files--muted", partial=True)
-        base = self.rich_style
-        if index == self._chosen:
-            base += self.get_component_rich_style("files--chosen", partial=True)
+        is_chosen = index == self._chosen
+        base = self.rich_style + role_style(self, "files", "chosen") if is_chosen else self.rich_style
         figures = self._figures(file)
         room = max(4, width - 3 - sum(cell_len(text) for text, _ in figures))
         name = safe_line(file.path)
@@ -112,17 +110,12 @@ class FileList(ScrollView):
         shown = cut_path(name, room)
         # The last part identifies the file; if it is whole, the folders before it are muted.
         tail = last if slash and shown.endswith("/" + last) else shown
-        segments = [
-            Segment(f" {_LETTERS[file.status]} ", base + muted),
-            Segment(shown[: len(shown) - len(tail)], base + muted),
-            Segment(tail, base),
-            Segment(" " * max(0, room - cell_len(shown)), base),
-            *(
-                Segment(text, base + self.get_component_rich_style(f"files--{name}", partial=True))
-                for text, name in figures
-            ),
+        texts = [
+            ("muted", f" {_LETTERS[file.status]} {shown[: len(shown) - len(tail)]}"),
+            ("plain", tail + " " * max(0, room - cell_len(shown))),
+            *((name, text) for text, name in figures),
         ]
-        return Strip(segments).adjust_cell_length(width, base)
+        return role_strip(self, "files", texts, base).adjust_cell_length(width, base)
 
     def _figures(self, file: ChangedFile) -> list[tuple[str, str]]:
         counts = self._counts.get(file.path)
