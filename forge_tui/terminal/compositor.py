@@ -37,7 +37,7 @@ class DirtyRegionScreen(Screen[ScreenResultType]):
 
         Return False if that is impossible: something covers the widget, a layout is due, or `RowDiffOutput`
         is disabled. A row is its index in the widget and a strip that begins at the left edge. The compositor
-        does not learn of it: the widget must render the same rows for it.
+        is not informed: the widget must render the same rows when it asks for them.
         """
         app, compositor = self.app, self._compositor
         if (

@@ -39,7 +39,7 @@ _LONGEST_HOLD_S = 3.0
 
 
 class _ExitEvent(threading.Event):
-    """Tells the input thread to end, and wakes it: polling would make leaving slower."""
+    """Asks the input thread to end, and wakes it: polling would make exiting slower."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -148,7 +148,7 @@ class RowDiffOutput(App[None]):
     def style_codes(self) -> Sgr:
         """Return how styles are written: in their own colours, or in a palette of fewer."""
         if self.depth is not Depth.TRUE and self._palette_key is not self.theme_variables:
-            # App.get_css_variables() makes a new dict for every theme: its identity tells a change.
+            # App.get_css_variables() returns a new dict for every theme, so comparing identities is enough.
             self._palette_key = self.theme_variables
             self._sgr = palette_codes(Palette(self.depth, self.theme_variables))
         return self._sgr

@@ -97,7 +97,7 @@ class Composer(TextArea):
         recall: Callable[[], str | None],
         may_send: Callable[[], bool],
     ) -> None:
-        """`recall` takes the last queued message back; `may_send` tells whether Enter sends."""
+        """`recall` removes the last queued message and returns it; `may_send` returns whether Enter sends."""
         super().__init__(
             soft_wrap=True,
             show_line_numbers=False,
@@ -113,7 +113,7 @@ class Composer(TextArea):
         self._may_send = may_send
         self._history: list[str] = []
         self._position = 0
-        """Index into the history; its length stands for the draft."""
+        """Index into the history; the index after its last message is that of the draft."""
         self._draft = ""
         self._pacer = FramePacer(time.monotonic)
         self._frame: _DrawnFrame | None = None

@@ -34,8 +34,8 @@ DROP_ORDER = (
     "jobs",
     "model",
 )
-"""What a narrow terminal loses first: parts by name, or the optional text of a part (`StatusPart.shorter`).
-The mode, and a sandbox that is not fully on, are kept to the last."""
+"""What is left out first on a narrow terminal: parts by name, or the optional text of a part
+(`StatusPart.shorter`). The mode, and a sandbox that is not fully on, are kept."""
 SANDBOX_ON = "sandbox: on"
 FREE = ("offline", "local")
 """Providers without cost."""

@@ -262,7 +262,7 @@ class BlockView(ScrollView):
 
     def _current_styles(self) -> TranscriptStyles:
         background = self.background_colors[1]
-        # App.get_css_variables() makes a new dict for every theme: its identity tells whether it changed.
+        # App.get_css_variables() returns a new dict for every theme, so comparing identities is enough.
         variables = self.app.theme_variables
         styles = self._block_styles
         if styles is None or self._variables is not variables or self._background != background:

@@ -31,7 +31,7 @@ def last_lines(layout: Layout, most: int, variables: Mapping[str, str], depth: D
     """Return the last message of the user and what followed it, at most `most` lines; empty without a
     message.
 
-    `variables`: those of the theme, which tell the meaning of a colour.
+    `variables` are those of the theme; they give a colour its meaning.
     """
     rows = _last_rows(layout, most)
     plain = palette_codes(Palette(Depth.NONE, variables))

@@ -105,8 +105,8 @@ class RetryStatus:
         )
 
     def is_repeating(self, event: LLMStart | LLMChunk) -> bool:
-        """Return whether `event` belongs to a repeated answer: only its end tells whether the retry
-        succeeded."""
+        """Return whether `event` belongs to a repeated answer: whether the retry succeeded
+        is known only at its end."""
         if isinstance(event, LLMChunk) and self._is_under_way:
             return True
         is_start = isinstance(event, LLMStart)

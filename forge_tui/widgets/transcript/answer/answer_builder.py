@@ -67,7 +67,7 @@ class AnswerBuilder:
         self._lead = WHOLE
         """How the tail continues a block that was split."""
         self._left: tuple[Container, ...] = ()
-        """The containers at the end of the last piece; the next line tells which of them continue."""
+        """The containers at the end of the last piece; the next line decides which of them continue."""
         self._gap = 1
         """Empty rows before the next block."""
         self._start = 0

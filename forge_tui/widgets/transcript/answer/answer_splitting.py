@@ -123,7 +123,7 @@ class _Splitter:
         return self.find(items[-1] + 1, last, level + 1, (*inside, ListItem(item.marker, number)))
 
     def _number(self, item: int, inside: tuple[Container, ...]) -> int | None:
-        """Return the number of a list's first item; the lead knows that of a continued list."""
+        """Return the number of a list's first item, which the lead contains for a continued list."""
         info = self._tokens[item].info
         if not info:
             return None
