@@ -55,10 +55,10 @@ class DirtyRegionScreen(Screen[ScreenResultType]):
         return app.paint_pieces([(top + y, left, strip) for y, strip in rows if y < region.height])
 
     async def _on_resize(self, event: events.Resize) -> None:
-        pass_over_outdated(event, self)
+        ignore_outdated_resize(event, self)
 
 
-def pass_over_outdated(event: events.Resize, screen: Screen[ScreenResultType]) -> None:
+def ignore_outdated_resize(event: events.Resize, screen: Screen[ScreenResultType]) -> None:
     """Let Textual handle the event only if the terminal still has this size.
 
     A layout of Textual 8.2.8 posts the size it was made for to the screen itself, as a `Resize` like the one

@@ -144,10 +144,10 @@ def _watch() -> None:
         handle_pending()
         if _state.loop is not None:
             with contextlib.suppress(RuntimeError):  # it has been closed
-                _state.loop.call_soon_threadsafe(_hear)
+                _state.loop.call_soon_threadsafe(_do_nothing)
 
 
-def _hear() -> None:
+def _do_nothing() -> None:
     """Do nothing; before a callback runs, the loop has run pending signal handlers."""
 
 

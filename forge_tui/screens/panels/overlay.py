@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from forge_tui.terminal.compositor import pass_over_outdated
+from forge_tui.terminal.compositor import ignore_outdated_resize
 from forge_tui.widgets.activity import ActivityLine
 
 Result = TypeVar("Result")
@@ -45,7 +45,7 @@ class Overlay(ModalScreen[Result]):
     AUTO_FOCUS = None
 
     async def _on_resize(self, event: events.Resize) -> None:
-        pass_over_outdated(event, self)
+        ignore_outdated_resize(event, self)
 
     def action_leave(self) -> None:
         self.dismiss(None)
