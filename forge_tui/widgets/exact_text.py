@@ -37,6 +37,7 @@ ExactRow: TypeAlias = "tuple[ExactSpan, ...]"
 
 NAMED_AT_MOST = 4
 CHANGED = ("added", "removed")
+_SIGNS = {"+": "added", "-": "removed", " ": "plain"}
 TAB_SHOWN = "→   "
 BLANK_SHOWN = "·"
 MANY_BLANKS = 4
@@ -67,19 +68,10 @@ def command_lines(command: str) -> list[ExactLine]:
 
 def diff_lines(diff: str) -> list[ExactLine]:
     """Return the lines of a unified diff, each in the role of its sign."""
-    return [_diff_line(text) for text in diff.removesuffix("\n").split("\n")]
-
-
-def _diff_line(text: str) -> ExactLine:
-    match text[:1]:
-        case "+":
-            return ExactLine(text[1:], "added", "+ ")
-        case "-":
-            return ExactLine(text[1:], "removed", "- ")
-        case " ":
-            return ExactLine(text[1:], "plain", "  ")
-        case _:
-            return ExactLine(text, "hunk")
+    return [
+        ExactLine(text[1:], _SIGNS[text[0]], f"{text[0]} ") if text[:1] in _SIGNS else ExactLine(text, "hunk")
+        for text in diff.removesuffix("\n").split("\n")
+    ]
 
 
 def exact_rows(lines: Iterable[ExactLine], width: int) -> list[ExactRow]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from forge_core.text_width import cell_len, clip
 from forge_tui.keymap import KeyContext, bindings
@@ -121,6 +120,7 @@ class FindBar(Horizontal):
     FindBar {
         height: 1;
         padding: 0 2;
+        & > Static { width: 4; color: $accent; }
     }
     """
 
@@ -133,7 +133,7 @@ class FindBar(Horizontal):
         self.status = FindStatus()
 
     def compose(self) -> ComposeResult:
-        yield FindLabel()
+        yield Static("Find", markup=False)
         yield self.line
         yield self.status
 
@@ -149,12 +149,3 @@ class FindBar(Horizontal):
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self.post_message(self.Changed())
-
-
-class FindLabel(Widget):
-    """The label before the text."""
-
-    DEFAULT_CSS = "FindLabel { width: 4; height: 1; color: $accent; }"
-
-    def render_line(self, y: int) -> Strip:
-        return Strip([Segment("Find", self.rich_style)])

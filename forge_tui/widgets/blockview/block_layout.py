@@ -286,19 +286,9 @@ class Layout:
 
     def landmark(self, direction: int) -> int | None:
         """Return the nearest landmark before (-1) or after (1) the top."""
-        if direction > 0:
-            index = bisect_left(self._landmarks, self._top[0])
-            while index < len(self._landmarks) and self._landmark_place(index) <= self._top:
-                index += 1
-        else:
-            index = bisect_right(self._landmarks, self._top[0]) - 1
-            while index >= 0 and self._landmark_place(index) >= self._top:
-                index -= 1
-        return self._landmarks[index] if 0 <= index < len(self._landmarks) else None
-
-    def _landmark_place(self, index: int) -> tuple[int, int]:
-        block = self._landmarks[index]
-        return block, self.blocks[block].gap
+        places = [(block, self.blocks[block].gap) for block in self._landmarks]
+        index = bisect_right(places, self._top) if direction > 0 else bisect_left(places, self._top) - 1
+        return self._landmarks[index] if 0 <= index < len(places) else None
 
     def top_anchor(self) -> TopAnchor | None:
         """Return what is at the top now, for `restore`; None for the end."""

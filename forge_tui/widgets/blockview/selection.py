@@ -135,11 +135,8 @@ def line_at(layout: Layout, position: TextPosition) -> TextSelection:
 
 
 def _part_of_line(layout: Layout, position: TextPosition, start: int, end: int) -> TextSelection:
-    anchor, head = (
-        TextPosition(position.block, position.line, start),
-        TextPosition(position.block, position.line, end),
-    )
-    return TextSelection(layout.track(anchor), layout.track(head))
+    ends = (layout.track(TextPosition(position.block, position.line, at)) for at in (start, end))
+    return TextSelection(*ends)
 
 
 def _selected_lines(

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.strip import Strip
 
+from forge_core.text_width import cell_len
 from forge_tui.terminal.colours import Depth, Palette, parse_rgb
 from forge_tui.terminal.screen_model import palette_codes, render, rgb
 from forge_tui.widgets.blockview.block_layout import Layout
@@ -65,11 +67,4 @@ def _text(row: Row) -> str:
 
 def _trimmed(row: Row) -> list[Segment]:
     """Return the segments without trailing blanks."""
-    left = len(_text(row).rstrip())
-    kept = []
-    for segment in row.segments:
-        kept.append(Segment(segment.text[:left], segment.style))
-        left -= len(kept[-1].text)
-        if left <= 0:
-            break
-    return kept
+    return list(Strip(row.segments).crop(0, cell_len(_text(row).rstrip())))

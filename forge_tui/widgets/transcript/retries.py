@@ -58,13 +58,8 @@ class DiscardedAnswer:
         self._answers[:] = [text for text in self._answers if not any(text is part for part in self._void)]
         self._void = []
 
-    def turn_ended(self, *, is_resumable: bool) -> None:
-        """Keep the dimmed blocks dimmed, unless the turn is resumed and the answer begins again."""
-        if not is_resumable:
-            self.forget()
-
     def forget(self) -> None:
-        """Forget the parts: another turn begins."""
+        """Forget the parts: another turn begins, or this one cannot be resumed; dimmed blocks stay dimmed."""
         self._is_repeated = False
         self._current, self._void = [], []
 

@@ -228,7 +228,8 @@ class TranscriptBuilder:
         result = event.result
         if result.stopped_reason == "complete":
             self._discarded.remove()
-        self._discarded.turn_ended(is_resumable=result.is_resumable)
+        if not result.is_resumable:
+            self._discarded.forget()
         if result.stopped_reason == "cancelled":
             self.add(NoticeBlock("interrupted", "info"))
         elif text := result.warning or _REASONS.get(result.stopped_reason, ""):

@@ -50,12 +50,9 @@ class _Inline:
                 self._add(token.content, self._stack[-1] + styles.inline_code)
             case "softbreak" | "hardbreak":
                 self.lines.append([])
-            case "strong_open":
-                self._push(styles.strong)
-            case "em_open":
-                self._push(styles.emphasis)
-            case "s_open":
-                self._push(styles.strike)
+            case "strong_open" | "em_open" | "s_open":
+                emphasis = {"strong": styles.strong, "em": styles.emphasis, "s": styles.strike}
+                self._push(emphasis[token.tag])
             case "strong_close" | "em_close" | "s_close":
                 self._stack.pop()
             case "link_open":
