@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar, TypeAlias
@@ -95,26 +95,28 @@ def spans(line: ExactLine) -> Iterator[ExactSpan]:
         yield from spans(replace(line, text=text[:-1]))
         yield "blank", _PICTURE[0x0D]
         return
-    solid = len(text.rstrip(" "))
-    marks = odd_marks(text)
-    for word in _WORDS.finditer(text):
+    for _, span, _ in _parts(line):
+        yield span
+
+
+def _parts(line: ExactLine) -> Iterator[tuple[str, ExactSpan, bool]]:
+    """Yield a line in words of ASCII and other single characters: each part, how it is shown, and whether it
+    is an odd mark."""
+    solid = len(line.text.rstrip(" "))
+    marks = odd_marks(line.text)
+    for word in _WORDS.finditer(line.text):
         if word[0][0] == " ":
             is_marked = word.start() >= solid or (
                 line.is_code and 0 < word.start() <= word.end() - MANY_BLANKS
             )
-            yield ("blank", BLANK_SHOWN * len(word[0])) if is_marked else (line.role, word[0])
+            yield word[0], ("blank", BLANK_SHOWN * len(word[0])) if is_marked else (line.role, word[0]), False
         elif word[0].isascii() and word[0].isprintable():
-            yield line.role, word[0]
+            yield word[0], (line.role, word[0]), False
         else:
-            for character, is_odd_mark, is_alike in _characters(word, marks):
-                yield _span(character, line, is_alike, is_odd_mark)
-
-
-def _characters(word: re.Match[str], marks: Collection[int]) -> Iterator[tuple[str, bool, bool]]:
-    """Yield each character of a word, whether it is one of the `marks`, and whether it looks like ASCII."""
-    alike = like_ascii(word[0])
-    for index, character in enumerate(word[0], word.start()):
-        yield character, index in marks, character in alike
+            alike = like_ascii(word[0])
+            for index, character in enumerate(word[0], word.start()):
+                is_odd = index in marks
+                yield character, _span(character, line, character in alike, is_odd), is_odd
 
 
 def _span(character: str, line: ExactLine, is_alike: bool, is_odd_mark: bool) -> ExactSpan:
@@ -182,16 +184,11 @@ def oddities(text: str, *, is_code: bool = True) -> str:
     foreign: dict[str, None] = {}
     for line in text.split("\n"):
         shown = ExactLine(line if is_code else line.removesuffix("\r"), is_code=is_code)
-        marks = odd_marks(shown.text)
-        for word in _WORDS.finditer(shown.text):
-            if word[0].isascii() and word[0].isprintable():
-                continue
-            for character, is_odd_mark, is_alike in _characters(word, marks):
-                role, _ = _span(character, shown, is_alike, is_odd_mark)
-                if role == "foreign" and character.isalnum() and not is_ideographic(character):
-                    foreign[character] = None
-                elif role == "strange":
-                    (hidden if is_hidden(character) or is_odd_mark else alike)[character] = None
+        for part, (role, _), is_odd in _parts(shown):
+            if role == "foreign" and part.isalnum() and not is_ideographic(part):
+                foreign[part] = None
+            elif role == "strange":
+                (hidden if is_hidden(part) or is_odd else alike)[part] = None
     return " ".join(
         f"{what}: {_named(tuple(found))}."
         for what, found in (
