@@ -278,7 +278,7 @@ class BlockView(ScrollView):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return finished strips, without the styles cache: there is no border, padding or tint here."""
         if not self._is_ready():
-            return super().render_lines(crop)
+            return [Strip.blank(crop.width)] * crop.height
         styles = self._current_styles()
         if self._painted != (self.size, styles):
             self._update_frame()
@@ -289,10 +289,6 @@ class BlockView(ScrollView):
         if crop.column_span != (0, width):
             strips = [strip.crop(*crop.column_span) for strip in strips]
         return strips
-
-    def render_line(self, y: int) -> Strip:
-        styles = self._current_styles()
-        return self._strip(y, self._text_width, styles).adjust_cell_length(self.size.width, styles.base)
 
     def _strips(self, rows: Iterable[int], styles: TranscriptStyles) -> list[tuple[int, Strip]]:
         """Return rows of the view as they are painted beside the scroll bar."""

@@ -194,8 +194,7 @@ class Mouse:
             # Folding may have left fewer rows than there were.
             view.toggle_at(min(event.y, len(view.frame.places) - 1), folded.toggle_back)
             self._clicked = position, None
-        view.select(selecting.line_at(view.model, position) if event.chain == 3 else None)
-        if event.chain == 2:
-            view.select(selecting.word_at(view.model, position))
+        choose = {2: selecting.word_at, 3: selecting.line_at}.get(event.chain)
+        view.select(None if choose is None else choose(view.model, position))
         if view.selected is not None:
             view.announce_selection()

@@ -162,15 +162,12 @@ class DiffPane(BlockView):
     def step(self, direction: int) -> bool:
         """Go to the next hunk (1) or the previous one (-1); return False if there is none."""
         wanted = self._hunk + direction
-        if self._is_current_visible():
-            if not 0 <= wanted < len(self._heads):
-                return False
-        else:  # the user has scrolled away: go on from the top of the view
+        if not self._is_current_visible():  # the user has scrolled away: go on from the top of the view
             top = self.frame.places[0][0] if self.frame.places else 0
             passed = bisect_right(self._heads, top)
             wanted = min(passed, len(self._heads) - 1) if direction > 0 else max(0, passed - 1)
-            if not self._heads:
-                return False
+        if not 0 <= wanted < len(self._heads):
+            return False
         self._go_to(wanted)
         return True
 

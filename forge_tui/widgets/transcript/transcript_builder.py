@@ -71,7 +71,7 @@ class TranscriptBuilder:
             self._follow_retry(self._retry, event)
         match event:
             case LLMStart():
-                self.calls.turn_continued()
+                self.calls.settle_failures("recovered")
                 self._discarded.call_started()
             case LLMChunk(kind="answer", text=text) if text:
                 self._finish_reasoning(event.timestamp)
@@ -199,7 +199,9 @@ class TranscriptBuilder:
         elif blocks != [self._open]:
             if self._layout.blocks[0] is self._open and blocks:
                 blocks[0].gap = 0
-            self._layout.replace(_index_from_end(self._layout.blocks, self._open), blocks)
+            present = self._layout.blocks
+            index = next(at for at in range(len(present) - 1, -1, -1) if present[at] is self._open)
+            self._layout.replace(index, blocks)
         self._open = still_open
 
     def _append(self, blocks: Sequence[Block]) -> None:
@@ -237,10 +239,3 @@ class TranscriptBuilder:
             self.add(NoticeBlock(text, level))
         if result.is_resumable:
             self.add(NoticeBlock(RESUMABLE, "info"))
-
-
-def _index_from_end(blocks: list[Block], block: Block) -> int:
-    for index in range(len(blocks) - 1, -1, -1):
-        if blocks[index] is block:
-            return index
-    raise ValueError("the block is not in the transcript")

@@ -9,7 +9,7 @@ from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
-from forge_tui.widgets.transcript.calls.tool_card import ToolCard
+from forge_tui.widgets.transcript.calls.tool_card import Failure, ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 
 _ENDED_BY_A_CALL = frozenset({"loop", "denied"})
@@ -71,20 +71,17 @@ class CallTracker:
         if card.state in ("failed", "denied"):
             self._failed.append(card)
 
-    def turn_continued(self) -> None:
-        """Show failed calls as recovered: the model is called again, so they did not end the turn."""
+    def settle_failures(self, failure: Failure) -> None:
+        """Show failed calls as recovered, since the model is called again, or as what ended the turn."""
         for card in self._failed:
-            card.set_failure("recovered")
+            card.set_failure(failure)
         self._failed.clear()
 
     def turn_ended(self, event: AgentEnd) -> None:
         for card in self._running.values():
             card.interrupt()
-        if event.result.stopped_reason in _ENDED_BY_A_CALL:
-            for card in self._failed:
-                card.set_failure("final")
-            self._failed.clear()
-        self.turn_continued()
+        is_cause = event.result.stopped_reason in _ENDED_BY_A_CALL
+        self.settle_failures("final" if is_cause else "recovered")
         self._forget()
 
     def tick(self, now: float) -> bool:
