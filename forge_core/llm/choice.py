@@ -32,10 +32,12 @@ def choose_endpoint(
         return _OFFLINE, OFFLINE_MODEL
     if base_url is None and not environ.get("OPENROUTER_API_KEY", "").strip():
         if model is not None and origins.get("model") in (Origin.FLAG, Origin.ENVIRONMENT):
-            raise ConfigError(
-                f"No API key for the model {model!r}. Set OPENROUTER_API_KEY, name a local endpoint with "
-                "--base-url, or use the built-in model with --model offline."
+            from forge_core.llm.endpoints import DEFAULT_PROVIDER, missing_key
+
+            otherwise = (
+                ", name a local endpoint with --base-url, or use the built-in model with --model offline"
             )
+            raise ConfigError(missing_key(DEFAULT_PROVIDER, f"the model {model!r}", otherwise))
         return _OFFLINE, OFFLINE_MODEL
     from forge_core.llm.endpoints import resolve  # here and below: before the first frame, so only when used
 

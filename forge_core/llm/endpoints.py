@@ -143,11 +143,6 @@ class ResolvedEndpoint:
     """The environment variable that held the key; None without a key."""
 
 
-def missing_key_message(provider: Provider) -> str:
-    """Return the error for a request to `provider` without the key that it needs."""
-    return f"No API key for {provider.label}. Set {provider.key_variable or NAMED_KEY_VARIABLE}."
-
-
 def identify(base_url: str) -> Provider:
     """Return the provider at `base_url`; a custom one, labelled with the host, for an unknown host.
 
@@ -191,6 +186,13 @@ def _key_variables(provider: Provider, *, is_named: bool) -> tuple[str, ...]:
     """Return the variables whose key may be sent to `provider`, in order of precedence."""
     named = (NAMED_KEY_VARIABLE,) if is_named else ()
     return (*named, provider.key_variable) if provider.key_variable else named
+
+
+def missing_key(provider: Provider, subject: str = "", otherwise: str = "") -> str:
+    """Return the message about a missing key of `subject`, by default the provider; `otherwise` extends the
+    advice."""
+    variable = provider.key_variable or NAMED_KEY_VARIABLE
+    return f"No API key for {subject or provider.label}. Set {variable}{otherwise}."
 
 
 def clean_url(base_url: str) -> str:

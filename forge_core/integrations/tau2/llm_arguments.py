@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from forge_core.langchain.llm import OpenRouterLLM
-from forge_core.llm.endpoints import Provider, missing_key_message, resolve
+from forge_core.llm.endpoints import Provider, missing_key, resolve
 
 _FIELDS = frozenset(
     {
@@ -66,8 +66,12 @@ def build_llm(
     found = resolve(_given(base_url) or _given(os.environ.get("OPENROUTER_BASE_URL")), os.environ)
     key = _given(api_key) or found.api_key
     if key is None and not found.provider.is_local:
-        advice = 'Or give api_key in llm_args (--agent-llm-args \'{"api_key": "…"}\').'
-        raise ValueError(f"{missing_key_message(found.provider)} {advice}")
+        raise ValueError(
+            missing_key(
+                found.provider,
+                otherwise=', or give api_key in llm_args (--agent-llm-args \'{"api_key": "…"}\')',
+            )
+        )
     fields = {name: value for name, value in args.items() if name in _FIELDS}
     if isinstance(fields.get("stop"), str):
         fields["stop"] = [fields["stop"]]

@@ -28,7 +28,7 @@ from forge_core.errors import (
     RateLimitError,
     ServerError,
 )
-from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, missing_key_message, shown_url
+from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, Provider, missing_key, shown_url
 from forge_core.llm.http.retry import MAX_WAIT_S, RETRY_STATUSES, format_wait, requested_wait_s
 from forge_core.llm.http.wire import as_dict
 from forge_core.redact import Redactor
@@ -155,7 +155,7 @@ class ErrorMapper:
         )
 
     def no_key(self) -> AuthenticationError:
-        return AuthenticationError(missing_key_message(self.provider), error_type="no_key")
+        return AuthenticationError(missing_key(self.provider), error_type="no_key")
 
     def _redirected(self, status: int, headers: Mapping[str, str]) -> ProviderError:
         target = self.redact(shown_url(headers.get("location", ""))) or "nowhere"
