@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from decimal import Decimal
 from types import TracebackType
@@ -38,6 +38,7 @@ from forge_core.langchain.model.structured import StructuredMethod, structured
 from forge_core.llm.account.catalog import ModelInfo, lookup, price_at
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.endpoints import DEFAULT_MODEL, DEFAULT_PROVIDER, NAMED_KEY_VARIABLE, resolve
+from forge_core.llm.http.loop_thread import LOOP_THREAD
 from forge_core.llm.models import CompletionRequest, TokenUsage, ToolDefinition
 from forge_core.llm.tokenizer import token_ids
 from forge_core.llm.tokens import estimate_tokens
@@ -175,18 +176,16 @@ class OpenRouterLLM(BaseChatModel):
         return stored
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        defaults = self._defaults()
+        values = {**self._defaults(), **kwargs}
         params = LangSmithParams(
             ls_provider=MODEL_PROVIDER,
             ls_model_type="chat",
-            ls_model_name=str(kwargs.get("model") or self.model),
+            ls_model_name=str(values.get("model") or self.model),
         )
-        temperature = kwargs.get("temperature", defaults.get("temperature"))
-        if temperature is not None:
-            params["ls_temperature"] = temperature
-        max_tokens = kwargs.get("max_tokens", defaults.get("max_tokens"))
-        if max_tokens is not None:
-            params["ls_max_tokens"] = max_tokens
+        if values.get("temperature") is not None:
+            params["ls_temperature"] = values["temperature"]
+        if values.get("max_tokens") is not None:
+            params["ls_max_tokens"] = values["max_tokens"]
         stops = list(dict.fromkeys([*(self.stop or ()), *(stop or ())]))
         if stops:
             params["ls_stop"] = stops
@@ -219,11 +218,7 @@ class OpenRouterLLM(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        try:
-            request = self._request(messages, stop, kwargs)
-            return to_result(self.client.complete_sync(request), self._price, self._recoverable(request))
-        except ProviderError as error:
-            raise as_model_error(error) from error
+        return LOOP_THREAD.run(self._agenerate(messages, stop, **kwargs))
 
     async def _agenerate(
         self,
@@ -245,22 +240,11 @@ class OpenRouterLLM(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        request = self._request(messages, stop, kwargs)
-        converter = ChunkConverter(self._price, self._recoverable(request))
-        try:
-            with closing(self.client.stream_sync(request)) as chunks:
-                for chunk in chunks:
-                    converted = converter.convert(chunk)
-                    if converted is not None:
-                        if run_manager is not None:
-                            run_manager.on_llm_new_token(converted.text, chunk=converted)
-                        yield converted
-        except ProviderError as error:
-            raise as_model_error(error) from error
-        last = converter.last()
-        if run_manager is not None:
-            run_manager.on_llm_new_token(last.text, chunk=last)
-        yield last
+        with closing(LOOP_THREAD.iterate(self._astream(messages, stop, **kwargs))) as chunks:
+            for chunk in chunks:
+                if run_manager is not None:
+                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
 
     async def _astream(
         self,
@@ -268,7 +252,7 @@ class OpenRouterLLM(BaseChatModel):
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
+    ) -> AsyncGenerator[ChatGenerationChunk, None]:
         request = self._request(messages, stop, kwargs)
         converter = ChunkConverter(self._price, self._recoverable(request))
         try:
@@ -318,7 +302,7 @@ class OpenRouterLLM(BaseChatModel):
         strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]:
-        """A runnable that gives instances of `schema`; see `forge_core.langchain.model.structured`."""
+        """Return a runnable that returns instances of `schema`; see `model.structured`."""
         return structured(self, schema, method=method, include_raw=include_raw, strict=strict, **kwargs)
 
     def get_token_ids(self, text: str) -> list[int]:
