@@ -24,7 +24,7 @@ from forge_core.llm.models import (
     ToolCallDelta,
     ToolDefinition,
 )
-from forge_core.llm.salvage.recovery import RecoveredCalls, recover_calls
+from forge_core.llm.salvage.recovery import RecoveredCalls, recover_calls, tool_schemas
 from forge_core.llm.salvage.text_gate import TextGate
 
 MODEL_PROVIDER = "openrouter"
@@ -67,7 +67,7 @@ class ChunkConverter:
         self._pricer = pricer
         self._tools = tools
         self._answer = AnswerAssembler()
-        self._gate = TextGate(tool_names(tools)) if tools else None
+        self._gate = TextGate(tool_schemas(tools)) if tools else None
         self._held: dict[int, str] = {}
         """By call: arguments of which it is not known yet whether they are more than nothing."""
 
@@ -82,20 +82,14 @@ class ChunkConverter:
             if calls:  # it does know how to call: nothing else will be a call
                 text += self._gate.open()
                 self._gate = None
+        fields: dict[str, Any] = {}
         if chunk.reasoning:
-            return ChatGenerationChunk(
-                message=AIMessageChunk(
-                    content=text,
-                    additional_kwargs={"reasoning_content": chunk.reasoning},
-                    tool_call_chunks=[self._piece(call) for call in calls],
-                )
-            )
+            fields["additional_kwargs"] = {"reasoning_content": chunk.reasoning}
         if calls:
-            pieces = [self._piece(call) for call in calls]
-            return ChatGenerationChunk(message=AIMessageChunk(content=text, tool_call_chunks=pieces))
-        if text:
-            return ChatGenerationChunk(message=AIMessageChunk(content=text))
-        return None
+            fields["tool_call_chunks"] = [self._piece(call) for call in calls]
+        if not text and not fields:
+            return None
+        return ChatGenerationChunk(message=AIMessageChunk(content=text, **fields))
 
     def _piece(self, call: ToolCallDelta) -> ToolCallChunk:
         """The fragment, less arguments that may turn out to be `null`.
@@ -144,12 +138,6 @@ class ChunkConverter:
         if recovered is None:
             return self._gate.open(), None
         return recovered.text[self._gate.shown_chars :], recovered
-
-
-def tool_names(tools: WireTools) -> list[str]:
-    """The names of tools in the API's form."""
-    functions = (tool.get("function") for tool in tools if isinstance(tool, dict))
-    return [str(function.get("name")) for function in functions if isinstance(function, dict)]
 
 
 def _recovered(response: CompletionResponse, tools: WireTools) -> RecoveredCalls | None:

@@ -47,7 +47,7 @@ def recover_calls(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -
     """The calls that `text` consists of or ends in; None when it is an ordinary answer."""
     if not tools or len(text) > _MAX_CHARS or not any(mark in text for mark in "{[(<:"):
         return None
-    schemas = _schemas(tools)
+    schemas = tool_schemas(tools)
     body = _END_TOKENS.sub("", text)
     thought = _THINKING.match(body)
     start = thought.end() if thought else 0
@@ -75,7 +75,8 @@ def _checked(
     return RecoveredCalls(before, tuple(calls)) if 0 < len(calls) <= _MAX_CALLS else None
 
 
-def _schemas(tools: Iterable[ToolDefinition | dict[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def tool_schemas(tools: Iterable[ToolDefinition | dict[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the names of the tools with the schemas of their arguments."""
     found: dict[str, Mapping[str, Any]] = {}
     for tool in tools:
         function = tool.as_openai()["function"] if isinstance(tool, ToolDefinition) else tool.get("function")
