@@ -43,24 +43,23 @@ class LoggingCallback(ForgeCallbackHandler):
         self._start_times: dict[UUID | None, float] = {}
 
     def on_chat_model_start(
-        self,
-        serialized: dict[str, Any] | None,
-        messages: list[list[BaseMessage]],
-        *,
-        run_id: UUID | None = None,
-        **kwargs: Any,
+        self, serialized: dict[str, Any] | None, messages: list[list[BaseMessage]], **kwargs: Any
     ) -> None:
-        self._log_llm_start(messages[0] if messages else (), run_id, kwargs)
+        self.on_llm_start(serialized, messages[0] if messages else (), **kwargs)
 
     def on_llm_start(
         self,
         serialized: dict[str, Any] | None,
-        prompts: list[str],
+        prompts: Sequence[object],
         *,
         run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        self._log_llm_start(prompts, run_id, kwargs)
+        self._begin(run_id)
+        parameters: Mapping[str, Any] = kwargs.get("invocation_params") or {}
+        metadata: Mapping[str, Any] = kwargs.get("metadata") or {}
+        model = parameters.get("model") or parameters.get("model_name") or metadata.get("ls_model_name")
+        self._log(f"LLM start: model={self._clean(str(model or 'unknown'))} messages={len(prompts)}")
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID | None = None, **kwargs: Any) -> None:
         usage = counted_usage(response)
@@ -118,15 +117,6 @@ class LoggingCallback(ForgeCallbackHandler):
         fields = data.items() if isinstance(data, Mapping) else (("data", data),)
         words = " ".join(f"{key}={self._clean(str(value))}" for key, value in fields)
         self._log(f"Event {self._clean(name)}: {words}")
-
-    def _log_llm_start(
-        self, prompt: Sequence[object], run_id: UUID | None, kwargs: Mapping[str, Any]
-    ) -> None:
-        self._begin(run_id)
-        parameters: Mapping[str, Any] = kwargs.get("invocation_params") or {}
-        metadata: Mapping[str, Any] = kwargs.get("metadata") or {}
-        model = parameters.get("model") or parameters.get("model_name") or metadata.get("ls_model_name")
-        self._log(f"LLM start: model={self._clean(str(model or 'unknown'))} messages={len(prompt)}")
 
     def _log_error(self, what: str, error: BaseException, run_id: UUID | None) -> None:
         duration = self._duration(run_id)

@@ -114,18 +114,17 @@ class TokenTrackingCallback(ForgeCallbackHandler):
             self.call_count = 0
 
     def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> None:
+        self.on_llm_start(serialized, messages[0] if messages else (), **kwargs)
+
+    def on_llm_start(
         self,
         serialized: dict[str, Any],
-        messages: list[list[BaseMessage]],
+        prompts: Sequence[str] | Sequence[BaseMessage],
         *,
         run_id: UUID | None = None,
         **kwargs: Any,
-    ) -> None:
-        if run_id is not None and messages:
-            self._prompts[run_id] = messages[0]
-
-    def on_llm_start(
-        self, serialized: dict[str, Any], prompts: list[str], *, run_id: UUID | None = None, **kwargs: Any
     ) -> None:
         if run_id is not None:
             self._prompts[run_id] = prompts
