@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from forge_core.config.load import USER_FILE
 from forge_core.config.project_state import (
@@ -80,10 +81,5 @@ def _bound(state: ProjectState, rule: str, scripts: Scripts) -> ProjectState:
 
 
 def _with(state: ProjectState, kind: RuleKind, rules: Iterable[str]) -> ProjectState:
-    match kind:
-        case "allow":
-            return replace(state, allow=tuple(rules))
-        case "ask":
-            return replace(state, ask=tuple(rules))
-        case "deny":
-            return replace(state, deny=tuple(rules))
+    changed: dict[str, Any] = {kind: tuple(rules)}
+    return replace(state, **changed)

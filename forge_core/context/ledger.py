@@ -45,10 +45,6 @@ class Item:
     call: ToolCall | None = None
     """On a result: the call that it answers."""
 
-    def sized(self, tokens: int) -> Item:
-        """Return a copy with another number of tokens."""
-        return Item(self.kind, tokens, self.label, self.turn, self.message, self.call)
-
     @property
     def name(self) -> str:
         """The name, as one line of untrusted text."""
@@ -136,7 +132,7 @@ def fitted(items: Sequence[Item], used: int) -> tuple[Item, ...]:
     sizes = [whole for whole, _ in shares]
     for index in first:
         sizes[index] += 1
-    return tuple(item.sized(size) for item, size in zip(items, sizes, strict=True))
+    return tuple(replace(item, tokens=size) for item, size in zip(items, sizes, strict=True))
 
 
 def reserved_output(window: int | None, max_output: int | None) -> int:

@@ -12,6 +12,7 @@ from forge_core.events import LLMEnd
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.models import Message
 from forge_core.llm.tokens import estimate_tokens
+from forge_core.tools.base import BaseTool
 from forge_core.tools.registry import ToolRegistry
 
 
@@ -125,11 +126,10 @@ class ContextMeter:
     def _tool_items(self) -> tuple[Item, ...]:
         registry = self._agent.registry
         if self._tools[0] is not registry:
-            schemas = [
-                (tool.name, json.dumps(tool.to_openai_schema(), ensure_ascii=False)) for tool in registry
-            ]
-            self._tools = (
-                registry,
-                tuple(Item(Kind.TOOLS, estimate_tokens(schema), name) for name, schema in schemas),
-            )
+            self._tools = registry, tuple(_tool_item(tool) for tool in registry)
         return self._tools[1]
+
+
+def _tool_item(tool: BaseTool) -> Item:
+    schema = json.dumps(tool.to_openai_schema(), ensure_ascii=False)
+    return Item(Kind.TOOLS, estimate_tokens(schema), tool.name)

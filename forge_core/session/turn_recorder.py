@@ -76,17 +76,7 @@ class TurnRecorder:
 
 def message_record(message: Message) -> dict[str, Any]:
     """Return a message as JSON; only what is set."""
-    record: dict[str, Any] = {"role": str(message.role), "content": as_json(message.content)}
-    if message.tool_calls:
-        record["tool_calls"] = [
-            {"id": call.id, "type": call.type, "function": dict(call.function)} for call in message.tool_calls
-        ]
-    for key in ("tool_call_id", "name"):
-        if value := getattr(message, key):
-            record[key] = value
-    if message.extra:
-        record["extra"] = as_json(message.extra)
-    return record
+    return {key: value for key, value in as_json(message).items() if value or key in ("role", "content")}
 
 
 def crash_events(error: Exception) -> tuple[AgentEvent, AgentEvent]:
