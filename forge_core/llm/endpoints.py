@@ -252,8 +252,3 @@ def _is_private(host: str) -> bool:
         return ipaddress.ip_address(host).is_private
     except ValueError:
         return host.endswith((".local", ".lan", ".internal"))
-
-
-def is_local(base_url: str) -> bool:
-    """Return whether the server at `base_url` runs on this machine or in its private network."""
-    return identify(base_url).is_local

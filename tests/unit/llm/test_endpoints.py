@@ -13,7 +13,6 @@ from forge_core.llm.endpoints import (
     bypasses_proxy,
     clean_url,
     identify,
-    is_local,
     resolve,
     shown_url,
 )
@@ -49,7 +48,6 @@ ENVIRON = {
 def test_a_provider_is_identified_by_host_or_local_port(url: str, name: str, local: bool) -> None:
     provider = identify(url)
     assert (provider.name, provider.is_local) == (name, local)
-    assert is_local(url) is local
 
 
 def test_a_custom_server_is_labelled_with_its_host() -> None:
