@@ -2,20 +2,18 @@
 
 The ranks are package data: tiktoken itself would download them on first use. They are OpenAI's, published
 with tiktoken under the MIT licence (`data/o200k_base.LICENSE`), in a compact form: every token in rank order
-behind one byte of length, gzipped. `python -m forge_core.llm.tokenizer pack SOURCE TARGET` makes the file
-from tiktoken's own, whose sha256 is checked.
+behind one byte of length, gzipped. `tests/pack_token_ranks.py` makes the file from tiktoken's own.
 
 Loading takes about 0.6 s and 70 MB, with the interpreter's lock held, so a chat process does not do it: it
-asks a child (`count_in_child`). Needs the package `tiktoken`; without it there are estimates only.
+runs this module in a child process (`count_in_child`). Needs the package `tiktoken`; without it there are
+estimates only.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import functools
 import gzip
-import hashlib
 import importlib.util
 import json
 import os
@@ -29,10 +27,6 @@ from forge_core.llm.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
-
-SOURCE_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
-"""Of o200k_base.tiktoken, as tiktoken's own loader expects it."""
-TOKENS = 199_998
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _PATTERN = "|".join(
@@ -52,12 +46,12 @@ _SPECIAL = {"<|endoftext|>": 199_999, "<|endofprompt|>": 200_018}
 
 
 def is_available() -> bool:
-    """Whether exact counts can be had here."""
+    """Return whether exact counts are available."""
     return importlib.util.find_spec("tiktoken") is not None
 
 
 def token_ids(text: str) -> list[int] | None:
-    """The ids of `text`, special tokens read as plain text; None without tiktoken."""
+    """Return the ids of `text`, with special tokens taken as plain text; None without tiktoken."""
     encoding = _encoding()
     if encoding is None:
         return None
@@ -65,18 +59,18 @@ def token_ids(text: str) -> list[int] | None:
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens `text` is: exact where tiktoken is installed, else by estimate."""
+    """Return the number of tokens in `text`: exact where tiktoken is installed, else an estimate."""
     ids = token_ids(text)
     return estimate_tokens(text) if ids is None else len(ids)
 
 
 async def count_in_child(texts: Sequence[str], *, timeout_s: float = 30.0) -> list[int] | None:
-    """Exact counts from a short-lived child process; None when it cannot give any."""
+    """Return exact counts from a short-lived child process; None when it fails."""
     if not is_available():
         return None
     child = await asyncio.create_subprocess_exec(
-        # -P: the working directory may be anybody's and must not be imported from
-        *(sys.executable, "-P", "-m", __name__, "count"),
+        # -P: nothing may be imported from the working directory, whose files may be hostile
+        *(sys.executable, "-P", "-m", __name__),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -95,20 +89,8 @@ async def count_in_child(texts: Sequence[str], *, timeout_s: float = 30.0) -> li
     return [int(count) for count in counts]
 
 
-def pack(source: bytes) -> bytes:
-    """tiktoken's file of ranks in the compact form. Raises ValueError when it is not the one that is
-    known."""
-    if hashlib.sha256(source).hexdigest() != SOURCE_SHA256:
-        raise ValueError("This is not o200k_base.tiktoken: its sha256 differs.")
-    ranked = sorted(
-        (int(rank), base64.b64decode(token)) for token, rank in map(bytes.split, source.splitlines())
-    )
-    packed = b"".join(bytes((len(token),)) + token for _, token in ranked)
-    return gzip.compress(packed, compresslevel=9, mtime=0)
-
-
 def unpack(packed: bytes) -> dict[bytes, int]:
-    """Token → rank, from the compact form."""
+    """Return token → rank from the compact form."""
     data = gzip.decompress(packed)
     ranks: dict[bytes, int] = {}
     place = 0
@@ -129,18 +111,5 @@ def _encoding() -> Encoding | None:
     return Encoding(name="o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=_SPECIAL)
 
 
-def _main(arguments: Sequence[str]) -> int:
-    match arguments:
-        case ["count"]:
-            texts = json.loads(sys.stdin.buffer.read())
-            sys.stdout.write(json.dumps([count_tokens(text) for text in texts]))
-        case ["pack", source, target]:
-            Path(target).write_bytes(pack(Path(source).read_bytes()))
-        case _:
-            sys.stderr.write("usage: python -m forge_core.llm.tokenizer count | pack SOURCE TARGET\n")
-            return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(_main(sys.argv[1:]))
+    sys.stdout.write(json.dumps([count_tokens(text) for text in json.load(sys.stdin.buffer)]))

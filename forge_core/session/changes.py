@@ -26,7 +26,6 @@ from forge_core.workspace.change_source import (
 from forge_core.workspace.work_tree import MAX_PATCH_BYTES, WorkTreeChanges
 
 Source: TypeAlias = Literal["turn", "worktree"]
-SOURCES: tuple[Source, ...] = ("turn", "worktree")
 
 _WHOLE_FILE = 100_000_000
 _MAX_NAMED = 5

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from typing import get_args
 
 import pytest
 
 from forge_core.commands import specs
-from forge_core.session.changes import SOURCES
+from forge_core.session.changes import Source
 
 PACKAGES = {
     specs.Scope.SESSION: "forge_core.commands",
@@ -88,7 +89,7 @@ def test_a_wrong_argument_is_answered_with_the_right_ones(line: str, said: str) 
 def test_diff_accepts_exactly_its_sources() -> None:
     spec = specs.find("diff")
     assert spec is not None
-    assert spec.words_after(()) == SOURCES
+    assert spec.words_after(()) == get_args(Source)
 
 
 @pytest.mark.parametrize("argument", ["2", "code", "2 code", "code 3", "2 code 3", "2 CODE"])

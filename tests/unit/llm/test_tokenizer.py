@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.llm.tokenizer import TOKENS, count_in_child, count_tokens, pack, token_ids, unpack
+from forge_core.llm.tokenizer import count_in_child, count_tokens, token_ids, unpack
+from tests.pack_token_ranks import TOKENS, pack
 
 pytest.importorskip("tiktoken")
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.llm.tokenizer import pack
-
 _BLOCKED = """
 import asyncio, sys
 sys.modules["tiktoken"] = None
@@ -21,36 +19,30 @@ assert tokenizer.count_tokens(text) == tokens.estimate_tokens(text) > 0
 """
 
 
-def program(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "forge_core.llm.tokenizer", *arguments],
-        input=stdin,
+def test_the_program_counts_the_given_texts() -> None:
+    pytest.importorskip("tiktoken")
+    done = subprocess.run(
+        [sys.executable, "-m", "forge_core.llm.tokenizer"],
+        input=json.dumps(["Hello, world!", ""]),
         capture_output=True,
         text=True,
         timeout=180,
     )
-
-
-def test_the_program_counts_the_given_texts() -> None:
-    pytest.importorskip("tiktoken")
-    done = program("count", stdin=json.dumps(["Hello, world!", ""]))
     assert (done.returncode, json.loads(done.stdout)) == (0, [4, 0])
 
 
-def test_an_invalid_command_line_prints_the_usage() -> None:
-    done = program("weigh")
-    assert done.returncode == 1
-    assert done.stderr.startswith("usage: ")
-
-
 def test_an_unknown_vocabulary_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="sha256"):
-        pack(b"IQ== 0\n")
-    source = tmp_path / "other.tiktoken"
+    source, packed = tmp_path / "other.tiktoken", tmp_path / "packed.gz"
     source.write_bytes(b"IQ== 0\n")
-    done = program("pack", str(source), str(tmp_path / "packed.gz"))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.pack_token_ranks", str(source), str(packed)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
     assert done.returncode != 0
-    assert not (tmp_path / "packed.gz").exists()
+    assert "sha256" in done.stderr
+    assert not packed.exists()
 
 
 def test_without_tiktoken_tokens_are_estimated() -> None:
