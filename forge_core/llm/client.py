@@ -44,7 +44,7 @@ COMPLETE_TIMEOUT_S = 600.0
 PROBE_TIMEOUT_S = 5.0
 PROBE_BYTES = 8 * 1024 * 1024
 _GENERATION_WAITS_S = (0.5, 1.0, 2.0)
-"""A generation can be asked for only some moments after its end."""
+"""A generation can be requested only a few moments after its end."""
 
 T = TypeVar("T")
 
@@ -82,8 +82,8 @@ class OpenRouterClient:
         self.max_retries = max(0, max_retries)
         self.on_retry = on_retry
         self.on_abandoned = on_abandoned
-        """Takes the generation's id when an answer has begun and is left or breaks off: its bill can be asked
-        for later."""
+        """Called with the generation's id when an answer that has begun is abandoned or breaks off: its bill
+        can be requested later."""
         self._api_key = _checked_key(api_key)
         self.key_variable = key_variable
         self._needs_key = self.provider.needs_key and transport is None
@@ -113,7 +113,7 @@ class OpenRouterClient:
         return f"OpenRouterClient({shown_url(self.base_url)!r}, api_key={key})"
 
     async def complete(self, request: CompletionRequest) -> CompletionResponse:
-        """The whole answer. Raises a ProviderError; ProviderTimeoutError when it takes longer than
+        """Return the whole answer. Raise a ProviderError; ProviderTimeoutError when it takes longer than
         `timeout`."""
         body = self._encode(request, stream=False)
 
@@ -127,8 +127,8 @@ class OpenRouterClient:
         up.
 
         Raises a ProviderError, also in mid-answer; its `partial_text` then holds the text so far. Nothing is
-        sent again once a token has been given out: a reader can't be made to forget it, so the retry is up to
-        the caller, who knows what was done with the text.
+        sent again once a token has been yielded: it cannot be taken back, so the retry is left to the caller,
+        who knows what was done with the text.
         """
         body = self._encode(request, stream=True)
         retries = current_count()
@@ -202,8 +202,8 @@ class OpenRouterClient:
         return await self._repeated(attempt)
 
     async def probe(self, path: str, body: bytes | None = None, *, base_url: str | None = None) -> Any:
-        """The JSON at `path` below `base_url` (this client's, or another path of its host): a POST of `body`,
-        else a GET. Sent once; bounded in time and size. Raises ProviderError."""
+        """Return the JSON at `path` below `base_url` (this client's, or another path of its host) by a POST
+        of `body`, else a GET. The request is sent once, with limits of time and size. Raise ProviderError."""
         exchange = replace(
             self._exchange(),
             base_url=base_url or self.base_url,
@@ -294,7 +294,7 @@ class OpenRouterClient:
 
 
 def _connected_host(base_url: str) -> str:
-    """The host that httpx will connect to: the one that the key was chosen for, or ConfigError."""
+    """Return the host that httpx will connect to; raise ConfigError if the key was not chosen for it."""
     host = httpx.URL(base_url).raw_host.decode("ascii").lower()  # an IPv6 address keeps its capitals
     named = urlsplit(base_url).hostname or ""
     if named.isascii() and named != host:

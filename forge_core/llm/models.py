@@ -26,7 +26,8 @@ class MessageRole(StrEnum):
 
 @dataclass(slots=True)
 class ToolCall:
-    """A call the model asks for. `function` holds `name` and `arguments` (raw JSON text, maybe malformed)."""
+    """A call that the model requests. `function` holds `name` and `arguments` (raw JSON text, maybe
+    malformed)."""
 
     id: str
     function: dict[str, str]
@@ -57,7 +58,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The text of the content, its parts joined; media parts leave nothing."""
+        """The text of the content, its text parts joined."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
         return "".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")
@@ -106,7 +107,7 @@ class TokenUsage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """The sum; its cost is unknown as soon as a part that used tokens has an unknown cost."""
+        """Return the sum; its cost is unknown if that of a part that used tokens is."""
         counts = {name: getattr(self, name) + getattr(other, name) for name in TOKEN_COUNTS}
         is_estimate = self.estimated or other.estimated
         return TokenUsage(**counts, cost_usd=_sum_cost(self, other), estimated=is_estimate)
@@ -137,7 +138,7 @@ def _sum_cost(a: TokenUsage, b: TokenUsage) -> Decimal | None:
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool as the provider is told of it; `parameters` is a JSON schema of type object."""
+    """The description of a tool for the provider; `parameters` is a JSON schema of type object."""
 
     name: str
     description: str
@@ -194,7 +195,7 @@ class CompletionResponse:
 
 @dataclass(slots=True)
 class ToolCallDelta:
-    """A fragment of a streamed tool call. Two calls may share an index; then a new `id` tells them apart."""
+    """A fragment of a streamed tool call. Two calls may share an index; then they differ by `id`."""
 
     index: int
     id: str | None = None
@@ -204,7 +205,7 @@ class ToolCallDelta:
 
 @dataclass(slots=True)
 class StreamChunk:
-    """What one event of the stream adds. The last one carries `finish_reason` and, mostly, `usage`."""
+    """The content of one event of a stream. The last one has `finish_reason` and usually `usage`."""
 
     text: str = ""
     reasoning: str = ""

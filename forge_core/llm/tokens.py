@@ -51,7 +51,7 @@ def _count(text: str) -> float:
 
 
 def _foreign(piece: str) -> float:
-    """Letters beyond ASCII: emoji about 2 tokens each, CJK 0.8, alphabets 0.35."""
+    """Return the tokens of characters beyond ASCII: emoji about 2 each, CJK 0.8, alphabets 0.35."""
     tokens = 0.0
     for char in piece:
         tokens += 2.0 if char >= "\U0001f000" else 0.8 if char >= "\u2e80" else 0.35

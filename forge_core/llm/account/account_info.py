@@ -1,4 +1,4 @@
-"""What the provider tells about a key, its credits, and a generation that is over.
+"""What the provider reports about a key, its credits, and a finished generation.
 
 `GET /key`, `/credits` (management keys only) and `/generation?id=…` of OpenRouter
 (https://openrouter.ai/docs/api/reference/overview); other servers do not have them.
@@ -16,7 +16,7 @@ from forge_core.llm.models import TokenUsage
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """One key: US dollars throughout, None where there is no limit or nothing is told."""
+    """One key; amounts in US dollars, None where there is no limit or no figure."""
 
     label: str = ""
     """The key's masked form, as the provider shows it."""
@@ -57,7 +57,7 @@ class GenerationInfo:
 
 
 def read_key(data: Any) -> KeyInfo:
-    """The `data` of `GET /key`."""
+    """Return the `data` of `GET /key`."""
     data = data if isinstance(data, dict) else {}
     reset = data.get("limit_reset")
     return KeyInfo(
@@ -79,15 +79,15 @@ def read_key(data: Any) -> KeyInfo:
 
 
 def read_credits(data: Any) -> Credits | None:
-    """The `data` of `GET /credits`; None when a figure is missing."""
+    """Return the `data` of `GET /credits`; None when a figure is missing."""
     data = data if isinstance(data, dict) else {}
     total, used = read_decimal(data.get("total_credits")), read_decimal(data.get("total_usage"))
     return None if total is None or used is None else Credits(total, used)
 
 
 def read_generation(data: Any) -> GenerationInfo | None:
-    """The `data` of `GET /generation`; None when it is none. Native token counts come first: they are
-    billed."""
+    """Return the `data` of `GET /generation`; None for anything else. Native token counts are preferred: they
+    are billed."""
     if not isinstance(data, dict) or not isinstance(data.get("id"), str):
         return None
     counts = read_usage(

@@ -1,5 +1,4 @@
-"""Which models there are, how large their windows are, and what they cost: a small dated copy that needs no
-network."""
+"""The catalogue of models with their context windows and prices: a small dated copy that needs no network."""
 
 from __future__ import annotations
 
@@ -46,13 +45,13 @@ _learned: dict[str, ModelInfo] = {}
 
 
 def learn(models: Iterable[ModelInfo]) -> None:
-    """Puts OpenRouter's own, newer entries before the bundled ones, for this process."""
+    """Use these newer entries before the bundled ones in this process."""
     _learned.update((model.id, model) for model in models)
 
 
 def lookup(model_id: str) -> ModelInfo | None:
-    """The entry for `model_id`, learned or bundled; a variant (`:free`, `:nitro`, `:online`, …) finds its
-    base model, without prices where the variant has its own."""
+    """Return the entry for `model_id`, learned or bundled; for a variant (`:free`, `:nitro`, `:online`, …)
+    that of its base model, without the prices, which the variant has of its own."""
     found = _learned.get(model_id) or bundled().get(model_id)
     if found is not None:
         return found
@@ -82,7 +81,7 @@ def price_at(provider: Provider, model_id: str, usage: TokenUsage) -> Decimal | 
 
 @functools.cache
 def bundled() -> Mapping[str, ModelInfo]:
-    """Every bundled model by id, in the file's order."""
+    """Return the bundled models by id, in the file's order."""
     data = json.loads(_BUNDLED.read_text("utf-8"))
     models = (read_model(entry) for entry in data["models"])
     return {model.id: model for model in models if model is not None}
@@ -90,13 +89,13 @@ def bundled() -> Mapping[str, ModelInfo]:
 
 @functools.cache
 def bundled_date() -> str:
-    """When the bundled copy was made (ISO date): prices may have changed since."""
+    """Return the ISO date of the bundled copy: prices may have changed since."""
     data = json.loads(_BUNDLED.read_text("utf-8"))
     return str(data["date"])
 
 
 def read_model(entry: Any) -> ModelInfo | None:
-    """One entry of `GET /models`, leniently; None without an id."""
+    """Parse one entry of `GET /models`, leniently; return None without an id."""
     if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
         return None
     top = as_dict(entry.get("top_provider"))
@@ -114,7 +113,7 @@ def read_model(entry: Any) -> ModelInfo | None:
 
 
 def _windows(entry: dict[str, Any], top: dict[str, Any]) -> Iterator[Any]:
-    """Where servers say how much a model holds."""
+    """Yield the values of the fields in which servers report the context window."""
     yield entry.get("context_length")
     yield top.get("context_length")
     yield from (entry.get(name) for name in ("max_model_len", "context_window", "max_context_length"))

@@ -34,15 +34,15 @@ class ContextWindows:
         self._known: dict[str, int] = {}
 
     def get(self, model: str) -> int | None:
-        """The context window of `model` in tokens; None where it is not known."""
+        """Return the context window of `model` in tokens; None where it is unknown."""
         return self._known.get(model)
 
     async def learn(self, model: str) -> None:
         """Ask the endpoint for the context window of `model`. A failure counts as no answer; no request is
         repeated, and each is bounded in time and size (see `OpenRouterClient.probe`)."""
         entry = _entry_of(model, await self._ask("models"))
-        told = read_model(entry)
-        window = told.context_length if told is not None else None
+        info = read_model(entry)
+        window = info.context_length if info is not None else None
         base_url = self._client.base_url
         if _OLLAMA_PORT in base_url or entry.get("owned_by") == "library":
             window = await self._ollama(model, base_url.removesuffix("/v1")) or window
@@ -67,8 +67,8 @@ class ContextWindows:
 
 
 def _entry_of(model: str, listed: Any, *, alone: bool = True) -> dict[str, Any]:
-    """The entry for `model` in a list of models, with its `id`; with `alone`, the only one under whatever
-    name: a server of one model takes any. Empty when there is none."""
+    """Return the entry for `model` in a list of models, with its `id`; with `alone`, a single entry of any
+    name: a server with one model accepts any name. Empty when there is none."""
     if isinstance(listed, dict):
         listed = listed.get("data") or listed.get("models")
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, Sequence) else []

@@ -1,4 +1,4 @@
-"""What model calls have cost, by turn and by model: the one book that every total is read from."""
+"""The cost of model calls, by turn and by model; every total is computed from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Spending:
 
     @classmethod
     def of(cls, usage: TokenUsage) -> Spending:
-        """What one call has cost."""
+        """Return the spending of one call."""
         return cls(usage, usage.cost_usd)
 
     def __add__(self, other: Spending) -> Spending:

@@ -1,7 +1,7 @@
 """An answer put together from chunks: tool calls separated, reasoning blocks merged, metadata collected.
 
-Providers number fragments carelessly. Here every call gets its own index, id and name exactly once, whatever
-came: two calls under one index, ids repeated on each fragment, or none at all.
+Providers are careless about the numbers of fragments. Here every call gets its own index, id and name exactly
+once, even if two calls share an index, or ids are repeated on each fragment or missing.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class CallAssembler:
         self._current: dict[int, _Call] = {}
 
     def add(self, delta: ToolCallDelta) -> ToolCallDelta:
-        """`delta` with the call's own index; its id only on the call's first fragment, its name only once."""
-        # Fragments continue the latest call of their index; the index that is given out is our own.
+        """Return `delta` with the call's own index; its id on the first fragment only, its name only once."""
+        # Fragments continue the latest call with their index; the index returned is our own.
         call = self._current.get(delta.index)
         if call is None or self._starts_another(call, delta):
             call = _Call(len(self.calls), delta.id or new_call_id(), delta.id)
@@ -49,7 +49,8 @@ class CallAssembler:
 
     @staticmethod
     def _starts_another(call: _Call, delta: ToolCallDelta) -> bool:
-        """A new id with a name is another call; so is a name after arguments that are already whole."""
+        """Return whether `delta` starts another call: by a new id with a name, or a name after complete
+        arguments."""
         if not delta.name:
             return False
         if delta.id and call.wire_id and delta.id != call.wire_id:
@@ -57,7 +58,7 @@ class CallAssembler:
         return not (delta.id and call.wire_id) and _is_whole(call.arguments)
 
     def finished(self) -> list[ToolCall]:
-        """The calls so far, in the order of their first fragments."""
+        """Return the calls so far, in the order of their first fragments."""
         return [
             ToolCall(call.id, {"name": call.name, "arguments": "".join(call.arguments)})
             for call in self.calls
@@ -65,7 +66,8 @@ class CallAssembler:
 
 
 def _fresh_name(call: _Call, name: str | None) -> str | None:
-    """What `name` adds: nothing when it repeats the name; the whole or a further piece of it otherwise."""
+    """Return what `name` adds to the call's name: all of it, a further piece, or nothing if it is
+    repeated."""
     if not name or name == call.name or call.arguments:
         return name if name and not call.name else None
     return name
@@ -114,7 +116,7 @@ class ReasoningAssembler:
         return block
 
     def finished(self) -> list[dict[str, Any]]:
-        """The blocks so far, each a copy."""
+        """Return copies of the blocks so far."""
         return [
             {key: "".join(self._pieces[id(block), key]) if (id(block), key) in self._pieces else value
              for key, value in block.items()}
@@ -123,7 +125,8 @@ class ReasoningAssembler:
 
 
 def _is_other(block: dict[str, Any], detail: dict[str, Any]) -> bool:
-    """Without an index: encrypted data is always whole, and another id is another block."""
+    """Return whether a fragment without an index starts another block: encrypted data is always complete, and
+    another id means another block."""
     if detail.get("type") == "reasoning.encrypted":
         return True
     known, new = block.get("id"), detail.get("id")

@@ -1,4 +1,5 @@
-"""The parser of one streamed answer, without I/O: bytes in, chunks out, and the error that ended it."""
+"""The parser of a streamed answer, without I/O: it turns bytes into chunks, and keeps the error that ended
+it."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from forge_core.llm.models import StreamChunk
 
 _DONE = "[DONE]"
 _HEAD_BYTES = 4096
-"""How much of a body without any event is kept, to say what came instead of an answer."""
+"""How much of a body without any event is kept for the error message."""
 MIN_BURST = 8
-"""Chunks of one read from which on they are merge_burst: a reader that keeps up gets each as it came."""
+"""The number of chunks of one read from which they are merged; a reader that keeps up gets single ones."""
 MAX_MERGED = 16
-"""Chunks that become one."""
+"""The maximum number of chunks merged into one."""
 
 _OTHERS = [
     field.name for field in fields(StreamChunk) if field.name not in ("text", "id", "model", "provider")
@@ -25,11 +26,11 @@ _OTHERS = [
 
 
 class ChunkReader:
-    """Reads one answer. `feed` never raises: what went wrong stands in `failure`, after the chunks before it.
+    """Parses one answer. `feed` does not raise: it returns the chunks before an error, and sets `failure`.
 
-    `failure.partial_text` holds the text that had arrived. An answer without `[DONE]` and without a finish
-    reason was cut off, and `end` says so; a body without a single event (a web page) is no answer at all, and
-    neither is a stream that ends without a choice.
+    `failure.partial_text` is the text that had arrived. An answer without `[DONE]` and without a finish
+    reason was cut off, which `end` reports as an error; so are a body without any event (a web page) and a
+    stream without a choice.
     """
 
     def __init__(self, errors: ErrorMapper, generation_id: str | None = None) -> None:
@@ -47,14 +48,14 @@ class ChunkReader:
         self._sample = ""
         self._has_finish = False
         self.is_done = False
-        """`[DONE]` was read: nothing that follows counts."""
+        """Whether `[DONE]` was read: what follows is ignored."""
         self.has_token = False
-        """Something of the answer has arrived, so the request must not be sent again."""
+        """Whether a part of the answer has arrived, so that the request must not be sent again."""
         self.failure: ProviderError | None = None
 
     @property
     def is_finished(self) -> bool:
-        """A finish reason was read: the answer is whole, whatever happens to the connection."""
+        """Whether a finish reason was read: the answer is complete, even if the connection breaks."""
         return self._has_finish or self.is_done
 
     @property
@@ -186,8 +187,8 @@ def is_token(chunk: StreamChunk) -> bool:
 
 
 def _documents(data: str) -> list[str]:
-    """The JSON documents of an event: one; or one a line, when a server forgot the blank lines between
-    events."""
+    """Return the JSON documents of an event: one, or one per line where a server omits the blank lines
+    between events."""
     data = data.strip()
     if not data:
         return []

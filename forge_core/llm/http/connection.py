@@ -33,11 +33,11 @@ _PROBES = (
 )
 """Socket options that end a connection whose other side is gone (a changed network, a machine that slept)
 after half a minute without a reply; seconds, but for the last. Without them only a deadline for tokens
-would."""
+would end it."""
 
 
 def enable_keepalive(response: httpx.Response) -> None:
-    """Let the operating system find out when the connection that `response` came over is dead."""
+    """Let the operating system detect when the connection of `response` is dead."""
     stream = response.extensions.get("network_stream")
     found = stream.get_extra_info("socket") if stream is not None else None
     if found is None:  # a transport of a test, or one without sockets
@@ -50,9 +50,10 @@ def enable_keepalive(response: httpx.Response) -> None:
 
 
 def time_asleep_s() -> float:
-    """Seconds that the machine has been suspended, from an arbitrary start; 0 where that can't be known.
+    """Return the seconds that the machine has been suspended, from an arbitrary start; 0 where that is
+    unknown.
 
-    `time.monotonic` stands still meanwhile on Linux and macOS, and the wall clock may be set.
+    Meanwhile `time.monotonic` does not advance on Linux and macOS; the wall clock may be set at any time.
     """
     clock = _CLOCK_WITH_SLEEP
     return 0.0 if clock is None else time.clock_gettime(clock) - time.monotonic()
@@ -66,12 +67,12 @@ def _clock_with_sleep() -> int | None:
 
 _CLOCK_WITH_SLEEP = _clock_with_sleep()
 ASLEEP_S = 2.0
-"""A suspension shorter than this is none: the two clocks are not read at the same moment."""
+"""A shorter suspension is ignored: the two clocks are not read at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """An asynchronous client, and the generator that closes it when its loop ends or it is let go."""
+    """An asynchronous client, and the generator that closes it when its loop ends or it is released."""
 
     client: httpx.AsyncClient
     holder: AsyncGenerator[httpx.AsyncClient, None]
@@ -83,12 +84,12 @@ class ClientPool:
     """The HTTP clients of one provider client, made on first use.
 
     An httpx.AsyncClient belongs to the loop that it was first used in, so each loop gets its own. Loops that
-    end properly (`asyncio.run`) close theirs: each client is held by an async generator that is parked in the
-    loop, and the loop's `shutdown_asyncgens` finishes it. An object that is dropped without a close closes
-    what it had open, as nobody else can.
+    end properly (`asyncio.run`) close theirs: each client is held by an async generator that is suspended in
+    the loop, and the loop's `shutdown_asyncgens` finishes it. A pool that is dropped without being closed
+    closes its clients.
 
-    ClientPool that were open while the machine slept are closed before the next request: the other side has
-    given them up as a rule, and the pool, which counts with a clock that stood still, takes them for fresh.
+    Clients that were open while the machine slept are closed before the next request: the other side has
+    usually closed their connections, but the clock of httpx did not advance, so that it would reuse them.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""What went wrong, as one of our errors: from an HTTP answer, an error event in a stream, or the network.
+"""Mapping failures to `ProviderError`s: HTTP answers, error events in a stream, and network errors.
 
 Shapes and the list of `metadata.error_type` follow OpenRouter
-(https://openrouter.ai/docs/api/reference/errors-and-debugging); OpenAI's and the local servers' are
-understood too. A message carries the provider's own words, cut and with every known secret masked.
+(https://openrouter.ai/docs/api/reference/errors-and-debugging); those of OpenAI and local servers are
+accepted too. A message contains the provider's own text, truncated and with every known secret masked.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from forge_core.llm.http.wire import as_dict
 from forge_core.redact import Redactor
 
 MAX_WORDS = 2_000
-"""Characters of a provider's message that an error keeps."""
+"""The limit of a provider's message, in characters."""
 
 _BY_STATUS: Mapping[int, type[ProviderError]] = {
     401: AuthenticationError,
@@ -80,19 +80,19 @@ _OVERFLOW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ErrorMapper:
-    """Makes the errors of one client: it knows whom it talks to and what must not be repeated."""
+    """Makes the errors of one client, with its provider's name and without its secrets."""
 
     provider: Provider
     base_url: str
     redact: Redactor = field(default_factory=Redactor, repr=False)
     sends_key: bool = False
     key_variable: str | None = None
-    """Where the key that is sent came from; None: it was given in code."""
+    """The environment variable of the key that is sent; None where it was given in code."""
 
     def from_response(
         self, status: int, headers: Mapping[str, str], body: bytes, payload: Any
     ) -> ProviderError:
-        """The error for an HTTP status of 400 or more, or a redirect; `payload` is the parsed body or
+        """Return the error for an HTTP status of 400 or more, or a redirect; `payload` is the parsed body or
         None."""
         if 300 <= status < 400:
             return self._redirected(status, headers)
@@ -101,20 +101,22 @@ class ErrorMapper:
         return self._error(error, status, words, headers)
 
     def from_event(self, error: Any, generation_id: str | None = None) -> ProviderError:
-        """The error that stands in the body of an answer that began well; its code is taken as the status."""
+        """Return the error for one inside a successful answer; its code counts as the status."""
         made = self._error(error, _status_in(error), _words(error), {})
         made.generation_id = generation_id
         return made
 
     def from_network(self, error: httpx.HTTPError | OSError, during: str = "") -> ProviderError:
-        """The error for a connection that failed, broke or fell silent."""
+        """Return the error for a connection that failed, broke or timed out."""
         where = f"{self.provider.label} ({shown_url(self.base_url)})"
         if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
             return ProviderTimeoutError(
                 f"No connection to {where} in time. {_CHECK_NETWORK}", error_type="connect_timeout"
             )
         if isinstance(error, httpx.TimeoutException):
-            return ProviderTimeoutError(f"{where} fell silent{during}. Try again.", error_type="read_timeout")
+            return ProviderTimeoutError(
+                f"{where} stopped responding{during}. Try again.", error_type="read_timeout"
+            )
         detail = self.redact(str(error).strip()) or type(error).__name__
         if isinstance(error, httpx.ConnectError):
             hint = "Is the server running?" if self.provider.is_local else _CHECK_NETWORK
@@ -139,7 +141,8 @@ class ErrorMapper:
         return self.malformed("an answer without a choice", sample)
 
     def no_answer(self, body: bytes) -> MalformedResponseError:
-        """The error for a body that came with success and is no answer: a web page, plain text, cut JSON."""
+        """Return the error for a successful response that is no answer: a web page, plain text, truncated
+        JSON."""
         text = body[:20_000].decode("utf-8", "replace").strip()
         if not text.startswith("<"):
             return self.malformed("text that is no answer" if text else "an empty answer", text)
@@ -190,7 +193,7 @@ class ErrorMapper:
         return made
 
     def _advice(self, kind: type[ProviderError], error_type: str | None, is_moderated: bool) -> str:
-        """What to do; about a key, the one that was really sent."""
+        """Return what to do next. Advice about a key names the one that was sent."""
         if kind is PermissionDeniedError and (is_moderated or error_type in _MODERATION):
             return ""
         if kind not in (AuthenticationError, PermissionDeniedError):
@@ -225,7 +228,7 @@ def _kind(status: int | None, error_type: str | None, words: str) -> type[Provid
 
 
 def _error_type(error: Any, metadata: Mapping[str, Any]) -> str | None:
-    """OpenRouter's `metadata.error_type`; else OpenAI's `code` or `type` when it is a word."""
+    """Return OpenRouter's `metadata.error_type`, else OpenAI's `code` or `type` if it is a word."""
     for value in (metadata.get("error_type"), as_dict(error).get("code"), as_dict(error).get("type")):
         if isinstance(value, str) and value and not value.isdigit():
             return value
@@ -250,8 +253,8 @@ def _words(error: Any) -> str:
 
 
 def _with_raw(words: str, metadata: Mapping[str, Any]) -> str:
-    """OpenRouter's own words ("Provider returned error") say little: the upstream's, its name and the reasons
-    of a moderation are added."""
+    """Return OpenRouter's own message, which is often vague ("Provider returned error"), with that of the
+    upstream provider and the reasons of a moderation."""
     parts = [words]
     reasons = metadata.get("reasons")
     if isinstance(reasons, list) and reasons:
@@ -266,7 +269,7 @@ def _with_raw(words: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _plain_words(body: bytes, headers: Mapping[str, str]) -> str:
-    """The text of a body that is no JSON; a page of HTML gives its title."""
+    """Return the text of a body that is not JSON; of an HTML page, its title."""
     text = body[:20_000].decode("utf-8", "replace").strip()
     if "html" in headers.get("content-type", "") or text[:1] == "<":
         title = re.search(r"<title[^>]*>([^<]{1,200})", text, re.IGNORECASE)

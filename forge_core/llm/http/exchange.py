@@ -1,4 +1,4 @@
-"""One attempt at one request: send it, enforce the deadlines, read the answer, and raise every failure as a
+"""One attempt at a request: send it, enforce the deadlines, read the answer; every failure is a
 ProviderError."""
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ class HttpExchange:
 
 
 class _TokenClock:
-    """The time that the next event may take. Time that the consumer spends between two reads does not count
-    after the first token, as `left_s` is called when it is done."""
+    """The time that the next event may take. After the first token, time that the consumer spends between two
+    reads does not count, since `left_s` is called after it."""
 
     def __init__(self, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
@@ -234,8 +234,8 @@ def _raw_bytes(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def _needs_decoding(response: httpx.Response) -> bool:
-    """Return whether the raw bytes are not the text: they are compressed, or were read before (by the
-    transport of a test)."""
+    """Return whether the raw bytes cannot be used: they are compressed, or already consumed (by the transport
+    of a test)."""
     coding = response.headers.get("content-encoding", "").lower()
     return coding not in ("", "identity") or response.is_stream_consumed
 

@@ -1,4 +1,4 @@
-"""A request as the JSON body that the provider takes. Only what is set is sent."""
+"""The JSON body of a request. Only fields that are set are sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VENDOR_OF_FORMAT = {
 
 
 def build_body(request: CompletionRequest, provider: Provider, *, stream: bool) -> dict[str, Any]:
-    """The body's fields. Raises InvalidRequestError for what the API is known to refuse."""
+    """Return the fields of the body. Raise InvalidRequestError for what the API is known to reject."""
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [_message(message, request.model, provider) for message in request.messages],
@@ -60,8 +60,8 @@ def build_body(request: CompletionRequest, provider: Provider, *, stream: bool) 
 
 
 def encode_body(body: dict[str, Any]) -> bytes:
-    """`body` as UTF-8 JSON; half a surrogate pair becomes "?". Raises InvalidRequestError for what JSON
-    cannot hold."""
+    """Return `body` as UTF-8 JSON; a lone surrogate becomes "?". Raise InvalidRequestError for what JSON
+    cannot represent."""
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
             "utf-8", "replace"
@@ -119,8 +119,8 @@ def _complete_assistant(body: dict[str, Any], message: Message, model: str, prov
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    """An earlier call as the provider wants it back. Arguments that were no JSON object go back as none:
-    servers that parse the history would refuse every later request, and the result tells what was wrong."""
+    """Return an earlier call for the history. Arguments that are not a JSON object are sent as `{}`: servers
+    that parse the history would reject every later request, and the call's result says what was wrong."""
     function = {"name": call.name, "arguments": call.arguments if _is_object(call.arguments) else "{}"}
     return {"id": call.id, "type": call.type or "function", "function": function}
 
@@ -133,7 +133,7 @@ def _is_object(raw: str) -> bool:
 
 
 def _is_understood(detail: dict[str, Any], model: str, made_by: str) -> bool:
-    """False for a block that is bound to another vendor: it would be refused after a change of model."""
+    """Return whether the model accepts a block: one that is bound to another vendor would be rejected."""
     bound_to = _VENDOR_OF_FORMAT.get(str(detail.get("format") or "").split("-", 1)[0])
     vendor, slash, _ = model.partition("/")
     if bound_to is None or not slash or _is_router(vendor):

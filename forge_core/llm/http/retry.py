@@ -1,4 +1,4 @@
-"""When a request is sent again, and after how long: the one table that every page about retries quotes.
+"""When a request is sent again, and after how long.
 
 Retried: 408, 429, 500, 502, 503, 504, 524, 529 and errors in a stream that mean the same, failed connections
 (resets and truncated answers included), connect timeouts, a 404 that names an upstream provider (once:
@@ -6,10 +6,10 @@ OpenRouter reports some passing upstream failures so), and a deadline for tokens
 wait is Retry-After, else X-RateLimit-Reset, else 0.5 s doubling, each with jitter. A provider that asks for
 more than 30 s is not waited for: the error then says how long.
 
-Before the first token the client retries, because nobody has seen anything of the answer. After it the
-client raises, since a stream cannot take back what it has yielded; a reader that can drop the text repeats
-the request (`forge_core.langchain.agent` repeats the step of a turn). Both count with one `RetryCount`,
-so that a step is sent at most `max_retries + 1` times.
+Before the first token the client retries, because no reader has seen any of the answer. After it the client
+raises, since a stream cannot take back what it has yielded; a reader that can drop the text repeats the
+request (`forge_core.langchain.agent` repeats the step of a turn). Both count with one `RetryCount`, so that a
+step is sent at most `max_retries + 1` times.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ FIRST_WAIT_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RetryNotice:
-    """Told before the wait: which retry this is (1 for the first), how long the wait is, why, and how many
-    there may be."""
+    """A retry, announced before the wait."""
 
     attempt: int
+    """1 for the first retry."""
     wait_s: float
     reason: str
     max_retries: int
 
 
 _STALLS = frozenset({"first_token_timeout", "idle_timeout", "read_timeout"})
-"""Values of `ProviderError.error_type`, ours: the connection may be well, but no token came in time."""
+"""Values of `ProviderError.error_type` that Forge sets: the connection may be intact, but no token came in
+time."""
 _PASSING_TYPES = frozenset(
     {
         "api_error",
@@ -67,12 +68,12 @@ _PASSING_TYPES = frozenset(
         "timeout_error",
     }
 )
-"""Types of errors without a code that may pass; an error of any other named type is a refusal."""
+"""Types of transient errors without a code; an error of any other named type is a rejection."""
 
 
 @dataclass(slots=True)
 class RetryCount:
-    """The retries of one request, by the client and by whoever repeats a broken answer."""
+    """The retries of one request, by the client and by a reader that repeats a broken answer."""
 
     done: int = 0
     stalls: int = 0
@@ -94,7 +95,7 @@ _shared_count: ContextVar[RetryCount | None] = ContextVar("forge_retry_count", d
 
 
 def current_count() -> RetryCount:
-    """The count that `counting_with` has set in this context, else a new one."""
+    """Return the count that `counting_with` has set in this context, else a new one."""
     return _shared_count.get() or RetryCount()
 
 
@@ -109,12 +110,12 @@ def counting_with(count: RetryCount) -> Iterator[None]:
 
 
 def is_stalled(error: ProviderError) -> bool:
-    """Whether no token came in time."""
+    """Return whether no token came in time."""
     return isinstance(error, ProviderTimeoutError) and error.error_type in _STALLS
 
 
 def is_worth_retrying(error: ProviderError, retries_done: int) -> bool:
-    """Whether the same request may be sent again now; the number of retries left is not looked at."""
+    """Return whether the same request may be sent again now; the number of retries left is not checked."""
     if error.status is not None:
         if error.status == 404 and isinstance(error, ModelNotFoundError):
             return error.provider is not None and retries_done == 0
@@ -134,9 +135,9 @@ def wait_before_retry(
     max_retries: int,
     jitter: Callable[[], float] = random.random,
 ) -> float | None:
-    """Seconds to wait before the next attempt; None when there is none.
+    """Return the seconds to wait before the next attempt; None when there is none.
 
-    `jitter` gives a number in [0, 1): a backoff is shortened by up to a quarter, a wait that the provider
+    `jitter` returns a number in [0, 1): a backoff is shortened by up to a quarter, a wait that the provider
     asked for is lengthened by up to a tenth of a second, so that many clients do not return at once.
     """
     if retries_done >= max_retries or not is_worth_retrying(error, retries_done):
@@ -150,9 +151,9 @@ def wait_before_retry(
 
 
 def requested_wait_s(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that the provider asks to wait, from `Retry-After` (seconds or an HTTP date) or, failing that,
-    `X-RateLimit-Reset` (unix time in ms; in s where the number is too small for ms). None when neither is
-    usable."""
+    """Return the seconds that the provider asks to wait, from `Retry-After` (seconds or an HTTP date) or,
+    failing that, `X-RateLimit-Reset` (unix time in ms; in s where the number is too small for ms). None when
+    neither is usable."""
     moment = time.time() if now is None else now
     wait = _retry_after(headers.get("retry-after", "").strip(), moment)
     return (
@@ -188,7 +189,7 @@ def _number(value: str) -> float | None:
 
 
 def format_wait(seconds: float) -> str:
-    """`seconds` for a person: "12 s", "3 min", "2 h"."""
+    """Return `seconds` in words: "12 s", "3 min", "2 h"."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600)} h"

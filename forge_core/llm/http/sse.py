@@ -1,9 +1,9 @@
-"""Server-sent events, read incrementally and with tolerance: bytes in, events out, no I/O.
+"""An incremental, lenient parser of server-sent events, without I/O.
 
 Follows the WHATWG event-stream grammar (https://html.spec.whatwg.org/multipage/server-sent-events.html) and
-is milder where providers stray: an event that the end of the stream cuts off before its blank line is still
-given. Splitting happens on bytes, where no byte of a multi-byte UTF-8 letter looks like a line end, so a
-letter may come in two reads. Invalid UTF-8 becomes U+FFFD.
+is more lenient where providers deviate from it: an event without its blank line at the end of the stream is
+still returned. Lines are split as bytes, since no byte of a multi-byte UTF-8 character is a line end; a
+character may therefore arrive in two reads. Invalid UTF-8 becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from forge_core.errors import MalformedResponseError
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
-"""A line or an event larger than this is no answer but an attack or a fault; a picture in base64 fits."""
+"""A line or an event larger than this is an attack or an error; an image in base64 fits."""
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_ENDS = (0x0A, 0x0D)
@@ -28,7 +28,7 @@ class SseEvent(NamedTuple):
 
 
 class SseReader:
-    """Turns the bytes of one stream into events; memory is bounded by `max_event_bytes`."""
+    """The parser of one stream; its memory is bounded by `max_event_bytes`."""
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max = max_event_bytes
@@ -40,7 +40,7 @@ class SseReader:
         self._skip_line_feed = False
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """The events that `data` completes.
+        """Return the events that `data` completes.
 
         Raises MalformedResponseError when a line or an event grows beyond the limit.
         """
@@ -64,7 +64,7 @@ class SseReader:
         return self._read_lines(lines)
 
     def close(self) -> list[SseEvent]:
-        """What the end of the stream left unfinished, as if it had ended with a blank line."""
+        """Return the event that the end of the stream left unfinished, as if a blank line had followed."""
         lines = [b"".join(self._held)] if self._held else []
         self._held, self._held_bytes = [], 0
         return self._read_lines([*lines, b""])

@@ -14,19 +14,19 @@ from forge_core.llm.http.connection import ASLEEP_S, time_asleep_s
 T = TypeVar("T")
 
 LOOK_S = 5.0
-"""Between two looks at whether the machine has slept, and the time that a connection then has to go on."""
+"""Between two checks whether the machine has slept; also the time for a connection to resume after that."""
 
 
 class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
     """Ends a read that takes too long with TimeoutError.
 
-    `asyncio.timeout` around each read costs about 7 µs of every token; here a read only sets two fields, and
-    the timer looks at them when it fires. Time between reads, when the consumer is busy, does not count. The
+    `asyncio.timeout` around each read costs about 7 µs per token; here a read only sets two fields, which the
+    timer checks when it fires. Time between reads, when the consumer is busy, does not count. The
     limit is counted from the last `progress`, so a peer that sends bytes without ever completing an event is
     ended too.
 
-    The clock of the limit stands still while the machine sleeps, and a connection seldom survives that: after
-    a sleep a read that brings nothing within LOOK_S seconds is ended.
+    The clock of the limit stops while the machine sleeps, and connections rarely survive that: after a sleep,
+    a read that brings nothing within LOOK_S seconds is ended.
     """
 
     def __init__(self, limit_s: float, asleep_s: Callable[[], float] = time_asleep_s) -> None:
@@ -66,8 +66,8 @@ class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
         except StopAsyncIteration:
             return None
         except asyncio.CancelledError:
-            # Our own cancellation becomes a TimeoutError. Somebody else's, even one that came at the same
-            # time, leaves a count above 0 and must pass.
+            # Our own cancellation becomes a TimeoutError. Any other, even one at the same time, leaves a
+            # count above 0 and must propagate.
             if self._has_fired and task is not None and task.uncancel() == 0:
                 raise TimeoutError from None
             raise
@@ -75,7 +75,7 @@ class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
             self._task = None
 
     def _look(self) -> None:
-        # The timer is set again instead of moved: reads only set `_since`, and the timer finds out here.
+        # The timer is not moved by each read: reads only set `_since`, and the timer checks it here.
         now = self._loop.time()
         left_s = min(self._since + self._limit_s, self._end_after_sleep(now)) - now
         if left_s <= 0 and self._task is not None:

@@ -1,8 +1,7 @@
-"""The provider's JSON as values, leniently: what is missing, unknown or of the wrong type is left out, never
-fatal.
+"""Parsing the provider's JSON leniently: a value that is missing, unknown or of the wrong type is ignored.
 
 Plain `json.loads` and dictionary access, no model class: one chunk costs about 10 µs, a validated one ten
-times that. Understood beside OpenRouter's fields: `reasoning_content` (DeepSeek, vLLM, llama.cpp), content as
+times that. Accepted besides OpenRouter's fields: `reasoning_content` (DeepSeek, vLLM, llama.cpp), content as
 a list of parts (Mistral), arguments as an object (older Ollama), the legacy `function_call`.
 """
 
@@ -19,12 +18,12 @@ from forge_core.llm.models import StreamChunk, TokenUsage, ToolCallDelta
 
 
 def new_call_id() -> str:
-    """An id for a tool call that came without one; unique over the whole conversation."""
+    """Return an id for a tool call without one; unique in the whole conversation."""
     return f"call_{uuid.uuid4().hex[:24]}"
 
 
 def parse_json(text: str | bytes) -> Any:
-    """`json.loads` whose every failure, deep nesting and huge numbers included, is a ValueError."""
+    """Parse JSON; every failure is a ValueError, also for deep nesting and huge numbers."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -32,7 +31,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_chunk(payload: dict[str, Any]) -> StreamChunk:
-    """One event of a streamed answer."""
+    """Return one event of a streamed answer."""
     chunk = StreamChunk(
         id=_text(payload.get("id")),
         model=_text(payload.get("model")),
@@ -97,7 +96,7 @@ def _call_delta(call: dict[str, Any], place: int) -> ToolCallDelta:
 
 
 def read_usage(usage: Any) -> TokenUsage | None:
-    """Token counts (providers also send them as floats) and the price, exactly as written."""
+    """Return token counts (some providers send floats) and the price, exactly as written."""
     if not isinstance(usage, dict):
         return None
     prompt = as_dict(usage.get("prompt_tokens_details"))
@@ -115,7 +114,7 @@ def read_usage(usage: Any) -> TokenUsage | None:
 
 
 def read_decimal(value: Any) -> Decimal | None:
-    """A number or numeric string as a finite Decimal of at least 0; None for anything else."""
+    """Return a number or numeric string as a finite Decimal of at least 0; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -126,7 +125,7 @@ def read_decimal(value: Any) -> Decimal | None:
 
 
 def read_text(content: Any) -> str:
-    """The text of content that is a string or a list of parts."""
+    """Return the text of content that is a string or a list of parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -153,9 +152,9 @@ def _arguments(value: Any) -> str:
 
 
 def choice_in(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The choice that is the answer, index 0 or without an index; empty when `payload` holds none.
+    """Return the choice that is the answer, with index 0 or without one; empty when there is none.
 
-    Others are further answers to the same request (`n`), which nobody here reads.
+    Others are further answers to the same request (`n`), which are ignored.
     """
     choices = payload.get("choices")
     if not isinstance(choices, list):
@@ -183,7 +182,7 @@ def _whole(value: Any, default: int = 0) -> int:
 
 
 def error_in(payload: Mapping[str, Any]) -> Any:
-    """The error that a payload carries at its top or in its first choice; None when it carries none."""
+    """Return the error at the top of a payload or in its choice; None without one."""
     error = payload.get("error")
     if error:
         return error
@@ -196,8 +195,8 @@ def error_in(payload: Mapping[str, Any]) -> Any:
 
 
 class SurrogateJoiner:
-    """Joins the two halves of a letter beyond U+FFFF that a provider sent as JSON escapes in two chunks; a
-    half that stays alone becomes U+FFFD, because no encoder takes it."""
+    """Joins surrogate pairs that a provider sent as JSON escapes in two chunks. A lone surrogate, which
+    cannot be encoded, becomes U+FFFD."""
 
     def __init__(self) -> None:
         self._halves: dict[str, str] = {}
@@ -207,7 +206,7 @@ class SurrogateJoiner:
         return bool(self._halves)
 
     def mend(self, chunk: StreamChunk) -> None:
-        """Mends the text fields of `chunk` in place."""
+        """Join surrogates in the text fields of `chunk`, in place."""
         chunk.text = self._mend("text", chunk.text)
         chunk.reasoning = self._mend("reasoning", chunk.reasoning)
         chunk.refusal = self._mend("refusal", chunk.refusal)
@@ -226,5 +225,5 @@ class SurrogateJoiner:
 
 
 def join_surrogates(text: str) -> str:
-    """`text` with surrogate pairs joined and lone halves replaced by U+FFFD."""
+    """Return `text` with surrogate pairs joined and lone surrogates replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,12 +1,12 @@
-"""Tool calls that a model printed as text, recovered.
+"""Recovering tool calls that a model printed as text.
 
-Weak and local models often write a call down instead of making it. Understood are calls in the markup that
-models were trained on (Hermes, Qwen, GLM, Llama, Mistral, DeepSeek, Kimi, Claude's invoke), and answers that
-are nothing but a call as JSON, fenced JSON, Python or ReAct lines.
+Weak and local models often print a call instead of making it. Two forms are recognised: calls in the markup
+that models were trained on (Hermes, Qwen, GLM, Llama, Mistral, DeepSeek, Kimi, Claude's invoke), and answers
+that consist of calls as JSON, fenced JSON, Python or ReAct lines.
 
-Prose and code that merely quote a call are left alone: markup must begin a line outside of code fences and
-end the answer; JSON and Python must be the whole answer; the tool must be one that was offered, and its
-arguments must fit its schema. Nothing is ever completed: a call that was cut off is no call.
+Prose and code that quote a call are left alone: markup must begin a line outside code fences and end the
+answer; JSON and Python must be the whole answer; the tool must have been offered, and its arguments must fit
+its schema. A truncated call is not completed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from forge_core.llm.salvage.markup import find_markup, tiles
 from forge_core.llm.salvage.schema_check import fit
 
 RECOVERED = "recovered_"
-"""Stands in the id of every recovered call."""
+"""Prefix of the ids of recovered calls."""
 
 _MAX_CHARS = 400_000
 _MAX_CALLS = 32
@@ -36,15 +36,15 @@ _END_TOKENS = re.compile(r"(?:\s|<\|(?:im_end|eot_id|eom_id|end)\|>|</s>)+\Z")
 
 @dataclass(frozen=True, slots=True)
 class RecoveredCalls:
-    """What an answer turned out to be."""
+    """An answer that contained printed calls."""
 
     text: str
-    """What stood before the calls."""
+    """The text before the calls."""
     calls: tuple[ToolCall, ...]
 
 
 def recover_calls(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -> RecoveredCalls | None:
-    """The calls that `text` consists of or ends in; None when it is an ordinary answer."""
+    """Return the calls that `text` consists of or ends with; None for an ordinary answer."""
     if not tools or len(text) > _MAX_CHARS or not any(mark in text for mark in "{[(<:"):
         return None
     schemas = tool_schemas(tools)
@@ -61,7 +61,7 @@ def recover_calls(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -
 def _checked(
     before: str, raw: Sequence[RawCall | None], schemas: Mapping[str, Mapping[str, Any]]
 ) -> RecoveredCalls | None:
-    """All calls are good or none is taken: half of what the model meant would be something else."""
+    """Return the calls if all of them are valid: running only some would not be what the model meant."""
     calls: list[ToolCall] = []
     for call in raw:
         schema = None if call is None else schemas.get(bare_name(call.name))

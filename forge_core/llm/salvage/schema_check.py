@@ -1,4 +1,4 @@
-"""Whether arguments fit a tool's JSON schema: the check that keeps recovery from inventing calls."""
+"""Checking arguments against a tool's JSON schema, so that recovery does not invent calls."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ _MAX_DEPTH = 20
 
 
 def fit(arguments: Mapping[str, Any], schema: Mapping[str, Any], *, are_texts: bool) -> dict[str, Any] | None:
-    """`arguments` if they fit `schema`, else None: nothing required is missing, nothing unknown is there,
-    types and enums hold. With `are_texts` the values came as text (XML) and are first read as the schema's
-    types."""
+    """Return `arguments` if they fit `schema`, else None.
+
+    Nothing required may be missing, nothing unknown present, and types and enums must match. With
+    `are_texts`, values that are text (from XML) are first parsed as the schema's types.
+    """
     properties = as_dict(schema.get("properties"))
     if any(name not in arguments for name in schema.get("required") or ()):
         return None
@@ -43,7 +45,7 @@ def fit(arguments: Mapping[str, Any], schema: Mapping[str, Any], *, are_texts: b
 
 
 def _read_text(text: str, part: Any, root: Mapping[str, Any]) -> Any:
-    """`text` as the first of the part's types that it can be."""
+    """Return `text` as the first of the part's types that it can be parsed as."""
     kinds = _kinds(part, root)
     if not kinds or "string" in kinds:
         return text

@@ -1,7 +1,7 @@
-"""Holds back streamed text that may turn out to be a printed call, so that the raw markup is not shown.
+"""Holding back streamed text that may be a printed call, so that the raw markup is not shown.
 
-Ordinary text passes at once. An answer that begins like a call, and a line that begins like a call's markup,
-waits: until it is clear that it is none, or else until the answer's end.
+Ordinary text passes immediately. An answer that begins like a call, and a line that begins like the markup of
+one, is held until it is clear that it is no call, otherwise until the end of the answer.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from forge_core.llm.salvage.json_calls import (
 from forge_core.llm.salvage.markup import START, TAGS
 
 _DECIDED_CHARS = 400
-"""After so many an answer that still looks like a call is not looked at again until its end."""
+"""An answer that still looks like a call after this many is held without another look until its end."""
 _KEYS = ("tool_calls", *NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS)
 _FIRST_KEY = re.compile(r'[\[\s]*\{\s*"(\w*)("?)')
 _FENCE = re.compile(r"```[ \t]*(\w*)[ \t]*(\n\s*)?(.*)", re.DOTALL)
 
 
 class TextGate:
-    """One per streamed answer; `feed` gives what may be shown, `held` is what waits."""
+    """The gate of one streamed answer: `feed` returns the text to show, `held` is the text held back."""
 
     def __init__(self, tool_names: Collection[str]) -> None:
         self._call_starts = call_starts(tool_names)
@@ -34,13 +34,13 @@ class TextGate:
         self._holds_to_the_end = False
         self._fences = 0
         self._ticks = ""
-        """Backticks that ended the last piece and may be the beginning of a fence."""
+        """Backticks at the end of the last piece, which may begin a fence."""
         self._is_mid_line = False
         self._waiting: list[str] = []
         self.shown_chars = 0
 
     def feed(self, text: str) -> str:
-        """What of the text so far may be shown now."""
+        """Add `text`, and return the text to show now."""
         if self._holds_to_the_end:
             self._waiting.append(text)
             return ""
@@ -57,7 +57,7 @@ class TextGate:
         return self._flow(text)
 
     def open(self) -> str:
-        """Ends the holding for good; gives what waited."""
+        """Stop holding back for good, and return the text that was held."""
         held = self.held
         self._waiting.clear()
         self._is_beginning = self._holds_to_the_end = False
@@ -65,7 +65,7 @@ class TextGate:
 
     @property
     def held(self) -> str:
-        """What waits."""
+        """The text held back."""
         return "".join(self._waiting)
 
     def _flow(self, text: str) -> str:
