@@ -270,7 +270,7 @@ class OpenRouterClient:
         except ValueError:
             raise self._errors.no_answer(body) from None
         if not isinstance(payload, dict):
-            raise self._errors.malformed("an answer that is no object", str(payload)[:200])
+            raise self._errors.malformed("an answer that is not an object", str(payload)[:200])
         return payload
 
     def _wait_before_retry(self, error: ProviderError, retries: RetryCount) -> float | None:

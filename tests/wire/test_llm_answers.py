@@ -223,9 +223,9 @@ PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>data: n
         (PAGE, "text/html", r"a web page \('Sign in'\) instead of an answer. Check the base URL"),
         (PAGE, "text/event-stream", r"a web page \('Sign in'\)"),
         (b"\n<p>hi", "text/html", "a web page instead of an answer"),
-        (b"upstream is asleep", "text/plain", "text that is no answer: 'upstream is asleep'"),
-        (b'["nobody"]', "application/json", "no answer|no object"),
-        (b'{"choices": [{"mess', "application/json", "text that is no answer"),
+        (b"upstream is asleep", "text/plain", "text instead of an answer: 'upstream is asleep'"),
+        (b'["nobody"]', "application/json", "instead of an answer|not an object"),
+        (b'{"choices": [{"mess', "application/json", "text instead of an answer"),
     ],
 )
 async def test_an_invalid_body_is_reported_and_not_retried(
@@ -244,5 +244,5 @@ async def test_an_invalid_body_is_reported_and_not_retried(
 
 async def test_a_non_json_event_is_quoted(server: SseServer, llm: OpenRouterLLM) -> None:
     server.add(Reply([event(chunk("a")), b"data: {oops\n\n", DONE]))
-    with pytest.raises(MalformedResponseError, match=r"an event that is no JSON: '\{oops'"):
+    with pytest.raises(MalformedResponseError, match=r"an event that is not JSON: '\{oops'"):
         await streamed(llm)

@@ -146,7 +146,7 @@ class ChunkReader:
         except ValueError:
             if self._plain is not None:
                 raise self._errors.no_answer(bytes(self._plain)) from None
-            raise self._errors.malformed("an event that is no JSON", document) from None
+            raise self._errors.malformed("an event that is not JSON", document) from None
         if not isinstance(payload, dict):
             return None
         error = error_in(payload)

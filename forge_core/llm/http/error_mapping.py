@@ -141,11 +141,11 @@ class ErrorMapper:
         return self.malformed("an answer without a choice", sample)
 
     def no_answer(self, body: bytes) -> MalformedResponseError:
-        """Return the error for a successful response that is no answer: a web page, plain text, truncated
+        """Return the error for a successful response without an answer: a web page, plain text, truncated
         JSON."""
         text = body[:20_000].decode("utf-8", "replace").strip()
         if not text.startswith("<"):
-            return self.malformed("text that is no answer" if text else "an empty answer", text)
+            return self.malformed("text instead of an answer" if text else "an empty answer", text)
         title = self.redact(_plain_words(body, {}))
         return MalformedResponseError(
             f"{self.provider.label} sent a web page{f' ({title!r})' if title else ''} instead of an answer. "

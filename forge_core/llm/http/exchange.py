@@ -71,7 +71,7 @@ class HttpExchange:
                 finally:
                     await response.aclose()
         except TimeoutError:
-            raise self.errors.timed_out("no whole answer", self.total_s, "total_timeout") from None
+            raise self.errors.timed_out("no complete answer", self.total_s, "total_timeout") from None
         except (httpx.HTTPError, OSError) as error:
             raise self.errors.from_network(error) from error
 
