@@ -1,7 +1,7 @@
 """Requests to the user and their replies: permission for a tool call, and the model's own questions.
 
-The core awaits a `Responder` and does not know who replies: a prompt on the screen, a program, or nobody. The
-class of the request decides the class of the reply. Time spent waiting never counts against a timeout.
+The core awaits a `Responder` and does not know what replies: a prompt on the screen or a program. The class
+of the request decides the class of the reply. Time spent waiting never counts against a timeout.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 def time_taken(seconds: float) -> str:
-    """What something took: "0.4 s", "12 s", "3 min 05 s", "1 h 02 min"."""
+    """Return how long something took: "0.4 s", "12 s", "3 min 05 s", "1 h 02 min"."""
     return f"{seconds:.1f} s" if seconds < 9.95 else time_so_far(round(seconds))
 
 
 def time_so_far(seconds: float) -> str:
-    """For how long something goes on, in whole seconds: "8 s", "3 min 05 s", "1 h 02 min"."""
+    """Return how long something has been running, in whole seconds: "8 s", "3 min 05 s", "1 h 02 min"."""
     whole = max(0, int(seconds))
     if whole < 60:
         return f"{whole} s"

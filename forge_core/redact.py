@@ -1,4 +1,4 @@
-"""Secrets taken out of what is shown or logged. Display only: never applied to the bytes of a file."""
+"""Removing secrets from what is shown or logged. For display only: never applied to the content of a file."""
 
 from __future__ import annotations
 

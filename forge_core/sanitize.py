@@ -1,8 +1,7 @@
-"""Foreign text made safe to show: no control byte survives, no letter is lost.
+"""Making untrusted text safe to show: control characters become visible, and no other character is lost.
 
-Everything that comes from a model, a tool, a file, a file name or a provider passes here before a screen or a
-terminal sees it. Control characters become visible stand-ins (U+2400 pictures, escapes for the rest), so a
-reader sees that something was there.
+All text from a model, a tool, a file, a file name or a provider passes through here before a screen or a
+terminal shows it. Control characters are replaced by visible ones (U+2400 pictures, escapes for the rest).
 """
 
 from __future__ import annotations
@@ -37,34 +36,35 @@ _SUSPECT = (
 
 
 def safe_text(text: str) -> str:
-    """`text` for reading: line ends become \\n; newline and tab stay; other controls, bidirectional overrides
-    and lone surrogates turn visible. Joiners of emoji and scripts stay."""
+    """Return `text` for reading: line ends become \\n; newline and tab stay; other controls, bidirectional
+    overrides and lone surrogates become visible. Joiners of emoji and scripts stay."""
     if not _is_suspect(text):
         return text
     return text.replace("\r\n", "\n").translate(_TEXT_TABLE)
 
 
 def safe_line(text: str) -> str:
-    """`text` as one line: like `safe_text`, with line ends and tabs shown as a return sign and a space."""
+    """Return `text` as one line: like `safe_text`, with line ends and tabs shown as a return sign and a
+    space."""
     return safe_text(text).replace("\n", "\u23ce").replace("\t", " ")
 
 
 def visible_controls(text: str) -> str:
-    """`text` with every control but newline and tab replaced by its stand-in, and nothing else changed."""
+    """Return `text` with every control but newline and tab made visible, and nothing else changed."""
     if text.isascii():  # 8 times as fast as the pattern there, and a tenth as fast elsewhere
         return text.translate(_CONTROL_TABLE)
     return text.translate(_CONTROL_TABLE) if re.search(_CONTROLS, text) else text
 
 
 def _is_suspect(text: str) -> bool:
-    """Whether something in it has to be shown by a stand-in. What prints is safe, and most text prints: it
-    needs no look at the pattern, which takes longer to compile than the first frame can wait."""
+    """Return whether `text` contains characters to make visible. Most text is printable and therefore safe,
+    so that the pattern is not needed: it takes longer to compile than the first frame can wait."""
     return not text.isprintable() and re.search(_SUSPECT, text) is not None
 
 
 def exact_text(text: str) -> str:
-    """`text` for deciding (a permission prompt): like `safe_text`, and every invisible character is shown,
-    carriage returns included."""
+    """Return `text` for a decision (a permission prompt): like `safe_text`, with every invisible character
+    shown, carriage returns included."""
     if not _is_suspect(text):
         return text
     return text.translate(_EXACT_TABLE)

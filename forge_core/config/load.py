@@ -113,8 +113,9 @@ def _xdg_dir(environ: Mapping[str, str], kind: str, variable: str, fallback: str
 
 
 def read_project_settings(root: Path, notices: list[str], *, is_trusted: bool) -> dict[str, Any]:
-    """What the folder's own file may set now, checked; what is wrong with it is added to `notices`. Settings
-    that only wait for the person's trust are left out without a word: the trust question names them."""
+    """Return the checked settings of the folder's own file that apply now; errors in it are added to
+    `notices`. Settings that wait for the user's trust are left out silently: the trust question names
+    them."""
     allowed = [name for name, setting in SETTINGS.items() if setting.project != "never"]
     values = _read_file(root / PROJECT_FILE, allowed, notices)
     return {name: value for name, value in values.items() if is_trusted or SETTINGS[name].project == "always"}
@@ -191,7 +192,8 @@ def _read_file(path: Path, allowed: Sequence[str], notices: list[str]) -> dict[s
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    """A small regular file's settings. Raises OSError or ValueError; never waits, whatever lies there."""
+    """Return the settings of a small regular file. Raise OSError or ValueError; never block, even on a
+    FIFO."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -203,8 +205,8 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _checked(path: Path, field: str, value: Any, notices: list[str]) -> dict[str, Any]:
-    """The setting, when it is usable. Of a list each element counts for itself: one that is wrong must not
-    take a deny rule beside it away."""
+    """Return the setting if it is valid. Each element of a list is checked by itself: an invalid one must not
+    discard a deny rule beside it."""
     single = not SETTINGS[field].is_list or not isinstance(value, list)
     good: list[Any] = []
     for one in [value] if single else [[one] for one in value]:

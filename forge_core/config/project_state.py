@@ -49,7 +49,7 @@ def state_file(state_dir: Path, root: Path) -> Path:
 
 
 def read_project_state(state_dir: Path, root: Path) -> tuple[ProjectState, str | None]:
-    """The decisions, and what was wrong when they could not be read: nothing is trusted or allowed then."""
+    """Return the decisions, and why they could not be read: nothing is trusted or allowed then."""
     if not (state_dir / _FOLDER).is_dir():
         return ProjectState(), None
     path = state_file(state_dir, root)
@@ -135,14 +135,15 @@ def _parsed(raw: Mapping[str, Any], root: Path) -> ProjectState:
 
 
 def _rules(value: object, kind: str) -> tuple[str, ...]:
-    """Raises ValueError for anything but a list of texts."""
+    """Return a list of rules as a tuple. Raise ValueError for anything but a list of strings."""
     if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
         raise ValueError(f"{kind} is no list of rules")
     return tuple(value)
 
 
 def _scripts(value: object) -> dict[str, Scripts]:
-    """Raises ValueError for anything but hashes by path by rule: a rule must not lose its condition."""
+    """Return the scripts of each rule. Raise ValueError for anything but hashes by path by rule: a rule must
+    not lose its condition."""
     if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
         raise ValueError("scripts is no object of objects")
     if not all(isinstance(digest, str) for one in value.values() for digest in one.values()):
@@ -151,7 +152,8 @@ def _scripts(value: object) -> dict[str, Scripts]:
 
 
 def _kept(path: Path, root: Path) -> dict[str, Any]:
-    """What the file holds; empty when there is none, or when it was unusable and had to be set aside."""
+    """Return the content of the file; empty when there is none, or when it was unusable and had to be set
+    aside."""
     try:
         raw = _read(path)
         _parsed(raw, root)

@@ -1,5 +1,5 @@
-"""Keeps choices made in the app: settings in the user's own file, whose comments and order stay, and what is
-allowed for good in one folder in the user's state."""
+"""Saving choices made in the app: settings in the user's own file, whose comments and order are preserved,
+and rules for one folder in the user's state directory."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
 def save_project_rule(
     state_dir: Path, root: Path, rule: str, kind: RuleKind = "allow", *, scripts: Scripts = ()
 ) -> None:
-    """Keep a rule for the folder `root`, with the scripts that it is bound to. Raises ConfigError when it
-    cannot be read or kept."""
+    """Save a rule for the folder `root`, with the scripts that it is bound to. Raise ConfigError when the
+    file cannot be read or written."""
     check_value(kind, [rule])
 
     def add(state: ProjectState) -> ProjectState:
@@ -64,8 +64,8 @@ def save_project_rule(
 
 
 def forget_project_rule(state_dir: Path, root: Path, rule: str) -> None:
-    """Drop a rule, of whatever kind, that was kept for the folder. Raises ConfigError when that cannot be
-    kept."""
+    """Remove a saved rule of any kind from the folder. Raise ConfigError when the file cannot be read or
+    written."""
 
     def drop(state: ProjectState) -> ProjectState:
         for kind in RULE_KINDS:

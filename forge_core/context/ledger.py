@@ -136,7 +136,8 @@ def fitted(items: Sequence[Item], used: int) -> tuple[Item, ...]:
 
 
 def reserved_output(window: int | None, max_output: int | None) -> int:
-    """Tokens to keep free for an answer: the longest that the model writes, at most half of the window."""
+    """Return the tokens to keep free for an answer: the longest that the model writes, at most half of the
+    window."""
     return min(max_output, window // 2) if window and max_output else 0
 
 

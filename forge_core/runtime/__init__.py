@@ -97,7 +97,8 @@ def harden_process() -> None:
 
 
 def strict_sandbox_problem(config: ForgeConfig) -> str | None:
-    """Why commands cannot be fully confined here, and what to do; None when they can. Found by a real run."""
+    """Return why commands cannot be fully confined here, and what to do; None when they can. Found by a trial
+    run."""
     from forge_core.permissions.sandbox.probing import probe_now
 
     state = probe_now("strict", config.working_dir)

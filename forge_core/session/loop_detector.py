@@ -71,8 +71,8 @@ class LoopDetector:
 
 
 def error_class(result: str) -> str:
-    """What an error's text has in common with others of its kind: its first and last line, without names,
-    paths and figures."""
+    """Return what an error's text has in common with others of its kind: its first and last line, without
+    names, paths and numbers."""
     lines = [line.strip() for line in result.strip().splitlines() if line.strip()]
     ends = (lines[0][:_CLASS_CHARS], lines[-1][:_CLASS_CHARS]) if lines else ("", "")
     return " | ".join(_PARTICULARS.sub("…", line) for line in ends)

@@ -157,8 +157,8 @@ def settle(chunks: Sequence[AIMessage], taken_ids: set[str]) -> AIMessage:
 
 
 def _with_own_ids(message: AIMessage, taken_ids: set[str]) -> AIMessage:
-    """The message with new ids where a call has none, or one that was used before: local servers send both,
-    and results, cards and journals are distinguished by nothing else."""
+    """Return the message with new ids where a call has none, or one that was used before: local servers send
+    both, and results, cards and journals are distinguished by nothing else."""
     for call in (*message.tool_calls, *message.invalid_tool_calls):
         call_id = call["id"]
         if not call_id or call_id in taken_ids:
@@ -219,7 +219,8 @@ def model_of(message: AIMessage | None) -> str:
 
 
 def usage_of(message: AIMessage | None, history: Sequence[BaseMessage], call: ModelCall) -> TokenUsage:
-    """The provider's count, or an estimate that says it is one; nothing where the request was turned down."""
+    """Return the provider's count, else an estimate that is marked as one; nothing for a request that was
+    rejected."""
     if call.is_refused:
         return TokenUsage()
     counted = message_usage(message) if message is not None else None

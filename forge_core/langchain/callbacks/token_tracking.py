@@ -84,7 +84,7 @@ class TokenTrackingCallback(ForgeCallbackHandler):
             self._book.forget_turns()
 
     def priced(self, usage: TokenUsage, model: str) -> TokenUsage:
-        """`usage`; an estimate without a price has one where the model's prices are known."""
+        """Return `usage`; for an estimate, with a price where the model's prices are known."""
         if not usage.estimated or usage.cost_usd is not None or self._price is None:
             return usage
         return replace(usage, cost_usd=self._price(model, usage))

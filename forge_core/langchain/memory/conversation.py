@@ -18,7 +18,7 @@ MEDIA_TOKENS = 1_000
 """What a picture or file part counts as: providers charge 85 to 1,600 for one, by a size unknown to us."""
 
 CANCELLED = "Error: cancelled before it finished; there is no result."
-"""The result that `repair` gives to a call that never got one."""
+"""The result that `repair` adds for a call without one."""
 
 
 class MessageStore(Protocol):
@@ -180,7 +180,8 @@ class ConversationMemory:
         return total
 
     def to_langchain_messages(self) -> list[BaseMessage]:
-        """`get_messages()` as LangChain messages. Each is converted once and shared: do not change them."""
+        """Return `get_messages()` as LangChain messages. Each is converted once and shared: do not change
+        them."""
         preface = [forge_to_langchain(message) for message in self._preface()]
         return [*preface, *map(_converted, self._window.entries())]
 

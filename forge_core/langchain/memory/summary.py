@@ -103,7 +103,8 @@ class SummaryMemory(ConversationMemory):
 async def summarize(
     llm: BaseLanguageModel[Any], messages: Sequence[Message], previous: str | None = None
 ) -> str:
-    """The summary of `messages`, with the `previous` one taken in; empty when the model answers nothing.
+    """Return the summary of `messages`, which includes the `previous` one; empty for an empty answer of the
+    model.
 
     Raises:
         whatever the model raises.

@@ -34,7 +34,7 @@ _ELSEWHERE = frozenset(
 
 
 def to_wire(content: LangChainContent) -> Content:
-    """`content` as a string, or as parts that the provider takes."""
+    """Return `content` as a string, or as parts that the provider accepts."""
     if isinstance(content, str):
         return content
     parts = [part for item in content for part in _part(item)]
@@ -97,7 +97,7 @@ def _data_part(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _file(item: dict[str, Any]) -> dict[str, Any]:
-    """OpenRouter takes a URL or a data URL as `file_data`; a name is asked for."""
+    """Return a file as OpenRouter accepts it: a URL or a data URL as `file_data`, and a name."""
     extras = item.get("extras") or item.get("metadata") or {}
     name = item.get("filename") or extras.get("filename") or f"file.{_subtype(item, 'pdf')}"
     if item.get("source_type") == "id" or "file_id" in item:
@@ -121,6 +121,6 @@ def _subtype(item: dict[str, Any], default: str) -> str:
 
 
 def _kept(item: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    """`part` with the cache breakpoint of `item`."""
+    """Return `part` with the cache breakpoint of `item`."""
     control = item.get("cache_control") or (item.get("extras") or {}).get("cache_control")
     return {**part, "cache_control": control} if control else part

@@ -1,4 +1,4 @@
-"""Messages between LangChain and Forge, both ways, with nothing lost that a provider needs back.
+"""Converting messages between LangChain and Forge without losing what a provider needs back.
 
 Ids, names, invalid tool calls with their raw text, reasoning blocks with signatures, usage, metadata and
 media survive a round trip. What has no field of its own is in `Message.extra`, all of it JSON-ready. A
@@ -37,8 +37,8 @@ MAX_DEPTH = 100
 
 
 def langchain_to_forge(message: BaseMessage) -> Message:
-    """The Forge message for a LangChain one. Raises ValueError for kinds that have no role in the protocol
-    (ChatMessage, FunctionMessage, RemoveMessage)."""
+    """Return the Forge message for a LangChain one. Raise ValueError for kinds that have no role in the
+    protocol (ChatMessage, FunctionMessage, RemoveMessage)."""
     extra = _common_extra(message)
     content = to_wire(cast("str | list[str | dict[str, Any]]", message.content))
     match message:
@@ -62,8 +62,8 @@ def langchain_to_forge(message: BaseMessage) -> Message:
 
 
 def forge_to_langchain(message: Message) -> BaseMessage:
-    """The LangChain message for a Forge one. Arguments that are no JSON object make an invalid tool call that
-    keeps the raw text; empty ones and null count as `{}`."""
+    """Return the LangChain message for a Forge one. Arguments that are not a JSON object make an invalid tool
+    call that keeps the raw text; empty ones and null count as `{}`."""
     extra = dict(message.extra)
     content = cast("Any", message.content if message.content is not None else "")
     common: dict[str, Any] = {"content": content, "id": extra.pop("id", None), "name": message.name}
@@ -89,8 +89,8 @@ def forge_messages_to_langchain(messages: Iterable[Message]) -> list[BaseMessage
 
 
 def parse_arguments(raw: str) -> dict[str, Any] | None:
-    """The arguments of a tool call; None when `raw` is no whole JSON object. Raw line ends inside strings,
-    which weak models print, are allowed; nothing is ever completed or repaired."""
+    """Return the arguments of a tool call; None when `raw` is not a complete JSON object. Line breaks inside
+    strings, which weak models print, are allowed; nothing is completed or repaired."""
     if not raw.strip():
         return {}
     try:
@@ -171,8 +171,8 @@ def _assistant_extra(message: AIMessage) -> dict[str, Any]:
 
 
 def _forge_calls(message: AIMessage) -> list[ToolCall]:
-    """The calls with their raw arguments: a merged stream's chunks hold them, in call order; core's own parse
-    of those completes half an object."""
+    """Return the calls with their raw arguments. The chunks of a merged stream have them, in call order;
+    LangChain's own parser completes truncated objects."""
     chunks = message.tool_call_chunks if isinstance(message, AIMessageChunk) else []
     if chunks:
         return [_forge_call(chunk["id"], chunk["name"], chunk["args"] or "") for chunk in chunks]

@@ -68,7 +68,7 @@ class OpenRouterLLM(BaseChatModel):
     set: the `temperature` of 1.0 that an untouched model shows is the provider's own default.
 
     A stream that breaks off after its first token raises and is not sent again, because the text that was
-    given out can't be taken back; the error's `partial_text` holds it. `ForgeAgent` repeats the whole call.
+    yielded cannot be taken back; the error's `partial_text` holds it. `ForgeAgent` repeats the whole call.
 
     Example:
         llm = OpenRouterLLM(model="openai/gpt-5-mini")
@@ -87,7 +87,7 @@ class OpenRouterLLM(BaseChatModel):
     max_retries: int = 2
     """Attempts after the first; 0 for none."""
     attribution: bool = True
-    """Tells OpenRouter that Forge is calling; never sent to anybody else."""
+    """Whether OpenRouter is informed that Forge is calling; no other provider is."""
     temperature: Annotated[float, WrapValidator(_keep_unset)] = _UNSET_TEMPERATURE
     max_tokens: int | None = None
     top_p: float | None = None
@@ -108,7 +108,7 @@ class OpenRouterLLM(BaseChatModel):
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
     """Further fields of the request body."""
     recover_tool_calls: bool = True
-    """Takes a call that the model printed as text for one, when it fits a tool that was offered."""
+    """Whether a call that the model printed as text is accepted if it fits a tool that was offered."""
     streaming: bool | None = None
     """Whether every call streams; None leaves it to the call. An explicit False turns streaming off, so it
     must not be the default: `configurable_fields` makes every default explicit."""
@@ -140,7 +140,8 @@ class OpenRouterLLM(BaseChatModel):
 
     @property
     def lc_secrets(self) -> dict[str, str]:
-        """A stored model takes its key from the variable that may hold one for its endpoint."""
+        """The variables that a stored model takes its key from: the one that may hold a key for its
+        endpoint."""
         if self.base_url is None:
             return {"api_key": "OPENROUTER_API_KEY"}
         own = self.client.key_variable or self.client.provider.key_variable
@@ -159,7 +160,7 @@ class OpenRouterLLM(BaseChatModel):
         return {"model": self.model, "base_url": self.client.base_url, "stop": self.stop, **self._defaults()}
 
     def _defaults(self) -> dict[str, Any]:
-        """What goes into every request: the fields that were set."""
+        """Return the fields that were set; they are part of every request."""
         values = {name: getattr(self, name) for name in (*_SAMPLING, *_ROUTING)}
         chosen = {
             name: value
@@ -169,7 +170,7 @@ class OpenRouterLLM(BaseChatModel):
         return {**self.model_kwargs, **chosen}
 
     def to_json(self) -> SerializedConstructor | SerializedNotImplemented:
-        """The stored form, without a temperature that nobody set: loading it must not set one."""
+        """Return the stored form, without a temperature that was not set: loading it must not set one."""
         stored = super().to_json()
         if stored["type"] == "constructor" and isinstance(self.temperature, _UnsetTemperature):
             stored["kwargs"].pop("temperature", None)
@@ -279,7 +280,7 @@ class OpenRouterLLM(BaseChatModel):
         parallel_tool_calls: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """This model with `tools` in every request.
+        """Return this model with `tools` in every request.
 
         `tool_choice` is a tool's name, "auto", "none", "required" (also "any" or True), or the API's own
         form.
@@ -306,13 +307,13 @@ class OpenRouterLLM(BaseChatModel):
         return structured(self, schema, method=method, include_raw=include_raw, strict=strict, **kwargs)
 
     def get_token_ids(self, text: str) -> list[int]:
-        """The ids in o200k_base, offline, whatever the model's own vocabulary is; without tiktoken as many
-        numbers as `text` has tokens by estimate."""
+        """Return the ids in o200k_base, offline, whatever the model's own vocabulary is; without tiktoken, as
+        many numbers as `text` has tokens by estimate."""
         ids = token_ids(text)
         return list(range(estimate_tokens(text))) if ids is None else ids
 
     async def aclose(self) -> None:
-        """Closes the client's connections of this event loop; they open again when the model is used."""
+        """Close the client's connections of this event loop; they open again when the model is used."""
         await self.client.aclose()
 
     async def __aenter__(self) -> Self:
@@ -325,7 +326,7 @@ class OpenRouterLLM(BaseChatModel):
 
 
 def to_profile(model: ModelInfo) -> ModelProfile:
-    """The profile of a catalogue entry; what is unknown is left out."""
+    """Return the profile of a catalogue entry, without what is unknown."""
     takes = model.input_modalities
     profile = ModelProfile(
         name=model.name,

@@ -35,8 +35,8 @@ def build_request(
     stop: Sequence[str],
     arguments: Mapping[str, Any],
 ) -> CompletionRequest:
-    """`arguments` of the call win over `defaults` of the model, also to unset one with None; stop sequences
-    of both apply, each once."""
+    """Return the request of a call. Its `arguments` override the `defaults` of the model, also with None; the
+    stop sequences of both apply, each once."""
     merged = {**defaults, **arguments}
     tools = merged.pop("tools", None)
     model = merged.pop("model", None) or model
@@ -55,15 +55,15 @@ def build_request(
 
 
 def recoverable_tools(request: CompletionRequest) -> Sequence[ToolDefinition | dict[str, Any]]:
-    """The tools that a call printed as text may mean; none where no call is wanted."""
+    """Return the tools that a printed call may mean; none where no call is allowed."""
     if request.tool_choice == "none" or request.response_format is not None:
         return ()
     return request.tools or ()
 
 
 def to_tool_choice(choice: Any, tools: Sequence[Any]) -> Any:
-    """`tool_choice` in the API's form: a tool's name names it, "any" and True mean that one must be
-    called."""
+    """Return `tool_choice` in the API's form: a tool's name selects that tool, "any" and True require some
+    call."""
     if choice is None or isinstance(choice, dict):
         return choice
     if choice is True or choice == "any":

@@ -37,7 +37,8 @@ _SPOILERS = ("]", "}", '"]', '"}', '""]', '""}')
 
 
 def to_result(response: CompletionResponse, pricer: Pricer, tools: WireTools = ()) -> ChatResult:
-    """The one generation of a whole answer; with `tools`, calls that were printed as text are recovered."""
+    """Return the one generation of a whole answer; with `tools`, calls that were printed as text are
+    recovered."""
     recovered = _recovered(response, tools)
     if recovered is not None:
         response.message.content, response.message.tool_calls = recovered.text, list(recovered.calls)
@@ -57,10 +58,10 @@ def to_result(response: CompletionResponse, pricer: Pricer, tools: WireTools = (
 
 
 class ChunkConverter:
-    """Turns one stream's chunks into LangChain's.
+    """Converts the chunks of one stream to LangChain's.
 
     LangChain merges chunks by joining strings, adding integers and failing on floats, so whatever is not text
-    (finish reason, model, cost, usage, reasoning blocks) is held back and given once, with `last()`.
+    (finish reason, model, cost, usage, reasoning blocks) is held back and returned once, by `last()`.
     """
 
     def __init__(self, pricer: Pricer, tools: WireTools = ()) -> None:
@@ -69,17 +70,17 @@ class ChunkConverter:
         self._answer = AnswerAssembler()
         self._gate = TextGate(tool_schemas(tools)) if tools else None
         self._held: dict[int, str] = {}
-        """By call: arguments of which it is not known yet whether they are more than nothing."""
+        """Arguments by call that may still turn out to be `null`."""
 
     def convert(self, chunk: StreamChunk) -> ChatGenerationChunk | None:
-        """The chunk to hand out; None when there is nothing to show of it."""
+        """Return the chunk to yield; None when it has no content."""
         if chunk.comment is not None:
             return None
         calls = self._answer.add(chunk)
         text = chunk.text
         if self._gate is not None and (text or calls):
             text = self._gate.feed(text)
-            if calls:  # it does know how to call: nothing else will be a call
+            if calls:  # a model that makes proper calls prints none
                 text += self._gate.open()
                 self._gate = None
         fields: dict[str, Any] = {}
@@ -92,10 +93,10 @@ class ChunkConverter:
         return ChatGenerationChunk(message=AIMessageChunk(content=text, **fields))
 
     def _piece(self, call: ToolCallDelta) -> ToolCallChunk:
-        """The fragment, less arguments that may turn out to be `null`.
+        """Return the fragment, without arguments that may turn out to be `null`.
 
-        Whoever merges the chunks takes no arguments for an empty object, but "null" for a call that cannot
-        run; and what was given out cannot be taken back.
+        Readers that merge the chunks accept missing arguments as an empty object, but "null" makes an invalid
+        call; and what was yielded cannot be taken back.
         """
         arguments = call.arguments
         held = self._held.get(call.index, "" if call.id else None)
@@ -108,12 +109,12 @@ class ChunkConverter:
         return _call_chunk(call.index, call.id, call.name, arguments)
 
     def _released(self) -> list[ToolCallChunk]:
-        """What was held back and is more than nothing."""
+        """Return the arguments that were held back and are not `null`."""
         held = ((index, text) for index, text in self._held.items() if parse_arguments(text) is None)
         return [_call_chunk(index, None, None, text) for index, text in held]
 
     def last(self) -> ChatGenerationChunk:
-        """The final chunk: everything that was held back."""
+        """Return the final chunk, with everything that was held back."""
         response = self._answer.response()
         kwargs = _kwargs(response)
         kwargs.pop("reasoning_content", None)
@@ -131,7 +132,7 @@ class ChunkConverter:
         )
 
     def _settled(self, response: CompletionResponse) -> tuple[str, RecoveredCalls | None]:
-        """The text that is still to be shown, and the calls that were found in the whole of it."""
+        """Return the text that was not shown yet, and the calls that were found in the whole text."""
         if self._gate is None:
             return "", None
         recovered = _recovered(response, self._tools)
@@ -141,7 +142,7 @@ class ChunkConverter:
 
 
 def _recovered(response: CompletionResponse, tools: WireTools) -> RecoveredCalls | None:
-    """Calls printed as text; never out of an answer that was cut off or that made calls properly."""
+    """Return calls that were printed as text; None for an answer that was truncated or has proper calls."""
     if not tools or response.message.tool_calls or response.finish_reason == "length":
         return None
     return recover_calls(response.message.text, list(tools))
@@ -172,7 +173,7 @@ def to_usage_metadata(usage: TokenUsage | None) -> UsageMetadata | None:
 
 
 def sum_token_usage(outputs: Iterable[Mapping[str, Any] | None]) -> dict[str, int]:
-    """The counts of several results' `llm_output`, added up."""
+    """Return the sum of the counts in the `llm_output` of several results."""
     total: dict[str, int] = {}
     for output in outputs:
         for key, value in ((output or {}).get("token_usage") or {}).items():
@@ -186,10 +187,10 @@ def _call_chunk(index: int, call_id: str | None, name: str | None, arguments: st
 
 
 def _spoiled(calls: list[ToolCall]) -> list[ToolCallChunk]:
-    """Fragments that make cut-off arguments unreadable for good.
+    """Return fragments that make truncated arguments unparsable.
 
-    Whoever merges the chunks gets `tool_calls` from a *partial* JSON parser, which would complete half an
-    object and let an agent write half a file. With one wrong closing bracket more, the call is an invalid one
+    Readers that merge the chunks get `tool_calls` from a *partial* JSON parser, which would complete a
+    truncated object and let an agent write half a file. One wrong closing bracket more makes the call invalid
     instead.
     """
     spoiled = []
@@ -202,7 +203,7 @@ def _spoiled(calls: list[ToolCall]) -> list[ToolCallChunk]:
 
 
 def _completes(arguments: str) -> bool:
-    """Whether LangChain would make something to run out of `arguments`."""
+    """Return whether LangChain would accept `arguments` as an object."""
     try:
         return isinstance(parse_partial_json(arguments), dict)
     except (ValueError, RecursionError):
@@ -220,7 +221,7 @@ def _kwargs(response: CompletionResponse) -> dict[str, Any]:
 
 @functools.cache
 def _register_refusals() -> None:
-    """Make `content_blocks` of our messages tell a refusal, by which langchain-core's parsers (1.7.5 and
+    """Include a refusal in the `content_blocks` of our messages, by which langchain-core's parsers (1.7.5 and
     later) raise ModelRefusalError instead of complaining about JSON. Deferred to the first refusal: it loads
     the translators of every provider."""
     if not hasattr(exceptions, "ModelRefusalError"):

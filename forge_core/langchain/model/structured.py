@@ -34,7 +34,7 @@ def structured(
     strict: bool | None = None,
     **kwargs: Any,
 ) -> Runnable[LanguageModelInput, Any]:
-    """`llm` with a parser behind it.
+    """Return `llm` with a parser behind it.
 
     `function_calling` forces one tool call; `json_schema` has the API hold the model to the schema and asks
     OpenRouter for providers that can; `json_mode` only asks for JSON, so the prompt must describe it. A
@@ -92,7 +92,7 @@ def _by_schema(
 
 
 def _marks(method: str, schema: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments to bind; the format is for tracing only and is not sent."""
+    """Return the arguments to bind; the format is for tracing only and is not sent."""
     return {**kwargs, "ls_structured_output_format": {"kwargs": {"method": method}, "schema": schema}}
 
 
@@ -117,7 +117,7 @@ _MAPS = ("properties", "$defs", "definitions")
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `schema` that strict mode accepts."""
+    """Return a copy of `schema` that strict mode accepts."""
     made: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _UNSUPPORTED:

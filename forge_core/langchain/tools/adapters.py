@@ -47,7 +47,7 @@ class LangChainToolAdapter(LangChainTool):
     ToolMessage of status "error". Arguments that the schema refuses fail in the same way and run nothing.
 
     `invoke` works inside a running event loop too, but it blocks that loop: where the executor's
-    approver needs the loop (a person at a screen), use `ainvoke`.
+    approver needs the loop (a prompt on a screen), use `ainvoke`.
 
     Example:
         tool = LangChainToolAdapter(forge_tool=ReadTool())
@@ -94,11 +94,11 @@ class LangChainToolAdapter(LangChainTool):
 
     def _run(self, /, *args: Any, **kwargs: Any) -> str:
         call_id = _taken_call_id()
-        return self._told(run_blocking(lambda: self._execute(call_id, args, kwargs)), call_id)
+        return self._text_for(run_blocking(lambda: self._execute(call_id, args, kwargs)), call_id)
 
     async def _arun(self, /, *args: Any, **kwargs: Any) -> str:
         call_id = _taken_call_id()
-        return self._told(await self._execute(call_id, args, kwargs), call_id)
+        return self._text_for(await self._execute(call_id, args, kwargs), call_id)
 
     async def _execute(
         self, call_id: str | None, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -107,7 +107,7 @@ class LangChainToolAdapter(LangChainTool):
         return await self.executor.execute(self.forge_tool, self._parameters(args, kwargs), context)
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The call's arguments under their own names; optional ones that were not given are left out."""
+        """Return the call's arguments under their own names, without optional ones that were not given."""
         schema = self.forge_tool.json_schema()
         properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
         original = {field_name(name): name for name in properties}
@@ -119,8 +119,9 @@ class LangChainToolAdapter(LangChainTool):
             if value is not None or name in required or name not in properties
         }
 
-    def _told(self, result: ToolResult, call_id: str | None) -> str:
-        """The text for the model. Inside `run` a failure is raised: LangChain sets the status by that."""
+    def _text_for(self, result: ToolResult, call_id: str | None) -> str:
+        """Return the text for the model. Inside `run` a failure is raised: LangChain sets the status by
+        it."""
         if not result.success and call_id is not None:
             raise ToolException(result.for_model())
         return result.for_model()
@@ -165,7 +166,8 @@ def _checked(tool: object) -> BaseTool:
 
 
 def _taken_call_id() -> str | None:
-    """The id under which LangChain runs this call; given once, not to what the tool itself calls directly."""
+    """Return the id under which LangChain runs this call; only once, so that calls which the tool makes
+    itself do not get it."""
     call_id = _invoked_as.get()
     _invoked_as.set(None)
     return call_id
@@ -254,8 +256,8 @@ T = TypeVar("T")
 def run_blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Return the result of `work()`, in a loop of its own; where a loop runs already, in a thread of its own.
 
-    The running loop is blocked meanwhile, so `work` must not wait for anything that happens on it (a
-    person's answer on a screen): such callers await instead. Context variables are those of the caller.
+    The running loop is blocked meanwhile, so `work` must not wait for anything that happens on it (an answer
+    on a screen): such callers await instead. Context variables are those of the caller.
     """
     try:
         asyncio.get_running_loop()

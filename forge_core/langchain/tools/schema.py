@@ -28,7 +28,8 @@ _MAX_DEPTH = 20
 
 
 def arguments_model(name: str, description: str, schema: JsonSchema) -> type[BaseModel]:
-    """A pydantic model that accepts what `schema` describes; its own JSON schema is `schema`, unchanged.
+    """Return a pydantic model that accepts what `schema` describes; its own JSON schema is `schema`,
+    unchanged.
 
     Unknown arguments are let through (`model_extra`): the tool's executor rules on them. A parameter whose
     name pydantic cannot take is a field with that name as its alias.
