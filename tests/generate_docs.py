@@ -208,6 +208,27 @@ def layers() -> str:
     return "```text\n" + "\n".join(lines) + "\n```"
 
 
+def modules() -> str:
+    """Every package with its modules and the first sentence of their docstrings."""
+    parts = []
+    for top in ("forge_core", "forge_tui"):
+        for init in sorted((ROOT / top).rglob("__init__.py")):
+            folder = init.parent
+            rows = [(f"`{one.name}`", _subject(one)) for one in sorted(folder.glob("*.py")) if one != init]
+            if rows:
+                summary = _subject(init)
+                heading = f"## {folder.relative_to(ROOT).as_posix()}\n\n"
+                parts.append(
+                    heading + (f"{summary}\n\n" if summary else "") + _table(("module", "subject"), rows)
+                )
+    return "\n\n".join(parts)
+
+
+def _subject(module: Path) -> str:
+    text = " ".join((ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or "").split())
+    return re.split(r"(?<=[.!?]) (?=[A-Z`])", text)[0]
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
     "keys": keys,
     "commands": commands,
@@ -223,6 +244,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "offline-requests": offline_requests,
     "errors": error_tree,
     "layers": layers,
+    "modules": modules,
 }
 """What a page can hold, by name."""
 

@@ -1,1 +1,1 @@
-"""Slash commands: what they are called (`specs`, light) and what they do (`handlers`, loaded on use)."""
+"""Slash commands of the session: the table of all commands (`specs`), and a module for each group of them."""

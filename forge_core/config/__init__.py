@@ -1,1 +1,1 @@
-"""Settings: what they are (`models`, `fields`), where they come from (`load`), how one is kept (`save`)."""
+"""Settings: their declarations (`settings`), where values come from (`load`), how one is kept (`save`)."""

@@ -1,1 +1,1 @@
-"""Forge's agents inside other people's frameworks; each loads its framework only when it is used."""
+"""Forge in other frameworks: tau2-bench, LangGraph and WINK."""

@@ -1,0 +1,1 @@
+"""What Forge writes to the disk about its sessions: the journal, and its own log."""

@@ -1,0 +1,1 @@
+"""The edit engine: find the text to replace, replace it, check the result, write it atomically."""
