@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from forge_core.config.settings import SETTINGS, check_value
+from forge_core.config.settings import SETTINGS
 from forge_core.exit_codes import ExitCode
 
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms
@@ -18,20 +18,9 @@ COMMANDS = ("chat", "run", "tau2")
 PIPE_WAIT_S = 3.0
 
 
-class _Formatter(argparse.HelpFormatter):
-    """Formats help as wide as the terminal.
-
-    argparse creates a formatter for every argument, and would import shutil, with several compression
-    modules, to determine the width.
-    """
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_help_width())
-
-
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=_Formatter, **options)
+        super().__init__(formatter_class=_formatter, **options)
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -73,16 +62,8 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def config_flags(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the command line sets, by the name of the setting; None where it sets nothing.
-
-    Raises:
-        ConfigError: a value is unusable.
-    """
-    given = {name: getattr(options, name) or None for name, setting in SETTINGS.items() if setting.option}
-    return {
-        name: None if value is None else check_value(name, value, from_option=True)
-        for name, value in given.items()
-    }
+    """Return what the command line sets, unchecked, by the name of the setting; None if it sets nothing."""
+    return {name: getattr(options, name) or None for name, setting in SETTINGS.items() if setting.option}
 
 
 def read_prompt(options: argparse.Namespace, stdin: IO[str] | None = None) -> str:
@@ -145,6 +126,15 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="apply the folder's own rules and instructions, for this session only",
     )
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return a formatter as wide as the terminal.
+
+    argparse creates one for every argument, and would import shutil, with several compression modules, to
+    determine the width.
+    """
+    return argparse.HelpFormatter(prog, width=_help_width())
 
 
 def _help_width() -> int:

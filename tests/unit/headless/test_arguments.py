@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.load import read_project_settings
 from forge_core.config.settings import SETTINGS, OneOf, PermissionMode, Setting
 from forge_core.errors import ConfigError
@@ -48,20 +49,24 @@ def test_help_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--output" in capsys.readouterr().out
 
 
-def test_flags_become_settings() -> None:
-    options = parsed(
-        "run", "x", "--permission-mode", "yolo", "--allow", "bash(make)", "--allow", "edit(src/*)"
+def configured(folder: Path, *arguments: str) -> ForgeConfig:
+    """The settings of a session with these arguments, and without a user's own."""
+    flags = config_flags(parsed(*arguments))
+    return load_session_config(folder, flags=flags, environ={"FORGE_HOME": str(folder / "home")})
+
+
+def test_flags_become_settings(tmp_path: Path) -> None:
+    config = configured(
+        tmp_path, "run", "x", "--permission-mode", "yolo", "--allow", "bash(make)", "--allow", "edit(src/*)"
     )
-    flags = config_flags(options)
-    assert flags["permission_mode"] is PermissionMode.YOLO
-    assert flags["allow"] == ("bash(make)", "edit(src/*)")
-    assert flags["deny"] is None
-    assert flags["model"] is None
+    assert config.permission_mode is PermissionMode.YOLO
+    assert config.allow == ("bash(make)", "edit(src/*)")
+    assert config.origins.keys() == {"permission_mode", "allow"}
 
 
-def test_a_bad_url_flag_is_quoted_in_the_error() -> None:
+def test_a_bad_url_flag_is_quoted_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="ftp://x"):
-        config_flags(parsed("chat", "--base-url", "ftp://x"))
+        configured(tmp_path, "chat", "--base-url", "ftp://x")
 
 
 def piped(text: str) -> io.TextIOWrapper:
@@ -120,16 +125,16 @@ def read_notices(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("flag", ["--allow", "--deny"])
-def test_an_invalid_rule_flag_is_an_error_before_startup(flag: str) -> None:
+def test_an_invalid_rule_flag_is_an_error_before_startup(flag: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'bash\(\('"):
-        config_flags(parsed("run", "x", flag, "bash(make)", flag, "bash(("))
+        configured(tmp_path, "run", "x", flag, "bash(make)", flag, "bash((")
 
 
-def test_trust_is_a_one_time_flag_and_sandbox_is_a_setting() -> None:
-    options = parsed("run", "x", "--trust", "--sandbox", "strict", "--deny", "bash(rm:*)")
-    assert options.trust
-    assert "trust" not in config_flags(options)
-    assert config_flags(options)["sandbox"] == "strict"
-    assert config_flags(options)["deny"] == ("bash(rm:*)",)
+def test_trust_is_a_one_time_flag_and_sandbox_is_a_setting(tmp_path: Path) -> None:
+    arguments = ("run", "x", "--trust", "--sandbox", "strict", "--deny", "bash(rm:*)")
+    assert parsed(*arguments).trust
+    assert "trust" not in config_flags(parsed(*arguments))
+    config = configured(tmp_path, *arguments)
+    assert (config.sandbox, config.deny) == ("strict", ("bash(rm:*)",))
     assert not parsed("chat").trust
     assert config_flags(parsed("chat"))["sandbox"] is None
