@@ -46,7 +46,12 @@ def _dispatch(arguments: list[str]) -> int:
     parsed = parse(arguments)
     if isinstance(parsed, int):
         return parsed
-    return _chat(parsed) if parsed.command == "chat" else _run(parsed)
+    from forge_core.errors import ForgeError
+
+    try:
+        return _chat(parsed) if parsed.command == "chat" else _run(parsed)
+    except ForgeError as error:
+        return _fail(str(error))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -63,13 +68,10 @@ def _run(options: argparse.Namespace) -> int:
     from forge_core.errors import ForgeError
     from forge_tui.arguments import config_flags, read_prompt
 
-    try:
-        prompt = read_prompt(options)
-        from forge_core.runtime import load_session_config
+    prompt = read_prompt(options)
+    from forge_core.runtime import load_session_config
 
-        config = load_session_config(options.cwd, flags=config_flags(options), trust=options.trust)
-    except ForgeError as error:
-        return _fail(str(error))
+    config = load_session_config(options.cwd, flags=config_flags(options), trust=options.trust)
     if refusal := _strict_refusal(config):
         return refusal
     from forge_core.headless.printers import OutputError
@@ -80,9 +82,7 @@ def _run(options: argparse.Namespace) -> int:
     except OutputError as error:
         _silence_stdout()
         return _fail(str(error), ExitCode.PROVIDER)
-    except ForgeError as error:
-        return _fail(str(error))
-    except (BrokenPipeError, KeyboardInterrupt):
+    except (ForgeError, BrokenPipeError):
         raise
     except Exception as error:
         return _crash(config, error)
@@ -95,16 +95,12 @@ def _chat(options: argparse.Namespace) -> int:
         return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
     if os.environ.get("TERM", "") in ("", "dumb"):
         return _fail('This terminal cannot show the app (TERM is "dumb" or not set). Use: forge run "…"')
-    from forge_core.errors import ForgeError
     from forge_core.runtime import load_session_config
     from forge_tui.arguments import config_flags
 
-    try:
-        config = load_session_config(
-            options.path, flags=config_flags(options), needs_write=True, trust=options.trust
-        )
-    except ForgeError as error:
-        return _fail(str(error))
+    config = load_session_config(
+        options.path, flags=config_flags(options), needs_write=True, trust=options.trust
+    )
     return _strict_refusal(config) or _show(config)
 
 
