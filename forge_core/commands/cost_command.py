@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from forge_core.commands.columns import table
 from forge_core.commands.figures import cost_text, percent_text, tokens_text
 from forge_core.commands.result import CommandResult, Text
 from forge_core.llm.account.spending import Spending
+from forge_core.llm.models import TokenUsage
 from forge_core.sanitize import safe_line
 from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.session import ForgeSession
@@ -28,11 +30,11 @@ async def cost(argument: str, session: ForgeSession) -> CommandResult:
     if not spent.total.usage.total_tokens:
         return Text("No tokens used yet.", "Cost")
     provider = session.status.provider_label
-    rows = _Rows(spent.total, provider)
-    models = [(safe_line(name) or "?", rows.cells(part)) for name, part in spent.by_model.items()]
-    turns = [(name, rows.cells(part)) for name, part in _turns(spent.turns)]
-    total = rows.cells(spent.total)
-    room = WIDTH - rows.width([cells for _, cells in (*models, *turns)] + [total])
+    cells_of = partial(_cells, total=spent.total, provider=provider)
+    models = [(safe_line(name) or "?", cells_of(part)) for name, part in spent.by_model.items()]
+    turns = [(name, cells_of(part)) for name, part in _turns(spent.turns)]
+    total = cells_of(spent.total)
+    room = WIDTH - _width([cells for _, cells in (*models, *turns)] + [total])
     head = [("By model", *HEADER), *((clip_start(name, room), *cells) for name, cells in models)]
     body = [("By turn", *("" for _ in HEADER)), *((clip(name, room), *cells) for name, cells in turns)]
     lines = [line.rstrip() for line in table([*head, *body, ("Total", *total)]).splitlines()]
@@ -40,42 +42,31 @@ async def cost(argument: str, session: ForgeSession) -> CommandResult:
     return Text("\n\n".join("\n".join(block) for block in blocks if block), "Cost")
 
 
-class _Rows:
-    """Formats the cells of one table."""
+def _width(rows: Sequence[tuple[str, ...]]) -> int:
+    """Return the cells that all columns but the names need."""
+    return sum(2 + max(len(cell) for cell in column) for column in zip(HEADER, *rows, strict=True))
 
-    def __init__(self, total: Spending, provider: str) -> None:
-        self._total = total
-        self._provider = provider
-        self._digits = 2 if (total.known_usd or 0) >= _LARGE else 4
 
-    def width(self, rows: Sequence[tuple[str, ...]]) -> int:
-        """Return the cells that all columns but the names need."""
-        return sum(2 + max(len(cell) for cell in column) for column in zip(HEADER, *rows, strict=True))
+def _cells(part: Spending, total: Spending, provider: str) -> tuple[str, ...]:
+    """Return the figures of a row of a table with this total."""
+    usage = part.usage
+    about = "~" if usage.estimated else ""
+    digits = 2 if (total.known_usd or 0) >= _LARGE else 4
+    return (
+        f"{about}{tokens_text(usage.prompt_tokens)}",
+        _or_dash(usage.cached_tokens),
+        f"{about}{tokens_text(usage.completion_tokens)}",
+        _or_dash(usage.reasoning_tokens),
+        cost_text(usage.cost_usd, part.known_usd, provider, is_estimate=usage.estimated, digits=digits),
+        _share(usage, total.usage),
+    )
 
-    def cells(self, part: Spending) -> tuple[str, ...]:
-        usage = part.usage
-        about = "~" if usage.estimated else ""
-        return (
-            f"{about}{tokens_text(usage.prompt_tokens)}",
-            _or_dash(usage.cached_tokens),
-            f"{about}{tokens_text(usage.completion_tokens)}",
-            _or_dash(usage.reasoning_tokens),
-            cost_text(
-                usage.cost_usd,
-                part.known_usd,
-                self._provider,
-                is_estimate=usage.estimated,
-                digits=self._digits,
-            ),
-            self._share(part),
-        )
 
-    def _share(self, part: Spending) -> str:
-        """Return the share of the cost if it is known completely, else of the tokens."""
-        whole = self._total.usage
-        if whole.cost_usd:
-            return percent_text(float(part.usage.cost_usd or 0), float(whole.cost_usd))
-        return percent_text(part.usage.total_tokens, whole.total_tokens)
+def _share(usage: TokenUsage, whole: TokenUsage) -> str:
+    """Return the share of the cost if it is known completely, else of the tokens."""
+    if whole.cost_usd:
+        return percent_text(float(usage.cost_usd or 0), float(whole.cost_usd))
+    return percent_text(usage.total_tokens, whole.total_tokens)
 
 
 def _turns(turns: Sequence[TurnSpending]) -> list[tuple[str, Spending]]:
