@@ -307,16 +307,15 @@ def nearest(name: str) -> CommandSpec | None:
 
 
 def _rank(spec: CommandSpec, typed: str) -> int | None:
-    if typed in (spec.name, *spec.aliases):
-        return -1
-    if spec.name.startswith(typed):
-        return 0
-    if any(alias.startswith(typed) for alias in spec.aliases):
-        return 1
-    if any(word.startswith(typed) for word in spec.keywords):
-        return 2
     letters = iter(spec.name)
-    return 3 if all(letter in letters for letter in typed) else None
+    matches = (
+        typed in (spec.name, *spec.aliases),
+        spec.name.startswith(typed),
+        any(alias.startswith(typed) for alias in spec.aliases),
+        any(word.startswith(typed) for word in spec.keywords),
+        all(letter in letters for letter in typed),
+    )
+    return matches.index(True) if True in matches else None
 
 
 def _matches(form: Sequence[str], words: Sequence[str]) -> bool:
