@@ -6,6 +6,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from forge_core.commands.columns import columns
 from forge_core.commands.result import CommandResult, Failure, Text
@@ -75,10 +76,8 @@ def _report(report: UndoReport) -> list[str]:
         lines = [f"Nothing of “{_short(report.text_of_turn)}” could be {'undone' if is_undo else 'redone'}."]
     lines += _section("Restored" if is_undo else "Written", report.restored)
     lines += _section("Removed", report.deleted)
-    conflicts = [(safe_line(one.name), safe_line(one.why)) for one in report.conflicts]
-    if conflicts:
-        lines += ["", "Left alone", *_indented(columns(conflicts[:MAX_FILES]).splitlines())]
-        lines += _rest(len(conflicts))
+    conflicts = report.conflicts
+    lines += _section("Left alone", [one.name for one in conflicts], [one.why for one in conflicts])
     lines += _section("Not covered by undo", report.not_undoable)
     lines += _doubtful(report.doubtful) if is_undo else []
     lines += ["", _next_step(report)]
@@ -110,19 +109,13 @@ def _next_step(report: UndoReport) -> str:
     return "No file was touched. /undo again continues with the turn before."
 
 
-def _section(head: str, names: Sequence[str]) -> list[str]:
+def _section(head: str, names: Sequence[str], notes: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a list of files, each with its note; none if there are no files."""
     if not names:
         return []
-    shown = [safe_line(name) for name in names[:MAX_FILES]]
-    return ["", head, *_indented(shown), *_rest(len(names))]
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
-
-
-def _rest(count: int) -> list[str]:
-    return [f"  … and {count - MAX_FILES} more"] if count > MAX_FILES else []
+    rows = [(safe_line(name), safe_line(note)) for name, note in zip_longest(names, notes, fillvalue="")]
+    rest = [f"… and {len(rows) - MAX_FILES} more"] if len(rows) > MAX_FILES else []
+    return ["", head, *(f"  {line}" for line in [*columns(rows[:MAX_FILES]).splitlines(), *rest])]
 
 
 def _turns(store: UndoStore) -> str:
