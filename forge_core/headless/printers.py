@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Mapping
 from typing import Literal, Protocol, TextIO, TypeAlias
 
 from forge_core.errors import ForgeError
@@ -144,11 +145,7 @@ class JsonPrinter:
             case LLMEnd(model=model):
                 self._model = model
             case AgentEnd(result=result):
-                print(
-                    json.dumps(result_record(result, self._model), ensure_ascii=False),
-                    file=self._out,
-                    flush=True,
-                )
+                _print_json(result_record(result, self._model), self._out)
             case _:
                 if line := status_line(event):
                     print(line, file=self._err, flush=True)
@@ -161,7 +158,11 @@ class StreamJsonPrinter:
         self._out = out
 
     def event(self, event: AgentEvent) -> None:
-        print(json.dumps(event.as_record(), ensure_ascii=False), file=self._out, flush=True)
+        _print_json(event.as_record(), self._out)
+
+
+def _print_json(record: Mapping[str, object], out: TextIO) -> None:
+    print(json.dumps(record, ensure_ascii=False), file=out, flush=True)
 
 
 def make_printer(output: OutputFormat, out: TextIO, err: TextIO) -> Printer:
