@@ -276,14 +276,14 @@ def header_line(
     """Return the source, the file, its index, and the numbers of added and removed lines."""
     if file is None:
         return Content.styled(clip(safe_line(found.title), width), "bold")
-    right: list[tuple[str, str]] = []
-    if file.note:
-        right.append((f"  {safe_line(file.note)}", "$forge-muted"))
-    right.append((f"  {index + 1}/{len(found.files)}", "$forge-muted"))
-    if counts is not None and counts.added:
-        right.append((f"  +{counts.added}", "$diff-added"))
-    if counts is not None and counts.removed:
-        right.append((f"  −{counts.removed}", "$diff-removed"))
+    added, removed = (counts.added, counts.removed) if counts is not None else (0, 0)
+    figures = (
+        (safe_line(file.note), "$forge-muted"),
+        (f"{index + 1}/{len(found.files)}", "$forge-muted"),
+        (f"+{added}" if added else "", "$diff-added"),
+        (f"−{removed}" if removed else "", "$diff-removed"),
+    )
+    right = [(f"  {text}", style) for text, style in figures if text]
     room = max(12, width - sum(cell_len(text) for text, _ in right))
     name = safe_line(f"{file.old_path} → {file.path}" if file.old_path else file.path)
     name = clip_middle(name, room * 2 // 3)
