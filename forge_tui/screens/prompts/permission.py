@@ -81,7 +81,15 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._body = ExactView(body_of(request))
         rows = [Choice(f"{option.digit} {option.label}", option.hint) for option in self._options]
         choices = ChoiceList(rows, chosen=self._default_index())
-        super().__init__(self._body, choices, id="permission", clock=clock, draft=draft)
+        super().__init__(
+            self._body,
+            choices,
+            id="permission",
+            heading=title_of(request),
+            counts=counts_of(request),
+            clock=clock,
+            draft=draft,
+        )
         self._workspace = workspace
         self._check_rule = check_rule
         self._writing: Option | None = None
@@ -92,17 +100,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._facts = Static(id="facts", markup=False)
         self._problem = Static(id="problem", markup=False)
 
-    @property
-    def heading(self) -> str:
-        return title_of(self._request)
-
-    @property
-    def counts(self) -> str:
-        return counts_of(self._request)
-
     def compose(self) -> ComposeResult:
         self.set_class(self._request.is_destructive, "-danger")
-        self.show_waiting(0)
         self.border_subtitle = Content(KEYS_HINT)
         yield self._body
         yield self._note
@@ -208,9 +207,6 @@ class PermissionPrompt(Prompt[ApprovalReply]):
                 self.hold(str(digit))
 
     def pick(self) -> None:
-        self.action_answer()
-
-    def submit_digits(self) -> None:
         self.action_answer()
 
     def action_answer(self) -> None:

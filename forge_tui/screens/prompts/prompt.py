@@ -112,10 +112,16 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         choices: ChoiceList,
         *,
         id: str,  # noqa: A002
+        heading: str,
+        counts: str = "",
         clock: Callable[[], float],
         draft: Draft,
     ) -> None:
         super().__init__(id=id)
+        self.heading = heading
+        self._counts = f" · {counts}" if counts else ""
+        """The end of the title."""
+        self.show_waiting(0)
         self._about = about
         """Shows what is asked about; scrolls."""
         self._choices = choices
@@ -143,16 +149,6 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     # What each prompt defines
 
-    @property
-    @abstractmethod
-    def heading(self) -> str:
-        """The title, as safe text."""
-
-    @property
-    def counts(self) -> str:
-        """The end of the title, as safe text."""
-        return ""
-
     @abstractmethod
     def select_free_text(self) -> None:
         """Select the answer in free text, or one that allows nothing."""
@@ -169,9 +165,9 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     def pick(self) -> None:
         """Give the selected answer, as a click does."""
 
-    @abstractmethod
     def submit_digits(self) -> None:
         """Give the answer that the held digits have selected."""
+        self.pick()
 
     def undo_digits(self) -> None:
         """Undo what the held digits have selected."""
@@ -227,8 +223,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     def show_waiting(self, count: int) -> None:
         """Show how many more prompts wait."""
         more = f" ({count} more waiting)" if count else ""
-        counts = f" · {self.counts}" if self.counts else ""
-        self.border_title = Content(self.heading + more + counts)
+        self.border_title = Content(self.heading + more + self._counts)
 
     def rearm(self, grace_s: float = GRACE_S) -> None:
         """Let keys and clicks answer only after another grace period."""

@@ -13,14 +13,13 @@ from textual.geometry import Size
 from textual.widgets import Static
 
 from forge_core.approval import QuestionReply, QuestionRequest
-from forge_core.sanitize import safe_text
+from forge_core.sanitize import safe_line, safe_text
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
 from forge_tui.screens.prompts.question_text import (
     NOT_ALL,
     READY,
     AnswerSheet,
-    option_detail,
     option_rows,
     review_rows,
     tabs,
@@ -58,16 +57,15 @@ class QuestionPrompt(Prompt[QuestionReply]):
     def __init__(self, request: QuestionRequest, *, clock: Callable[[], float], draft: Draft) -> None:
         self._text = Static(markup=False)
         self._scroll = VerticalScroll(self._text, id="text", can_focus=False)
-        super().__init__(self._scroll, ChoiceList(), id="questions", clock=clock, draft=draft)
+        heading = "Forge has questions" if len(request.questions) > 1 else "Forge has a question"
+        super().__init__(
+            self._scroll, ChoiceList(), id="questions", heading=heading, clock=clock, draft=draft
+        )
         self._sheet = AnswerSheet(request)
         self._at = 0
         """The index of the question that shows; the number of questions for the review."""
         self._tabs = Static(id="tabs", markup=False)
         self._detail = Static(id="detail", markup=False)
-
-    @property
-    def heading(self) -> str:
-        return "Forge has questions" if self._has_review else "Forge has a question"
 
     @property
     def _has_review(self) -> bool:
@@ -84,7 +82,6 @@ class QuestionPrompt(Prompt[QuestionReply]):
 
     def compose(self) -> ComposeResult:
         self.set_class(self._has_review, "-several")
-        self.border_title = Content(self.heading)
         yield self._tabs
         yield self._scroll
         yield self._choices
@@ -141,14 +138,15 @@ class QuestionPrompt(Prompt[QuestionReply]):
         return height
 
     def _detail_of(self, index: int, width: int) -> str:
-        if self._is_review:
+        """Return the text of an option, if its row truncates it; else ""."""
+        if self._is_review or self._is_other(index):
             return ""
-        return option_detail(
-            self._sheet.questions[self._at],
-            index,
-            is_label_cut=not self._choices.fits(index, width),
-            is_description_cut=not self._choices.detail_fits(index, width),
-        )
+        option = self._sheet.questions[self._at].options[index]
+        is_label_cut = not self._choices.fits(index, width)
+        if not is_label_cut and self._choices.detail_fits(index, width):
+            return ""
+        shown = (option.label if is_label_cut else "", option.description)
+        return ": ".join(filter(None, map(safe_line, shown)))
 
     def hints(self) -> list[str]:
         if self.is_writing:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from textual.content import Content
 
-from forge_core.approval import Question, QuestionReply, QuestionRequest
+from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_line
 from forge_core.text_width import clip
 from forge_tui.widgets.choices import Choice
@@ -80,24 +80,15 @@ def option_rows(sheet: AnswerSheet, at: int) -> list[Choice]:
         for index, option in enumerate(question.options)
     ]
     rows.append((f"Other: {words}" if words else OTHER, "", bool(words)))
-    if question.multi_select:
-        return [
-            Choice(f"[{'x' if is_marked else ' '}] {number} {label}", detail=description)
-            for number, (label, description, is_marked) in enumerate(rows, 1)
-        ]
+    marks = ("[ ] ", "[x] ") if question.multi_select else ("", "")
     return [
-        Choice(f"{number} {label}", "✓" if is_marked else "", description)
+        Choice(
+            f"{marks[is_marked]}{number} {label}",
+            "✓" if is_marked and not question.multi_select else "",
+            description,
+        )
         for number, (label, description, is_marked) in enumerate(rows, 1)
     ]
-
-
-def option_detail(question: Question, index: int, *, is_label_cut: bool, is_description_cut: bool) -> str:
-    """Return the text of an option, if its row truncates it; else ""."""
-    if index >= len(question.options) or not (is_label_cut or is_description_cut):
-        return ""
-    option = question.options[index]
-    label, description = safe_line(option.label), safe_line(option.description)
-    return ": ".join(text for text in (label if is_label_cut else "", description) if text)
 
 
 def review_rows(sheet: AnswerSheet) -> list[Choice]:
