@@ -127,7 +127,7 @@ class Stage:
         await self.painted()
         chat.transcript.toggle_cards()
         await self.painted()
-        chat.action_scroll_bottom()
+        chat.action_end(1)
         pages = [await self.painted()]
         while chat.transcript.scroll_y > 0 and len(pages) < most:
             chat.transcript.page(-1)

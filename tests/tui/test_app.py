@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.widgets import Static
 
+from forge_core.commands.specs import Tier, find
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd
 from forge_tui import workers
+from forge_tui.submitted_line import Command
 from tests.support.chat_app import make_app, make_config, ready, say, say_until, shown, type_text, until
 from tests.support.scripted_session import Gate, ScriptedSession, Step, answer, end_of_turn
 from tests.support.tool_events import tool_start
@@ -73,6 +76,18 @@ async def test_a_session_that_cannot_be_built_is_reported_and_the_app_continues(
         await say(pilot, "/help")
         await until(pilot, lambda: "Commands" in shown(app))
         assert app.crash is None
+
+
+async def test_a_command_of_the_screen_runs_only_when_its_tier_allows(chat: OpenChat) -> None:
+    gate = Gate()
+    async with chat([LLMStart(iteration=1, model="m"), gate, *answer("one")]) as (app, pilot):
+        await say_until(pilot, "first", gate)
+        spec = find("help")
+        assert spec is not None
+        await app.chat._commands.run(Command(replace(spec, tier=Tier.IDLE), "", "/help"))
+        assert "/help works between turns" in shown(app)
+        assert app.screen is app.chat
+        gate.open()
 
 
 async def test_enter_while_a_turn_runs_queues_and_the_queue_is_sent_in_order(chat: OpenChat) -> None:

@@ -20,11 +20,13 @@ class CommandRunner:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
 
-    async def run(self, line: Command, session: ForgeSession | None) -> None:
+    async def run(self, line: Command) -> None:
         """Run one command and show its result. Waits for the end of a turn that it interrupts."""
+        if not await self._may_run(line):
+            return
         if line.spec.scope is Scope.SCREEN:
             load(line.spec.body, __package__)(line.argument, self._screen)
-        elif session is not None and await self._may_run(line):
+        elif (session := self._screen.session) is not None:
             from forge_core.commands.dispatch import run_command  # imports much: not before a command
 
             self._show_result(await run_command(line.spec, line.argument, session), session)
@@ -59,7 +61,7 @@ class CommandRunner:
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
 
-    def argument_values(self, name: str, session: ForgeSession | None) -> Sequence[ArgumentValue]:
+    def argument_values(self, name: str) -> Sequence[ArgumentValue]:
         """Return the values of a command's argument that its row does not list."""
         spec = find(name)
         if spec is None or not spec.values:
@@ -67,5 +69,6 @@ class CommandRunner:
         if spec.scope is Scope.SCREEN:
             values: Sequence[ArgumentValue] = load(spec.values, __package__)(self._screen)
         else:
+            session = self._screen.session
             values = () if session is None else load(spec.values)(session)
         return values

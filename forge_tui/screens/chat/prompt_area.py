@@ -28,18 +28,10 @@ class PromptArea:
     """Shows prompts in place of the composer and removes them. Implements `prompt.Draft`: text that was typed
     at a prompt returns to the composer."""
 
-    def __init__(
-        self,
-        screen: ChatScreen,
-        *,
-        clock: Callable[[], float],
-        workspace: Path,
-        check_rule: Callable[[str], str | None],
-    ) -> None:
+    def __init__(self, screen: ChatScreen, clock: Callable[[], float], workspace: Path) -> None:
         self._screen = screen
         self._clock = clock
         self._workspace = workspace
-        self._check_rule = check_rule
         self._prompt: Prompt[Any] | None = None
         self._turn = asyncio.Lock()
         """Held while a prompt is open."""
@@ -100,6 +92,11 @@ class PromptArea:
             case _:
                 raise TypeError(f"There is no prompt for a {type(request).__name__}.")
         return cast("Prompt[Reply]", prompt)  # the class of the request decides that of the reply
+
+    def _check_rule(self, rule: str) -> str | None:
+        """Return why a permission rule is invalid, or None."""
+        session = self._screen.session
+        return None if session is None else session.check_rule(rule)
 
     def rearm(self) -> None:
         """Accept keys and clicks as an answer only after another grace period."""

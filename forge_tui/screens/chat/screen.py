@@ -78,7 +78,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._environment = environment
         self.theme_names = theme_names
         self.save_setting = save_setting
-        self._session: ForgeSession | None = None
+        self.session: ForgeSession | None = None
         self._failure = ""
         """Why there will be no session."""
         self._queue = MessageQueue()
@@ -92,14 +92,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._interrupt_key = InterruptKey(environment.clock, self.activity)
         self.find = FindMode(self)
         self.todos = TodoPanel()
-        self.popup = CompletionPopup(lambda command: self._commands.argument_values(command, self._session))
-        self.composer = Composer(self.popup, self._recall, self._may_send)
-        self.prompts = PromptArea(
-            self,
-            clock=environment.clock,
-            workspace=config.working_dir,
-            check_rule=self._rule_problem,
-        )
+        self.popup = CompletionPopup(self._commands.argument_values)
+        self.prompts = PromptArea(self, environment.clock, config.working_dir)
+        self.composer = Composer(self.popup, self._recall, self.prompts.may_send)
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.current(), environment.version, self._live.examples)
 
@@ -137,13 +132,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     # The session comes and goes
 
-    @property
-    def session(self) -> ForgeSession | None:
-        return self._session
-
     def session_ready(self, session: ForgeSession) -> None:
         """Use this session from now on; start with what is queued."""
-        self._session, session.on_figures = session, self.refresh_status
+        self.session, session.on_figures = session, self.refresh_status
         self._mode.apply(session)
         self.refresh_status()
         workers.start(self, partial(self._read_notices, session), "notices")
@@ -161,13 +152,6 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def _notify(self, sequence: str) -> None:
         internals.write(self.app, sequence)
 
-    def _may_send(self) -> bool:
-        return self.prompts.may_send()
-
-    def _rule_problem(self, rule: str) -> str | None:
-        """Return why a permission rule is invalid, or None."""
-        return None if self._session is None else self._session.check_rule(rule)
-
     # What the user sends
 
     def on_composer_paste_refused(self, message: Composer.PasteRefused) -> None:
@@ -183,7 +167,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
         if (line := parse_line(message.text)) is None:
             self._queue.is_paused = False
-            if self._queue or self._session is None or not self._session.can_retry:
+            if self._queue or self.session is None or not self.session.can_retry:
                 self._start_next()
             else:
                 self.resume_turn()
@@ -202,16 +186,16 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.popup.choose(message.index)
         self.composer.action_complete()
 
-    def run_by_name(self, name: str) -> None:
-        """Run a command as if it had been typed."""
-        line = parse_line(f"/{name}")
+    def run_by_name(self, name: str | None) -> None:
+        """Run a command as if it had been typed; do nothing without a name."""
+        line = None if name is None else parse_line(f"/{name}")
         if isinstance(line, Command):
             self._submit_command(line)
 
     def _submit_message(self, line: UserText) -> None:
         if self._failure:
             self.complain(self._failure)
-        elif self.has_turn or self._session is None or self._queue.is_next:
+        elif self.has_turn or self.session is None or self._queue.is_next:
             self._queue.add(line)
             self._show_queue()
         else:
@@ -220,7 +204,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def _submit_command(self, line: Command) -> None:
         if line.spec.tier is Tier.INTERRUPTS:
             self._queue.clear()  # at once: what is sent after it belongs to the new conversation
-        if self._session is None and not self._failure and line.spec.scope is Scope.SESSION:
+        if self.session is None and not self._failure and line.spec.scope is Scope.SESSION:
             self._queue.add(line)
             self._show_queue()
         else:
@@ -231,12 +215,12 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     async def _run_command(self, line: Command) -> None:
         with self._queue.held() if line.spec.tier is Tier.INTERRUPTS else contextlib.nullcontext():
-            await self._commands.run(line, self._session)
+            await self._commands.run(line)
         self._start_next()
 
     def _start_next(self) -> None:
         """Start the next queued line if nothing runs."""
-        if not self.has_turn and self._session is not None:
+        if not self.has_turn and self.session is not None:
             match self._queue.next():
                 case UserText(text):
                     self._start_turn(text)
@@ -250,7 +234,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         return text
 
     def _show_queue(self) -> None:
-        early = "Forge is starting · " if self._queue and self._session is None else ""
+        early = "Forge is starting · " if self._queue and self.session is None else ""
         self.activity.show_queue(early + self._queue.text)
 
     # A turn
@@ -278,13 +262,13 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     async def _run_turn(self, text: str | None) -> None:
         """Read one turn to its end; a bug in it reaches the app through the worker's state."""
-        assert self._session is not None
+        assert self.session is not None
         stopped, clock = "error", self._environment.clock
         started = clock()
         on_todos = partial(self.refresh_todos, is_update=True)
         try:
             stopped = await self._turn.read(
-                self._session, text, self.transcript, self.refresh_status, on_todos
+                self.session, text, self.transcript, self.refresh_status, on_todos
             )
         except ForgeError as error:
             self.complain(str(error))
@@ -297,8 +281,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._start_next()
 
     def interrupt(self) -> None:
-        if self._session is not None and self.has_turn:
-            self._turn.interrupt(self._session)
+        if self.session is not None and self.has_turn:
+            self._turn.interrupt(self.session)
 
     async def end_turn(self) -> None:
         """Interrupt the running turn and wait for its end."""
@@ -369,8 +353,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.leave()
 
     def action_cycle_mode(self) -> None:
-        mode = self._mode.advance(self._session)
-        if self._session is not None and self._mode.must_explain_auto(self._session):
+        mode = self._mode.advance(self.session)
+        if self.session is not None and self._mode.must_explain_auto(self.session):
             from forge_core.commands.permission_commands import mode_summary
 
             self.transcript.add_notice(f"Mode auto: {mode_summary(mode, is_sandboxed=False)}.", "info")
@@ -386,7 +370,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.activity.note("There is no answer yet")
 
     def action_background(self) -> None:
-        if self._session is None or not self._session.jobs.background_now():
+        if self.session is None or not self.session.jobs.background_now():
             self.activity.note("No command is running that could continue in the background")
 
     def action_toggle_todos(self) -> None:
@@ -398,28 +382,18 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def action_palette(self) -> None:
         from forge_tui.screens.panels.command_palette import CommandPalette
 
-        def run(name: str | None) -> None:
-            if name is not None:
-                self.run_by_name(name)
-
-        self.app.push_screen(CommandPalette(), run)
+        self.app.push_screen(CommandPalette(), self.run_by_name)
 
     def action_help(self) -> None:
         from forge_tui.screens.panels.help import HelpScreen
 
         self.app.push_screen(HelpScreen())
 
-    def action_page_up(self) -> None:
-        self.transcript.page(-1)
+    def action_page(self, direction: int) -> None:
+        self.transcript.page(direction)
 
-    def action_page_down(self) -> None:
-        self.transcript.page(1)
-
-    def action_scroll_top(self) -> None:
-        self.transcript.scroll_to_start()
-
-    def action_scroll_bottom(self) -> None:
-        self.transcript.scroll_to_end()
+    def action_end(self, direction: int) -> None:
+        self.transcript.scroll_to_end() if direction > 0 else self.transcript.scroll_to_start()
 
     def action_prompt(self, direction: int) -> None:
         self.transcript.landmark(direction)
@@ -475,14 +449,14 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def refresh_status(self) -> None:
         """Read the session's figures and the branch again."""
-        if self._session is not None:
-            self._live.use_status(self._session.status)
+        if self.session is not None:
+            self._live.use_status(self.session.status)
         self._live.use_branch(self._environment.branch(self._config.working_dir))
         self._show_figures()
 
     def refresh_todos(self, *, is_over: bool = False, is_update: bool = False) -> None:
         """Show the session's list of tasks; at the end of a turn a completed one is hidden."""
-        todos = () if self._session is None else self._session.todos.items
+        todos = () if self.session is None else self.session.todos.items
         is_gone = is_over and all(todo.status == "completed" for todo in todos)
         (self.todos.update_list if is_update else self.todos.show)(() if is_gone else todos)
         self.activity.show_doing(self.todos.doing)
