@@ -73,6 +73,9 @@ async def test_a_session_that_cannot_be_built_is_reported_and_the_app_continues(
         await say(pilot, "hello")
         await pilot.pause()
         assert shown(app).count("is no web address") == 2
+        await say(pilot, "/cost")
+        await pilot.pause()
+        assert shown(app).count("is no web address") == 3
         await say(pilot, "/help")
         await until(pilot, lambda: "Commands" in shown(app))
         assert app.crash is None

@@ -204,11 +204,13 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def _submit_command(self, line: Command) -> None:
         if line.spec.tier is Tier.INTERRUPTS:
             self._queue.clear()  # at once: what is sent after it belongs to the new conversation
-        if self.session is None and not self._failure and line.spec.scope is Scope.SESSION:
+        if self.session is not None or line.spec.scope is Scope.SCREEN:
+            self._start_command(line)
+        elif self._failure:
+            self.complain(self._failure)
+        else:
             self._queue.add(line)
             self._show_queue()
-        else:
-            self._start_command(line)
 
     def _start_command(self, line: Command) -> None:
         workers.start(self, partial(self._run_command, line), "command")
