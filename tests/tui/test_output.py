@@ -152,7 +152,7 @@ def test_rows_that_moved_are_scrolled_by_the_terminal() -> None:
     assert len(second) < len(first) / 5
 
 
-def test_a_scroll_keeps_what_is_beside_the_view() -> None:
+def test_a_scroll_keeps_the_columns_beside_the_view() -> None:
     model = ScreenModel(30, 6)
     emulator = Emulator(30, 6)
     side = [Strip([Segment(f"side {n}".ljust(10))]) for n in range(6)]

@@ -161,7 +161,7 @@ def test_a_line_on_a_canvas_fits(
 
 @few
 @given(FOREIGN, WIDTHS, st.booleans())
-def test_what_is_decided_on_shows_within_its_room(text: str, width: int, is_command: bool) -> None:
+def test_the_rows_of_a_request_fit_the_width(text: str, width: int, is_command: bool) -> None:
     assume("\u200d\u200d" not in text)
     shown = command_lines(text) if is_command else [ExactLine(line) for line in text.split("\n")]
     for row in exact_rows(shown, width):
@@ -170,7 +170,7 @@ def test_what_is_decided_on_shows_within_its_room(text: str, width: int, is_comm
 
 @few
 @given(FOREIGN, FOREIGN, st.integers(0, 80))
-def test_no_fact_is_too_odd_for_a_prompt(text: str, other: str, room: int) -> None:
+def test_any_fact_can_be_shown_in_a_prompt(text: str, other: str, room: int) -> None:
     request = ApprovalRequest(
         call_id="c",
         tool=text,
@@ -196,7 +196,7 @@ def test_the_lines_around_a_diff_have_words_for_every_width(name: str, title: st
 
 @few
 @given(FOREIGN, WIDTHS, st.integers(0, 20))
-def test_what_is_typed_early_fits_its_line_and_all_of_it_is_kept(text: str, room: int, cut: int) -> None:
+def test_text_typed_early_fits_its_line_and_all_of_it_is_kept(text: str, room: int, cut: int) -> None:
     line = TypedLine(room)
     data = text.replace("\x7f", "").encode(errors="surrogateescape")
     line.feed(data[:cut])

@@ -13,7 +13,7 @@ from forge_core.untrusted import frame_text, frame_tool_output, unframe_tool_out
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=60)
 @given(st.text())
-def test_the_text_comes_out_as_it_went_in(text: str) -> None:
+def test_unframing_returns_the_framed_text(text: str) -> None:
     assert unframe_tool_output(frame_tool_output("read", text)) == text
 
 

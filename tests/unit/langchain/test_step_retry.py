@@ -266,7 +266,7 @@ async def test_the_last_error_is_reported() -> None:
 
 
 @pytest.mark.parametrize(("given", "of_model", "expected"), [(None, 5, 5), (1, 5, 1), (None, None, 2)])
-def test_an_agent_retries_as_often_as_its_model_unless_it_is_told(
+def test_an_agent_retries_as_often_as_its_model_unless_configured(
     given: int | None, of_model: int | None, expected: int
 ) -> None:
     class Counting(ScriptedLLM):

@@ -147,7 +147,7 @@ async def test_an_interrupt_closes_the_question() -> None:
     assert was_taken_back.is_set()
 
 
-def test_its_limits_are_told_as_they_are() -> None:
+def test_the_schema_states_the_limits() -> None:
     schema = str(AskUserTool().json_schema())
     for figure in (
         module.MAX_QUESTIONS,

@@ -242,7 +242,7 @@ async def test_processes_left_by_a_command_are_a_job_that_can_be_stopped(desk: D
     assert desk.told == []
 
 
-async def test_the_end_of_what_was_left_running_is_reported(desk: Desk, tmp_path: Path) -> None:
+async def test_the_end_of_a_process_left_running_is_reported(desk: Desk, tmp_path: Path) -> None:
     await desk.bash(f"({GO.format('a')}; echo late) & true")
     (tmp_path / "a").touch()
     await desk.ended(1)

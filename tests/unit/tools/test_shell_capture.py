@@ -154,7 +154,7 @@ def test_a_progress_bar_is_repeated_after_it_was_rewritten() -> None:
         max_size=40,
     )
 )
-def test_live_pieces_make_what_is_told_in_the_end(parts: list[bytes]) -> None:
+def test_live_pieces_add_up_to_the_final_output(parts: list[bytes]) -> None:
     live: list[str] = []
     feeding = OutputCapture(1_000, OutputStore(), "x", live.append)
     for part in parts:

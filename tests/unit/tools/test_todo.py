@@ -73,7 +73,7 @@ async def test_todo_without_a_session_reports_an_error() -> None:
     assert "has no todo list" in ((await call(None, [step("a")])).error or "")
 
 
-def test_its_limits_are_told_as_they_are() -> None:
+def test_the_description_states_the_limits() -> None:
     for figure in (module.MAX_ITEMS, module.MAX_CONTENT_CHARS):
         assert str(figure) in TodoTool.description
     assert len(TodoTool.description) < 800

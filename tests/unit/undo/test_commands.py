@@ -53,7 +53,7 @@ async def test_undo_lists_each_file_and_redo_brings_them_back(table: tuple[Forge
     assert (ws.root / "c.py").read_text() == "mine"
 
 
-async def test_what_the_model_had_read_is_forgotten_and_the_model_is_informed(
+async def test_undone_files_must_be_read_again_and_the_model_is_informed(
     table: tuple[ForgeSession, Workspace],
 ) -> None:
     session, ws = table

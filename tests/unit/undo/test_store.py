@@ -145,7 +145,7 @@ async def test_undo_is_refused_while_a_turn_runs(ws: Workspace) -> None:
     assert (await ws.store.undo()).deleted == ("a",)
 
 
-async def test_what_a_turn_reverts_itself_is_no_change(ws: Workspace) -> None:
+async def test_a_change_that_the_turn_itself_reverts_is_not_listed(ws: Workspace) -> None:
     (ws.root / "a").write_text("a")
     await ws.turn("there and back", "mv a b", "mv b a; touch a")
     assert ws.store.turns() == ()

@@ -54,7 +54,7 @@ def test_a_placeholder_exists_only_while_a_sandbox_needs_it(stand: Placeholders,
     assert everything_in(work) == {}
 
 
-def test_what_the_user_creates_meanwhile_stays(stand: Placeholders, work: Path) -> None:
+def test_files_that_the_user_creates_meanwhile_are_kept(stand: Placeholders, work: Path) -> None:
     held = stand.join()
     stand.create_all({work / ".forge": "folder", work / "config": "file", work / "gone": "folder"})
     (work / ".forge/config.toml").write_text("mine")

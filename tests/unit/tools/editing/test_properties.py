@@ -34,7 +34,7 @@ def test_decoding_and_encoding_gives_the_same_bytes(data: bytes) -> None:
 
 @stable
 @given(given_by.files, st.data(), st.booleans())
-def test_bytes_outside_of_what_is_replaced_stay(data: bytes, draw: st.DataObject, every: bool) -> None:
+def test_bytes_outside_the_replaced_text_are_kept(data: bytes, draw: st.DataObject, every: bool) -> None:
     try:
         text = decode(data).text
     except ToolError:
@@ -59,7 +59,7 @@ def test_bytes_outside_of_what_is_replaced_stay(data: bytes, draw: st.DataObject
 
 @stable
 @given(st.text("ab \n\u201c", max_size=25), st.data(), st.text("xy\n", max_size=4))
-def test_what_stands_there_once_as_sent_is_replaced_literally(
+def test_a_text_that_occurs_exactly_once_is_replaced_literally(
     text: str, draw: st.DataObject, new: str
 ) -> None:
     start = draw.draw(st.integers(0, max(len(text) - 1, 0)))
@@ -80,7 +80,7 @@ def test_what_stands_there_once_as_sent_is_replaced_literally(
 
 @stable
 @given(st.text("ab \n", max_size=25), st.data(), st.text("x \n", max_size=4))
-def test_lines_beside_what_is_replaced_are_never_joined_by_a_missing_line_end(
+def test_lines_beside_the_replaced_text_are_never_joined_by_a_missing_line_end(
     text: str, draw: st.DataObject, new: str
 ) -> None:
     start = draw.draw(st.integers(0, max(len(text) - 1, 0)))

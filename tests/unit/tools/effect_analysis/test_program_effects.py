@@ -53,7 +53,9 @@ def test_git_moves_and_removes_what_it_names(root: Path) -> None:
     ("line", "takes_untracked"),
     [("git clean -fd", True), ("git stash -u", True), ("git stash", False), ("git checkout .", False)],
 )
-def test_git_removes_untracked_files_only_when_told_to(line: str, takes_untracked: bool, root: Path) -> None:
+def test_git_removes_untracked_files_only_with_an_option_for_it(
+    line: str, takes_untracked: bool, root: Path
+) -> None:
     [claim] = [one for one in expected_effects(line, root).claims if one.effect is FileEffect.GIT]
     assert bool(claim.details) is takes_untracked
 
@@ -114,7 +116,7 @@ def test_a_subcommand_creates_its_files(line: str, created: set[str], root: Path
     assert created <= paths(line, root, FileEffect.WRITE)
 
 
-def test_what_runs_repeatedly_proves_no_number_of_writes(root: Path) -> None:
+def test_a_repeated_command_proves_no_number_of_writes(root: Path) -> None:
     lines = (
         "touch new.txt",
         "ls | xargs touch new.txt",
