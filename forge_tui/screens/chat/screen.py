@@ -88,7 +88,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._commands = CommandRunner(self)
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
-        self._turn = TurnReader(self.activity, self._live, environment.clock)
+        self._turn = TurnReader(self, self._live, environment.clock)
         self._interrupt_key = InterruptKey(environment.clock, self.activity)
         self.find = FindMode(self)
         self.todos = TodoPanel()
@@ -267,11 +267,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         assert self.session is not None
         stopped, clock = "error", self._environment.clock
         started = clock()
-        on_todos = partial(self.refresh_todos, is_update=True)
         try:
-            stopped = await self._turn.read(
-                self.session, text, self.transcript, self.refresh_status, on_todos
-            )
+            stopped = await self._turn.read(self.session, text)
         except ForgeError as error:
             self.complain(str(error))
         self.attention.turn_ended(clock() - started, stopped)

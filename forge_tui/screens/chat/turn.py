@@ -8,19 +8,19 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from forge_tui.widgets.activity import ActivityLine, Working
+from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.live_figures import LiveFigures
-    from forge_tui.widgets.transcript import Transcript
+    from forge_tui.screens.chat.screen import ChatScreen
 
 
 class TurnReader:
     """Reads one turn at a time. A turn runs from `begin` to the end of `read`."""
 
-    def __init__(self, activity: ActivityLine, figures: LiveFigures, clock: Callable[[], float]) -> None:
-        self._activity = activity
+    def __init__(self, screen: ChatScreen, figures: LiveFigures, clock: Callable[[], float]) -> None:
+        self._screen = screen
         self._figures = figures
         self._clock = clock
         self._idle = asyncio.Event()
@@ -33,16 +33,9 @@ class TurnReader:
     def begin(self) -> None:
         """Mark a turn as running before its worker has started, so that what is sent next is queued."""
         self._idle.clear()
-        self._activity.working = Working(self._clock())
+        self._screen.activity.working = Working(self._clock())
 
-    async def read(
-        self,
-        session: ForgeSession,
-        text: str | None,
-        transcript: Transcript,
-        on_figures: Callable[[], None],
-        on_todos: Callable[[], None],
-    ) -> str:
+    async def read(self, session: ForgeSession, text: str | None) -> str:
         """Send `text` and hand on each event; return the reason why the turn stopped.
 
         Without a text, resume the turn that failed.
@@ -60,7 +53,7 @@ class TurnReader:
         try:
             async with aclosing(session.retry() if text is None else session.send(text)) as stream:
                 async for event in stream:
-                    transcript.apply(event)
+                    self._screen.transcript.apply(event)
                     match event:
                         case LLMChunk(kind="tool_args"):
                             figures.count_arguments(event.text)
@@ -68,12 +61,12 @@ class TurnReader:
                             figures.count(event.text)
                         case LLMStart():
                             figures.forget_count()
-                            on_figures()
+                            self._screen.refresh_status()
                         case LLMEnd():
                             figures.answered(event.usage)
-                            on_figures()
+                            self._screen.refresh_status()
                         case ToolEnd(name="todo", success=True):
-                            on_todos()
+                            self._screen.refresh_todos(is_update=True)
                         case AgentEnd():
                             stopped = event.result.stopped_reason
                         case _:
@@ -81,13 +74,13 @@ class TurnReader:
             return stopped
         finally:
             self._idle.set()
-            self._activity.working = None
+            self._screen.activity.working = None
 
     def interrupt(self, session: ForgeSession) -> None:
         """Ask the session to end the running turn, and show that."""
         session.interrupt()
-        if (working := self._activity.working) is not None:
-            self._activity.working = replace(
+        if (working := self._screen.activity.working) is not None:
+            self._screen.activity.working = replace(
                 working, verb="Interrupting", hint="keeps what has come", asked_at=None
             )
 
