@@ -40,7 +40,7 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
 
 
 def _notices(config: ForgeConfig) -> Iterator[str]:
-    """Yield what the settings report, what an untrusted folder holds in vain, and which key is sent."""
+    """Yield the notices of the settings, what is ignored in an untrusted folder, and which key is sent."""
     yield from config.notices
     if not config.is_trusted and (findings := what_would_act(config.working_dir)):
         yield (
