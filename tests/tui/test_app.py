@@ -290,7 +290,7 @@ async def test_tokens_are_estimated_with_a_tilde_while_the_answer_streams(chat: 
         [LLMStart(iteration=1, model="m"), LLMChunk(text="x" * 400), gate, *answer("y")], size=(120, 30)
     ) as (app, pilot):
         await say_until(pilot, "hello", gate)
-        await until(pilot, lambda: "~100 out" in shown(app), "the estimate")
+        await until(pilot, lambda: "~65 out" in shown(app), "the estimate")
         gate.open()
         await until(pilot, lambda: "1.3k/200k <1% · $0.0021 · 80 out" in shown(app), "its count")
         assert "1.3k/200k <1% · $0.0021 · 80 out" in shown(app)
