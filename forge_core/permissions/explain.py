@@ -1,4 +1,4 @@
-"""The text of `/permissions test`: how a command line and each of its commands are decided."""
+"""The text of `/permissions test COMMAND`: how a command line and each of its commands are decided."""
 
 from __future__ import annotations
 
