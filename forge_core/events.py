@@ -1,4 +1,4 @@
-"""The one stream of typed events that every reader (screen, printer, journal, replay) shares.
+"""The one stream of typed events that every reader (screen, printer, journal) shares.
 
 Promises, each with a test:
 

@@ -153,7 +153,7 @@ class ConversationMemory:
         self._drop_while(lambda: self.token_count() > max_tokens, keep_latest=False)
 
     def repair(self) -> int:
-        """Make the history valid after a run that broke off; return the number of repairs.
+        """Make a history valid that was loaded or cut from outside; return the number of repairs.
 
         Every call without a result is answered as cancelled; results that answer no call are dropped.
         """
