@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import re
 import sys
+import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.llm.account.catalog import bundled, bundled_date
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, PROVIDERS
 from forge_core.offline.intents import TABLE
+from forge_core.permissions.sandbox.shown_at_home import CACHES, FILTERED_FILES, HARMLESS_FILES, TOOLCHAINS
 from forge_core.result import StoppedReason
 from forge_core.tools.base import BaseTool, ToolParameter
 from forge_core.tools.registry import builtin_tools
@@ -100,6 +102,27 @@ def commands() -> str:
 def modes() -> str:
     rows = [(_code(mode), mode_summary(mode, is_sandboxed=True)) for mode in PermissionMode]
     return _table(("mode", "meaning"), rows)
+
+
+def home_folder() -> str:
+    """What a sandboxed command sees of a home folder."""
+    rows: dict[str, tuple[list[str], list[str]]] = {}
+    for one in TOOLCHAINS:
+        places, variables = rows.setdefault(one.name, ([], []))
+        places += [_code(f"~/{folder}") for folder in one.folders]
+        variables += [_code(one.variable)] if one.variable else []
+    names = sorted(rows, key=str.casefold)
+    table = _table(
+        ("for", "from", "or from the folder that this names"),
+        [(name, ", ".join(rows[name][0]), ", ".join(rows[name][1])) for name in names],
+    )
+    parts = [
+        ("As they are", HARMLESS_FILES),
+        ("Without the lines that may hold a login", {*FILTERED_FILES, ".gitconfig", ".config/git/config"}),
+        ("Empty and writable, fresh for every command", CACHES),
+    ]
+    lists = [f"{title}: {', '.join(_code(f'~/{name}') for name in sorted(names))}." for title, names in parts]
+    return "\n\n".join([table, *(textwrap.fill(one, 120, break_long_words=False) for one in lists)])
 
 
 def settings() -> str:
@@ -233,6 +256,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "keys": keys,
     "commands": commands,
     "modes": modes,
+    "home-folder": home_folder,
     "settings": settings,
     "exit-codes": exit_codes,
     "stopped-reasons": stopped_reasons,

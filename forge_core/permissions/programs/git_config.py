@@ -235,11 +235,10 @@ def _read_aliases(path: Path, found: Aliases, home: Path) -> list[Path]:
     """Add the file's aliases, and return the files that it includes. Raises ValueError for what is not
     plain to read."""
     included: list[Path] = []
-    for section, key, written in settings_in(_joined_lines(config_text(path))):
+    for section, key, written in settings_in(joined_lines(config_text(path))):
         if "\r" in written:
             raise ValueError
-        shown = _VALUE.match(written)
-        value = re.sub(r'\\(.)|"', lambda one: one[1] or "", shown[0] if shown else "").strip()
+        value = setting_value(written)
         kind, _, name = section.partition(".")
         kind = kind.casefold()
         if kind == "alias":
@@ -250,7 +249,13 @@ def _read_aliases(path: Path, found: Aliases, home: Path) -> list[Path]:
     return included
 
 
-def _joined_lines(text: str) -> Iterator[str]:
+def setting_value(written: str) -> str:
+    """Return the value that git takes from what is written: without quotes and comments."""
+    shown = _VALUE.match(written)
+    return re.sub(r'\\(.)|"', lambda one: one[1] or "", shown[0] if shown else "").strip()
+
+
+def joined_lines(text: str) -> Iterator[str]:
     """Yield the lines as git has them: a backslash at the end goes on in the next. Raises ValueError for
     one in what may be a comment."""
     before = ""

@@ -1,4 +1,5 @@
-"""What a command doesn't get to see: keys and passwords, sockets of services, Forge's own files."""
+"""What a command doesn't get to see besides the home folders: keys of the system, sockets of services,
+Forge's own files."""
 
 from __future__ import annotations
 
@@ -11,19 +12,6 @@ from pathlib import Path
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.path_checks import is_folder
 
-SECRETS_AT_HOME = table(
-    """.ssh .aws .azure .gnupg .kube .netrc _netrc .npmrc .yarnrc.yml .pypirc .pgpass .my.cnf .vault-token
-    .boto .s3cfg .git-credentials .docker .oci .fly .heroku .databricks.cfg .snowflake .huggingface
-    .password-store .1password .terraform.d .terraformrc .bash_history .zsh_history .python_history
-    .psql_history .node_repl_history .cargo/credentials .cargo/credentials.toml .gem/credentials
-    .composer/auth.json .m2/settings.xml .config/gh .config/glab-cli .config/hub .config/gcloud
-    .config/git/credentials .config/op .config/sops .config/rclone .config/doctl .config/helm/registry
-    .config/containers/auth.json .config/composer/auth.json .config/google-chrome .config/chromium
-    .config/BraveSoftware .config/microsoft-edge .config/1Password .config/Signal .mozilla .thunderbird
-    .local/share/keyrings .local/share/kwalletd .local/share/fish/fish_history .cache/huggingface/token
-    .cache/google-chrome .cache/chromium .cache/mozilla"""
-)
-"""Relative to a home; folders and files."""
 _SYSTEM_SECRETS = table("/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/ssl/private")
 """Root is their owner and needs no capability to read them."""
 _MAX_SOCKETS = 200
@@ -40,11 +28,9 @@ def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(one for one in real if one != Path("/") and is_folder(one)))
 
 
-def secrets_outside(homes: Iterable[Path], more: Iterable[Path]) -> list[Path]:
-    """Return the real paths of what is there of the well-known secrets and of `more`."""
-    named = [f"{home}/{name}" for home in homes for name in sorted(SECRETS_AT_HOME)]
-    named += sorted(_SYSTEM_SECRETS)
-    named += [str(one) for one in more]
+def secrets_outside(more: Iterable[Path]) -> list[Path]:
+    """Return the real paths of what is there of the system's secrets and of `more`."""
+    named = [*sorted(_SYSTEM_SECRETS), *map(str, more)]
     found = {os.path.realpath(one): None for one in named if os.access(one, os.R_OK)}
     return [Path(one) for one in found if one != "/"]
 

@@ -38,14 +38,18 @@ def confined(
     abi: int,
     writable: Iterable[Path],
     hidden: Iterable[Path],
+    shown: Iterable[Path],
     seccomp: bytes | None,
     network: bool,
 ) -> tuple[str, ...]:
-    """`argv` behind the script that confines it."""
+    """`argv` behind the script that confines it. `shown` is what may be read in `hidden` folders."""
     handled = _handled(abi)
     everything = handled & ~_MAKE_DEVICES
     rules: list[tuple[str, int]] = [("/", _READ_DIR)]
-    rules += [(str(path), _of_file(path, _READ_FILE | _EXECUTE)) for path in visible(Path("/"), set(hidden))]
+    rules += [
+        (str(path), _of_file(path, _READ_FILE | _EXECUTE))
+        for path in [*visible(Path("/"), set(hidden)), *shown]
+    ]
     rules += [(str(path), _of_file(path, everything)) for path in writable]
     rules += [(one, _of_file(Path(one), everything)) for one in (*_DEVICES, *_DEVICE_FOLDERS)]
     return _behind_script(

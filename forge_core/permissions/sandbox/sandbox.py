@@ -15,15 +15,19 @@ from pathlib import Path
 
 from forge_core.errors import WorkspaceError
 from forge_core.permissions.sandbox.bubblewrap import options
+from forge_core.permissions.sandbox.configuration_copies import without_includes
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
+from forge_core.permissions.sandbox.home_view import HomeView, HomeViewer, is_in
 from forge_core.permissions.sandbox.mount_layout import LayoutInputs, environment_inside, mounts
 from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
-from forge_core.permissions.sandbox.protected import protection
+from forge_core.permissions.sandbox.protected import Protection, protection
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
-from forge_core.permissions.sandbox.survey import Survey, tracked_secrets
+from forge_core.permissions.sandbox.survey import Survey, SurveyResult, tracked_secrets
 
 _PATIENCE_S = 1.0
+_MOVABLE = {"GIT_CONFIG_GLOBAL": ("/git/config", "/.gitconfig"), "npm_config_userconfig": ("/.npmrc",)}
+"""The variables that move configuration files, and the ends of these files' paths."""
 _NOTE = b"# The contents of this file are hidden from sandboxed commands.\n"
 
 
@@ -39,10 +43,10 @@ class Launch:
 class Sandbox:
     """The sandbox of one workspace. Cheap to make; safe to use from several threads.
 
-    Writable are `root`, the git directory that it belongs to, and `extra_writable`. Hidden are the well-known
-    secrets of a home, every service's socket, `.env*` and key files near the top of the workspace,
-    `state_dir` and `hidden` (pass Forge's config folder). /tmp is empty and private to each command. With
-    OFF, `launch` gives back what it was given.
+    Writable are `root`, the git directory that it belongs to, and `extra_writable`. Hidden are the home
+    folders except toolchains, harmless configuration and `readable` (`home_view`), every service's socket,
+    `.env*` and key files near the top of the workspace, `state_dir` and `hidden` (pass Forge's config
+    folder). /tmp is empty and private to each command. With OFF, `launch` gives back what it was given.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Sandbox:
         state_dir: Path,
         extra_writable: tuple[Path, ...] = (),
         hidden: tuple[Path, ...] = (),
+        readable: tuple[Path, ...] = (),
     ) -> None:
         self.state = state
         self._root = Path(os.path.realpath(root))
@@ -64,10 +69,11 @@ class Sandbox:
             if is_there(one := Path(os.path.realpath(path))) and one != Path("/")
         )
         self._hidden = (state_dir, *hidden)
+        self._homes = HomeViewer(self._root, readable)
         mounted = MountedPaths(state_dir)
         self._folder = mounted.folder
         self._placeholders = Placeholders(self._root, mounted)
-        self._survey = Survey(self._root)
+        self._surveys = {self._root: Survey(self._root)}
         self._temporary: Path | None = None
         self._running = 0
         self._counting = threading.Lock()
@@ -171,8 +177,17 @@ class Sandbox:
             stack.callback(os.close, anchors[-1])
             return [f"{how}-fd", str(anchors[-1]), str(path)]
 
+        def copy(content: bytes) -> str:
+            anchors.append(self._memory(stack, "copy", content))
+            return str(anchors[-1])
+
         settings = options(
-            self.state, mounts(inputs, hold), inputs.folder, network=network, seccomp=filter_fd, sync=sync
+            self.state,
+            mounts(inputs, hold, copy),
+            inputs.folder,
+            network=network,
+            seccomp=filter_fd,
+            sync=sync,
         )
         settings_fd = self._memory(stack, "options", settings)
         command: tuple[str, ...] = (self.state.program, "--args", str(settings_fd), "--", *argv)
@@ -185,30 +200,43 @@ class Sandbox:
         self, folder: Path, environment: Mapping[str, str], *, read_only: bool
     ) -> LayoutInputs:
         homes = home_folders(environment)
-        found = self._survey.scan()
+        found = self._scan(self._root)
         tracked = self._tracked_among(found.secrets)
         kept = [path for path in found.secrets if not tracked.get(path)]
         with self._placeholders.mounted.settled():
             held = protection(self._root, found.repositories, homes)
-            others = (*held.pinned, *held.read_only, *kept)
+            writable = (*self._extra, *held.writable)
+            home = self._homes.view(homes, environment, writable)
+            others = (*held.pinned, *held.read_only, *kept, *home.masked)
             standing = self._placeholders.create_all({} if read_only else held.missing, others)
         # The note in `.env` and other dot files says why they are empty. Keys, and what git would otherwise
         # commit as changed, cannot be opened.
         note, unreadable = self._file("note", _NOTE, 0o444), self._file("unreadable", b"", 0o000)
         noted = {path for path in kept if path.name.startswith(".") and path not in tracked}
+        kept += self._around(home)
         return LayoutInputs(
             self._root,
             folder,
-            homes,
             held,
             standing,
-            [*secrets_outside(homes, self._hidden), *listening_sockets()],
+            home,
+            [*secrets_outside(self._hidden), *listening_sockets()],
             self._file("empty", b"", 0o444),
             [(path, note if path in noted else unreadable) for path in kept],
             self._extra,
             dict(environment),
             is_read_only=read_only,
         )
+
+    def _scan(self, folder: Path) -> SurveyResult:
+        """Scan a folder; what has not changed since the last time is not read again."""
+        return self._surveys.setdefault(folder, Survey(folder)).scan()
+
+    def _around(self, home: HomeView) -> list[Path]:
+        """Return the secrets in the repository around the workspace, as far as they are shown."""
+        if home.repository is None:
+            return []
+        return [one for one in self._scan(home.repository).secrets if not is_in(one, [self._root])]
 
     def _tracked_among(self, secrets: Sequence[Path]) -> dict[Path, bool]:
         if not secrets:
@@ -223,52 +251,95 @@ class Sandbox:
         from forge_core.permissions.sandbox.landlock import confined
         from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
 
-        homes = home_folders(environment)
         held = protection(self._root)
         temporary = self._own_temporary()
-        families = FAMILIES if network else (AF_UNIX,)
+        home = self._home(environment, held)
+        writable = [self._root, *self._extra, *held.writable, temporary]
         command = confined(
             argv,
             abi=landlock_abi(),
-            writable=[self._root, *self._extra, *held.writable, temporary],
-            hidden=secrets_outside(homes, self._hidden),
-            seccomp=seccomp_filter(platform.machine(), families),
+            writable=writable,
+            hidden=[*home.covered, *home.masked, *secrets_outside(self._hidden)],
+            shown=self._shown(home),
+            seccomp=seccomp_filter(platform.machine(), FAMILIES if network else (AF_UNIX,)),
             network=network,
         )
-        return Launch(command, dict(environment) | {"TMPDIR": str(temporary)})
+        return Launch(command, dict(environment) | self._own_variables(home, environment))
 
     def _seated(
         self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool, read_only: bool
     ) -> Launch:
         from forge_core.permissions.sandbox.mount_layout import HOST_SOCKETS
-        from forge_core.permissions.sandbox.seatbelt import SECRETS_AT_HOME, Bounds, confined
+        from forge_core.permissions.sandbox.seatbelt import Bounds, confined
 
-        homes = home_folders(environment)
-        found = self._survey.scan()
-        held = protection(self._root, found.repositories, homes)
+        found = self._scan(self._root)
+        held = protection(self._root, found.repositories, home_folders(environment))
+        home = self._home(environment, held)
         tracked = self._tracked_among(found.secrets)
         temporary = self._own_temporary()
-        more = [home / name for home in homes for name in SECRETS_AT_HOME]
         bounds = Bounds(
             writable=[temporary] if read_only else [self._root, *self._extra, *held.writable, temporary],
             read_only=held.read_only,
             missing=list(held.missing),
             pinned=held.pinned,
             hidden=[
-                *secrets_outside(homes, (*self._hidden, *more)),
+                *home.masked,
+                *secrets_outside(self._hidden),
+                *self._around(home),
                 *(path for path in found.secrets if not tracked.get(path)),
             ],
+            covered=home.covered,
+            shown=[self._root, *self._extra, *held.writable, *self._shown(home)],
             network=network,
         )
         inside = {name: value for name, value in environment.items() if name not in HOST_SOCKETS}
-        inside |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(temporary))
+        inside |= self._own_variables(home, environment) | dict.fromkeys(("TMP", "TEMP"), str(temporary))
         return Launch(confined(self.state.program, argv, bounds), inside)
 
+    def _home(self, environment: Mapping[str, str], held: Protection) -> HomeView:
+        writable = (*self._extra, *held.writable)
+        return self._homes.view(home_folders(environment), environment, writable)
+
+    @staticmethod
+    def _shown(home: HomeView) -> list[Path]:
+        """Return what can be read in hidden folders where nothing can be mounted over a configuration file:
+        one is shown only if it is the same without logins."""
+        whole = [path for path, content in home.copies.items() if _has_content(path, content)]
+        return list(dict.fromkeys((*home.shown.values(), *whole)))
+
+    def _own_variables(self, home: HomeView, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables that lead to temporary folders, and to copies of configuration files whose
+        originals can't be read."""
+        temporary = self._own_temporary()
+        variables = {
+            "TMPDIR": str(temporary),
+            "XDG_CACHE_HOME": str(temporary / ".cache"),
+            "npm_config_cache": str(temporary / ".npm"),
+        }
+        named = (environment.get("HOME", "/"), environment.get("XDG_CONFIG_HOME") or "/")
+        own = [Path(os.path.realpath(one)) for one in named if one != "/"]
+        for variable, names in _MOVABLE.items():
+            copies = {
+                path: text
+                for path, text in home.copies.items()
+                if str(path).endswith(names) and is_in(path, own)
+            }
+            if not all(_has_content(path, text) for path, text in copies.items()):
+                copy = temporary.parent / variable
+                content = b"\n".join(map(without_includes, copies.values()))
+                if not _has_content(copy, content):
+                    copy.write_bytes(content)
+                variables[variable] = str(copy)
+        return variables
+
     def _own_temporary(self) -> Path:
-        """Return a temporary folder for the commands of this sandbox, removed with it."""
+        """Return a temporary folder for the commands of this sandbox, removed with it. They can't write to
+        the folder around it."""
         if self._temporary is None:
-            self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="forge-")))
-            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+            folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="forge-")))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._temporary = folder / "tmp"
+            self._temporary.mkdir(mode=0o700)
         return self._temporary
 
     def _file(self, name: str, content: bytes, mode: int) -> Path:
@@ -321,6 +392,13 @@ def clear_leftovers(root: Path, state_dir: Path) -> None:
         own.take_down()
     if mounted.has_notes():
         threading.Thread(target=clear_rest, name="forge-clear", daemon=True).start()
+
+
+def _has_content(path: Path, content: bytes) -> bool:
+    try:
+        return path.read_bytes() == content
+    except OSError:
+        return False
 
 
 def _is_setuid(program: str) -> bool:

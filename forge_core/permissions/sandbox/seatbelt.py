@@ -68,21 +68,6 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MAX_LETTERS = 6
 """A missing name of so many letters is denied in every spelling; file systems of macOS ignore case."""
 
-SECRETS_AT_HOME = (
-    "Library/Keychains",
-    "Library/Cookies",
-    "Library/Mail",
-    "Library/Messages",
-    "Library/Safari",
-    "Library/Application Support/Google/Chrome",
-    "Library/Application Support/Chromium",
-    "Library/Application Support/BraveSoftware",
-    "Library/Application Support/Microsoft Edge",
-    "Library/Application Support/Firefox",
-    "Library/Application Support/1Password",
-    "Library/Application Support/com.apple.TCC",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
@@ -96,6 +81,9 @@ class Bounds:
     pinned: Sequence[Path] = ()
     """Folders that can be neither renamed nor removed."""
     hidden: Sequence[Path] = ()
+    covered: Sequence[Path] = ()
+    """Hidden too, except for what is `shown` in them and what is writable; the names in them can be seen."""
+    shown: Sequence[Path] = ()
     network: bool = False
 
 
@@ -127,6 +115,11 @@ def profile(bounds: Bounds) -> tuple[str, dict[str, str]]:
     """Return the profile's text, and its parameters. Order matters: what is denied comes after what is
     allowed."""
     to = _Writer()
+    to.rule(
+        "deny file-read-data file-read-xattr",
+        (f"(subpath {to.name('COVERED', one)})" for one in bounds.covered),
+    )
+    to.rule("allow file-read*", (f"(subpath {to.name('SHOWN', one)})" for one in _readable(bounds)))
     to.rule("allow file-write*", (f"(subpath {to.name('WRITABLE', one)})" for one in bounds.writable))
     held = [*bounds.read_only, *(spelled for one in bounds.missing for spelled in _spellings(one))]
     to.rule("deny file-write*", (f"(subpath {to.name('HELD', one)})" for one in dict.fromkeys(held)))
@@ -135,6 +128,11 @@ def profile(bounds: Bounds) -> tuple[str, dict[str, str]]:
     to.rule("deny file-read* file-write*", (f"(subpath {to.name('HIDDEN', one)})" for one in bounds.hidden))
     network = _NETWORK if bounds.network else ""
     return _BASE + network + "\n".join(to.lines) + "\n", to.parameters
+
+
+def _readable(bounds: Bounds) -> list[Path]:
+    """Return what can be read in covered folders."""
+    return list(dict.fromkeys((*bounds.shown, *bounds.writable))) if bounds.covered else []
 
 
 def _pinned(bounds: Bounds) -> list[Path]:

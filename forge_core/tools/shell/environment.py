@@ -7,10 +7,12 @@ import re
 import sys
 from collections.abc import Mapping
 
+from forge_core.permissions.sandbox.shown_at_home import TOOLCHAIN_VARIABLES
+
 _ALLOWED = re.compile(
-    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|PWD|TZ|VIRTUAL_ENV|CONDA_PREFIX|CI"
+    r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TERM|TMPDIR|PWD|TZ|VIRTUAL_ENV|CI"
     r"|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME|XDG_RUNTIME_DIR"
-    r"|JAVA_HOME|GOPATH|GOROOT|GOCACHE|CARGO_HOME|RUSTUP_HOME|NVM_DIR|PYENV_ROOT|RBENV_ROOT|ANDROID_HOME|SDKROOT"
+    r"|GOCACHE|SDKROOT"
     r"|LD_LIBRARY_PATH|PKG_CONFIG_PATH|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
     r"|SystemRoot|WSL_DISTRO_NAME"
 )
@@ -39,7 +41,9 @@ def child_environment(source: Mapping[str, str] | None = None, call: str = "") -
     """
     source = os.environ if source is None else source
     kept = {
-        name: value for name, value in source.items() if _ALLOWED.fullmatch(name) and not _SECRET.search(name)
+        name: value
+        for name, value in source.items()
+        if (_ALLOWED.fullmatch(name) or name in TOOLCHAIN_VARIABLES) and not _SECRET.search(name)
     }
     kept.setdefault("PATH", os.defpath)
     return kept | _FIXED | ({CALL_VARIABLE: call} if call else {})

@@ -12,6 +12,7 @@ import pytest
 from forge_core.permissions.sandbox.confine import landlock_abi
 from forge_core.permissions.sandbox.landlock import visible
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind
+from tests.unit.permissions.sandbox.test_home import LOGINS
 from tests.unit.permissions.sandbox.world import SECRET, World
 
 pytestmark = pytest.mark.skipif(
@@ -43,6 +44,23 @@ def test_secrets_and_forge_state_cannot_be_read(world: World) -> None:
     reading = 'cat ~/.ssh/id_ed25519 "$STATE/session"'
     assert SECRET not in confined(world, reading)
     assert SECRET in world.bare(reading).output
+
+
+def test_no_login_of_another_program_can_be_read(world: World) -> None:
+    for name in LOGINS:
+        world.write(world.home / name)
+    world.write(world.home / ".local/bin/tool", "#!/bin/sh\necho tool\n", 0o755)
+    config = f"[user]\n\tname = Ada\n[include]\n\tpath = ~/more\n[github]\n\ttoken = {SECRET}\n"
+    world.write(world.home / ".gitconfig", config)
+    output = confined(
+        world,
+        f"grep -rsF {SECRET} ~; git config --global -l; ~/.local/bin/tool;"
+        ' echo x > "$GIT_CONFIG_GLOBAL" || git config user.name',
+    )
+    assert SECRET not in output
+    lines = output.splitlines()
+    assert lines[:2] == ["user.name=Ada", "tool"], lines
+    assert lines[-1] == "Ada"
 
 
 def test_the_network_is_unavailable_unless_allowed(world: World) -> None:

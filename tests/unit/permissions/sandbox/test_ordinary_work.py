@@ -169,16 +169,16 @@ def test_node_runs(world: World) -> None:
 
 
 def test_caches_are_writable_but_not_in_the_home_folder(world: World) -> None:
-    world.write(world.home / ".cache/pypoetry/environment", "kept\n")
+    world.write(world.home / ".cache/pypoetry/virtualenvs/environment", "kept\n")
     world.write(world.home / ".cache/pip/http", "old\n")
     world.write(world.home / ".npm/_cacache/index", "old\n")
     before = everything_in(world.home)
-    assert works(world, "cat ~/.cache/pypoetry/environment") == "kept\n"
+    assert works(world, "cat ~/.cache/pypoetry/virtualenvs/environment") == "kept\n"
     works(
         world,
         "mkdir -p ~/.cache/pip ~/.cache/new; echo x > ~/.cache/pip/http; echo x > ~/.cache/new/x; echo x > ~/.npm/x",
     )
-    assert world.run("echo x > ~/.cache/pypoetry/environment").code != 0
+    assert world.run("echo x > ~/.cache/pypoetry/virtualenvs/environment").code != 0
     after = everything_in(world.home)
     assert {name: after[name] for name in after if not name.startswith(".local")} == {
         name: before[name] for name in before if not name.startswith(".local")

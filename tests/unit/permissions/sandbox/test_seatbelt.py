@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,25 @@ def test_secrets_cannot_be_read_or_moved() -> None:
         assert not to.allows(operation, ROOT / "a.py"), operation
 
 
+def test_a_covered_home_shows_only_the_list_and_the_workspace() -> None:
+    home = Path("/Users/ada")
+    rules = Profile(replace(BOUNDS, covered=[home], shown=[home / ".cargo/bin", home / ".npmrc"]))
+    for name in (
+        ".aws/credentials",
+        ".claude.json",
+        "Library/Keychains/login.keychain-db",
+        "Documents/a.pdf",
+    ):
+        assert not rules.allows("file-read-data", home / name), name
+        assert not rules.allows("file-read-xattr", home / name), name
+        assert rules.allows("file-read-metadata", home / name), "every path must be resolvable"
+    for path in (ROOT / "src/main.c", home / ".cargo/bin/cargo", home / ".npmrc", "/usr/bin/true"):
+        assert rules.allows("file-read-data", path), path
+    for path in (ROOT / "deploy/.env", home / ".ssh/id_rsa"):
+        assert not rules.allows("file-read-data", path), path
+    assert not rules.allows("file-write-data", home / ".cargo/bin/cargo")
+
+
 def test_the_network_is_off_unless_requested_and_never_reaches_named_sockets() -> None:
     assert "network" not in profile(BOUNDS)[0]
     text, _ = profile(Bounds(writable=[ROOT], network=True))
@@ -167,6 +187,7 @@ def test_a_real_workspace_gives_the_expected_profile(tmp_path: Path, monkeypatch
     home, root = tmp_path / "home", tmp_path / "home/work"
     (home / ".ssh").mkdir(parents=True)
     (home / "Library/Keychains").mkdir(parents=True)
+    (home / ".cargo/bin").mkdir(parents=True)
     (root / "sub").mkdir(parents=True)
     for name in (".env", "sub/deploy.key"):
         (root / name).write_text("-----BEGIN PRIVATE KEY-----\n")
@@ -176,12 +197,13 @@ def test_a_real_workspace_gives_the_expected_profile(tmp_path: Path, monkeypatch
     with sandbox.launch(["bash", "-c", "x"], root, environment) as launch:
         given = dict(one[2:].split("=", 1) for one in launch.argv if one.startswith("-D"))
     hidden = {path for name, path in given.items() if name.startswith("HIDDEN")}
-    assert {
-        str(home / ".ssh"),
-        str(home / "Library/Keychains"),
-        str(root / ".env"),
-        str(root / "sub/deploy.key"),
-    } <= hidden
+    assert {str(root / ".env"), str(root / "sub/deploy.key")} <= hidden
+    covered = {path for name, path in given.items() if name.startswith("COVERED")}
+    shown = {path for name, path in given.items() if name.startswith("SHOWN")}
+    assert str(home) in covered
+    assert {str(root), str(home / ".cargo/bin")} <= shown
+    assert not any(Path(path).is_relative_to(home / name) for path in shown for name in (".ssh", "Library"))
+    assert home not in map(Path, shown)
     assert str(root / ".forge") in {path for name, path in given.items() if name.startswith("HELD")}
     assert "SSH_AUTH_SOCK" not in launch.environment
     temporary = Path(launch.environment["TMPDIR"])
