@@ -130,6 +130,23 @@ def _seconds(value: Any) -> float:
     return number
 
 
+def _gigabytes(value: Any) -> float:
+    try:
+        number = float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError) as error:
+        raise ValueError("a number of GB") from error
+    if not 0.05 <= number < 1e6:
+        raise ValueError("at least 0.05 GB")
+    return number
+
+
+def _open_files(value: Any) -> int:
+    number = _whole_number(value)
+    if number < 64:
+        raise ValueError("64 or more")
+    return number
+
+
 _RULE = re.compile(r"(?s)\s*(?:[A-Za-z_][\w.-]*|\*)\s*(?:\(\s*\S.*\))?\s*")
 
 
@@ -259,6 +276,20 @@ class Settings:
         option="--sandbox",
         summary="how commands are confined: auto (the best sandbox available), strict (a full sandbox or no "
         "start), off",
+    )
+    command_memory_gb: float | None = setting(
+        default=None,
+        check=_gigabytes,
+        summary="how much memory the running commands of a session may use together, in GB; the largest is "
+        "stopped beyond that (default: half of the machine's)",
+    )
+    command_file_gb: float = setting(
+        default=20.0, check=_gigabytes, summary="the size of the largest file that a command may write, in GB"
+    )
+    command_open_files: int = setting(
+        default=65_536,
+        check=_open_files,
+        summary="how many files each process of a command may have open",
     )
     theme: str = setting(
         default="forge-dark",

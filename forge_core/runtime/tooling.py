@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.tool_environment import ToolEnvironment
     from forge_core.tools.registry import ToolRegistry
+    from forge_core.tools.shell.limits import CommandLimits
 
 
 def build_environment(
@@ -58,7 +59,18 @@ def build_environment(
             on_trouble=events.warning,
             mounts=MountedPaths(state_dir),
         ),
-        jobs=JobTable(events.info, events.figures_changed),
+        jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
+    )
+
+
+def _command_limits(config: ForgeConfig) -> CommandLimits:
+    from forge_core.tools.shell.limits import GB, CommandLimits, default_memory_bytes
+
+    memory_gb = config.command_memory_gb
+    return CommandLimits(
+        memory_bytes=default_memory_bytes() if memory_gb is None else int(memory_gb * GB),
+        file_bytes=int(config.command_file_gb * GB),
+        open_files=config.command_open_files,
     )
 
 

@@ -21,6 +21,7 @@ from forge_core.tools.shell.command_result import command_result
 from forge_core.tools.shell.effects import EffectsWatch
 from forge_core.tools.shell.job import Job
 from forge_core.tools.shell.job_table import ForegroundOutcome, JobTable
+from forge_core.tools.shell.limits import CommandLimits
 from forge_core.tools.shell.spawning import LaunchSpec
 from forge_core.workspace.git import reading_variables
 
@@ -109,7 +110,7 @@ class BashTool(BaseTool):
             patience_s = math.inf
         # A start may fail because what was to be hidden is gone: the socket of a program that has ended.
         for _ in range(2):
-            job = await _started(params, context)
+            job = await _started(params, context, jobs.limits)
             how = await jobs.attend(job, context.interrupted, patience_s)
             if not job.process.failed_to_start:
                 break
@@ -151,7 +152,7 @@ class BashTool(BaseTool):
         return self._own_jobs
 
 
-async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
+async def _started(params: dict[str, Any], context: ExecutionContext, limits: CommandLimits) -> Job:
     outputs = context.outputs or OutputStore()
     watch = EffectsWatch(params["command"], context)
     spec = LaunchSpec(
@@ -162,6 +163,7 @@ async def _started(params: dict[str, Any], context: ExecutionContext) -> Job:
         network=bool(params.get("network")),
         read_only=not watch.may_write,
         variables=await _guards(params["command"], context, may_write=watch.may_write),
+        limits=limits,
     )
     await watch.begin()
     job = Job(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 
 from forge_core.result import ToolOutcome
 from forge_core.tools.base import ToolResult
 from forge_core.tools.shell.job import Job, exit_code_text, processes_text
 from forge_core.tools.shell.job_table import ForegroundOutcome, JobUpdate
+from forge_core.tools.shell.limits import GB
 
 _NO_NETWORK = (
     "Could not resolve host",
@@ -19,6 +21,9 @@ _NO_NETWORK = (
 )
 _REFUSED = "connection refused"
 _READ_ONLY = "Read-only file system"
+_FILE_TOO_LARGE = 128 + signal.SIGXFSZ
+_LARGE_FILE = ("File too large", "File size limit exceeded", "EFBIG")
+_OPEN_FILES = "Too many open files"
 _LOOKED_AT = 20_000
 
 
@@ -110,6 +115,8 @@ def _outcome(job: Job, how: ForegroundOutcome) -> tuple[ToolOutcome, str | None,
             return "timed_out", f"timed out after {job.timeout_s:g} s; {ended}", "timed out"
         case ForegroundOutcome.INTERRUPTED:
             return "interrupted", f"interrupted by the user; {ended}", "interrupted"
+        case _ if why := job.process.stopped_because:
+            return "failed", f"stopped: {why}; {ended}", "out of memory"
         case ForegroundOutcome.TOOK_LONG | ForegroundOutcome.MOVED:
             return "background", None, f"job {job.id}"
     if code := job.process.exit_code:
@@ -118,14 +125,14 @@ def _outcome(job: Job, how: ForegroundOutcome) -> tuple[ToolOutcome, str | None,
 
 
 def _hints(job: Job, how: ForegroundOutcome, output: str) -> list[str]:
-    """Return what a failure in the sandbox most likely comes from."""
-    sandbox = job.spec.sandbox
-    if how is not ForegroundOutcome.ENDED or not job.process.exit_code or sandbox is None:
-        return []
-    if sandbox.state.strength == "off":
+    """Return what a failure most likely comes from: a limit, or the sandbox."""
+    if how is not ForegroundOutcome.ENDED or not job.process.exit_code:
         return []
     tail = output[-_LOOKED_AT:]
-    hints: list[str] = []
+    hints = _limit_hints(job, tail)
+    sandbox = job.spec.sandbox
+    if sandbox is None or sandbox.state.strength == "off":
+        return hints
     if not job.spec.network and any(words in tail for words in _NO_NETWORK):
         hints.append("[the sandbox has no network; with network=true the user is asked for it]")
     if not job.spec.network and _REFUSED in tail.lower():
@@ -134,4 +141,16 @@ def _hints(job: Job, how: ForegroundOutcome, output: str) -> list[str]:
         )
     if _READ_ONLY in tail:
         hints.append("[in the sandbox only the workspace and /tmp can be written]")
+    return hints
+
+
+def _limit_hints(job: Job, tail: str) -> list[str]:
+    hints: list[str] = []
+    limits = job.spec.limits
+    if job.process.exit_code == _FILE_TOO_LARGE or any(words in tail for words in _LARGE_FILE):
+        size = f"{limits.file_bytes / GB:g} GB"
+        hints.append(f"[a command may write files of at most {size} (command_file_gb)]")
+    if _OPEN_FILES in tail:
+        count = f"{limits.open_files:,}"
+        hints.append(f"[a process may have at most {count} files open (command_open_files)]")
     return hints

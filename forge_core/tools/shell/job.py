@@ -90,6 +90,8 @@ class Job:
         # The shell may have ended while what it started runs on.
         code = "" if self.process.exit_code is None else exit_code_text(self.process.exit_code)
         match self.state:
+            case _ if self.process.stopped_because:
+                return f"stopped: {self.process.stopped_because}"
             case JobState.RUNNING if code:
                 return f"its shell ended: {code}; still running: {processes_text(self.process.left)}"
             case JobState.RUNNING:

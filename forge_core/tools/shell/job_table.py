@@ -12,6 +12,7 @@ from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.tools.shell.job import Job, JobState
+from forge_core.tools.shell.limits import CommandLimits, MemoryWatch
 from forge_core.tools.shell.process_io import temporary_tasks
 
 MAX_RUNNING_JOBS = 16
@@ -56,8 +57,12 @@ class JobTable:
     """
 
     def __init__(
-        self, on_end: Callable[[str], None] | None = None, on_change: Callable[[], None] | None = None
+        self,
+        on_end: Callable[[str], None] | None = None,
+        on_change: Callable[[], None] | None = None,
+        limits: CommandLimits | None = None,
     ) -> None:
+        self.limits = limits or CommandLimits()
         self.on_end = on_end or (lambda line: None)
         """Called with one line for the user when a job ends by itself: "job 2 (npm run dev) ended: exit code
         0 after 34 s; last line: bye"."""
@@ -66,6 +71,7 @@ class JobTable:
         self._jobs: dict[int, Job] = {}
         self._foreground: builtins.list[Job] = []
         self._watchers: dict[asyncio.Task[None], Job] = {}
+        self._memory = MemoryWatch(self.limits.memory_bytes)
         self._last_id = 0
         self._news: builtins.list[Job] = []
 
@@ -142,6 +148,7 @@ class JobTable:
         await asyncio.gather(*(job.process.killed() for job in jobs))
         if watchers := {task for task in self._watchers if not task.done()}:
             await asyncio.wait(watchers)
+        await self._memory.aclose()
         for job in jobs:
             job.capture.close()
         self._news.clear()
@@ -168,6 +175,7 @@ class JobTable:
         because its shell has left something running. Any other command has ended or is being ended on return.
         """
         self._foreground.append(job)
+        self._memory.add(job.process)
         try:
             return await self._attended(job, interrupted, background_after_s)
         finally:

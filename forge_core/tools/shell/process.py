@@ -77,8 +77,14 @@ class ShellProcess:
         """What was seen running after the shell had ended."""
         self.failed_to_start = ""
         """Why the sandbox could not run it; empty when it ran."""
+        self.stopped_because = ""
+        """Which limit it exceeded; empty when it was not stopped for that."""
         self.has_begun = False
         """Whether the sandbox, if any, is set up, and the command has been started in it."""
+        self.pid = process.pid
+        """Of the supervisor, or of the sandbox around it."""
+        self.is_contained = is_contained
+        """Whether it has a process namespace of its own."""
         self._process = process
         self._call = call
         self._output = output
@@ -89,7 +95,6 @@ class ShellProcess:
         """A pidfd of its first process."""
         self._exit_reported = asyncio.Event()
         self._status_reader = PipeReader(status, self._read_status)
-        self._is_contained = is_contained
         self._resources = resources
         """Of the sandbox: let go when the command has ended."""
         self._loop = asyncio.get_running_loop()
@@ -107,6 +112,13 @@ class ShellProcess:
         self._is_to_end = True
         self._kill_timer = self._loop.call_later(KILL_AFTER_S, self._in_thread, self._kill)
         self._in_thread(self._terminate)
+
+    def stop(self, reason: str) -> None:
+        """Kill everything that it has started, at once: it has exceeded a limit."""
+        if not self.all_ended.is_set():
+            self.stopped_because = reason
+            self._is_to_end = True
+            self._in_thread(self._kill)
 
     async def killed(self) -> None:
         """Kill it and wait until it is gone, two seconds at most: a process that hangs in the kernel cannot
@@ -154,7 +166,7 @@ class ShellProcess:
 
     async def _left_running(self) -> list[RunningProcess]:
         """Return what the shell has left, found without a look at every process where nothing is."""
-        if has_only_chain(self._process.pid, _SANDBOX_DEPTH if self._is_contained else 0):
+        if has_only_chain(self._process.pid, _SANDBOX_DEPTH if self.is_contained else 0):
             return []
         return await asyncio.to_thread(self._members)
 
@@ -188,7 +200,7 @@ class ShellProcess:
         The first process of a namespace ends only after every other, so its pidfd represents all of them.
         """
         self.has_begun = True
-        if self._is_contained and (first := only_child(self._process.pid)) is not None:
+        if self.is_contained and (first := only_child(self._process.pid)) is not None:
             with contextlib.suppress(AttributeError, OSError):
                 self._namespace = os.pidfd_open(first)
         if self._process.stdin is not None:
@@ -199,8 +211,8 @@ class ShellProcess:
     def _members(self) -> list[RunningProcess]:
         """Return what runs of it, supervisor and sandbox left out."""
         if self._process.returncode is not None:
-            return [] if self._is_contained else processes_of_call(self._call)
-        return descendants(self._process.pid, besides=self._call if self._is_contained else "")
+            return [] if self.is_contained else processes_of_call(self._call)
+        return descendants(self._process.pid, besides=self._call if self.is_contained else "")
 
     def _terminate(self) -> None:
         for one in self._members():
@@ -208,7 +220,7 @@ class ShellProcess:
 
     def _kill(self) -> None:
         root = self._process.pid
-        if self._is_contained:
+        if self.is_contained:
             members = descendants(root)
             self._signal_group(signal.SIGKILL)
             for one in members:
@@ -277,7 +289,9 @@ async def start_process(spec: LaunchSpec, take: Callable[[bytes], None]) -> Shel
     call = uuid.uuid4().hex
     environment = child_environment(spec.environment, call=call) | dict(spec.variables)
     is_contained = spec.sandbox is not None and spec.sandbox.state.kind == "bubblewrap"
-    argv = supervised_argv(spec.command, call, environment["PATH"], adopts_orphans=not is_contained)
+    argv = supervised_argv(
+        spec.command, call, environment["PATH"], spec.limits, adopts_orphans=not is_contained
+    )
     output_end, output = output_pipe()
     status_end, status = os.pipe()
     resources = ExitStack()

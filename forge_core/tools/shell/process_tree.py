@@ -61,6 +61,19 @@ def descendants(root: int, besides: str = "") -> list[RunningProcess]:
     ]
 
 
+def process_ids(root: int) -> list[int]:
+    """Return the ids of `root` and its descendants, for sampling: while some processes end, others may be
+    missed."""
+    if not os.path.exists(f"/proc/{root}/task/{root}/children"):  # noqa: PTH110  sampled
+        return [root, *_below(root, _table()[0])]
+    found = [root]
+    for pid in found:  # grows meanwhile
+        with contextlib.suppress(OSError):
+            threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  sampled
+            found += [child for thread in threads for child in _children_of_thread(pid, thread)]
+    return found
+
+
 def only_child(pid: int) -> int | None:
     """Return the only child of a program with one thread; None if it cannot be determined."""
     try:
@@ -163,6 +176,14 @@ def _table() -> tuple[dict[int, _Status], bool]:
         except (OSError, ValueError, IndexError):
             is_whole = False
     return table, is_whole and all(one.parent in table or one.parent == 0 for one in table.values())
+
+
+def _children_of_thread(pid: int, thread: str) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123  sampled
+            return [int(one) for one in file.read().split()]
+    except OSError:
+        return []
 
 
 def _children(pid: int) -> list[bytes]:

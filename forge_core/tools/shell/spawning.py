@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forge_core.tools.shell.limits import CommandLimits
+
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox import Launch, Sandbox
 
@@ -31,7 +33,7 @@ _SUPERVISOR = r"""
 trap : HUP INT QUIT TERM
 echo forge-start >&2
 read _ || exit 0
-(exec "$@" </dev/null 2>&1)
+(limit_resources; exec "$@" </dev/null 2>&1)
 code=$?
 exec >/dev/null
 printf '\nforge-exit %s\n' "$code" >&2
@@ -71,6 +73,7 @@ class LaunchSpec:
     """In the sandbox the workspace too can only be read."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """On top of the environment, whatever their names."""
+    limits: CommandLimits = field(default_factory=CommandLimits)
 
 
 async def spawn(
@@ -115,14 +118,17 @@ async def _launched(
         raise
 
 
-def supervised_argv(command: str, call: str, path: str, *, adopts_orphans: bool) -> list[str]:
+def supervised_argv(
+    command: str, call: str, path: str, limits: CommandLimits, *, adopts_orphans: bool
+) -> list[str]:
     """Return the argument vector that runs `command` in bash (sh if there is none) under a supervisor.
 
     The argument `call` distinguishes the supervisor from what it runs. With `adopts_orphans` every descendant
     can be found without a process namespace.
     """
     shell = shutil.which("bash", path=path) or "/bin/sh"
-    words = ["/bin/sh", "-c", _SUPERVISOR, call, shell, "-c", "--", command]
+    script = f"limit_resources() {limits.shell_text()}\n{_SUPERVISOR}"
+    words = ["/bin/sh", "-c", script, call, shell, "-c", "--", command]
     if adopts_orphans and sys.platform == "linux" and sys.executable:
         return [sys.executable, "-I", "-S", "-c", _ADOPT_ORPHANS, *words]
     return words
