@@ -1,8 +1,7 @@
-"""Checks of new content: no placeholder for omitted text, and a warning if a file no longer parses."""
+"""Checks of new content: no placeholder for omitted text, and whether a file still parses."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import tomllib
@@ -34,17 +33,28 @@ def refuse_placeholders(new: str, old: str) -> None:
 
 
 def syntax_warning(path: str, before: str | None, after: str) -> str | None:
-    """Return the problem of `after` if `before` (None: a new file) parsed and `after` does not; else None."""
-    if len(after) > _MAX_PARSED:
-        return None
-    problem = _problem(path, after)
-    if problem is None or (before is not None and _problem(path, before) is not None):
+    """Return a warning if `before` (None: a new file) parsed and `after` does not; else None."""
+    problem = new_syntax_error(path, before, after)
+    if problem is None:
         return None
     was = "no longer parses" if before is not None else "does not parse"
     return (
         f"warning: {path.rpartition('/')[2]} {was}: {problem}. If that is not intended, revert this change "
         "(the same call with old and new swapped) or repair it before you continue."
     )
+
+
+def new_syntax_error(path: str, before: str | None, after: str) -> str | None:
+    """Return the syntax error of `after`, with its line, if `before` (None: a new file) parsed; else None.
+
+    `before` is parsed only if `after` has an error.
+    """
+    if len(after) > _MAX_PARSED:
+        return None
+    problem = _problem(path, after)
+    if problem is None or (before is not None and _problem(path, before) is not None):
+        return None
+    return problem
 
 
 def _problem(path: str, text: str) -> str | None:
@@ -54,7 +64,8 @@ def _problem(path: str, text: str) -> str | None:
             warnings.simplefilter("ignore")
             match ending:
                 case "py" | "pyi":
-                    ast.parse(text)
+                    # Faster than `ast.parse`, and it finds a `return` that is no longer in a function.
+                    compile(text, path, "exec", dont_inherit=True)
                 case "json" | "ipynb":
                     json.loads(text)
                 case "toml":

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from forge_core.errors import ToolError
-from forge_core.tools.editing.content_checks import refuse_placeholders
+from forge_core.tools.editing.content_checks import new_syntax_error, refuse_placeholders
 from forge_core.tools.editing.diff import line_opcodes
 from forge_core.tools.editing.file_changes import CurrentFile, PlannedChange
 from forge_core.tools.editing.matching import find
-from forge_core.tools.editing.occurrences import MatchTier
+from forge_core.tools.editing.occurrences import MatchTier, is_as_sent
 from forge_core.tools.editing.patch import PatchHunk, apply_hunks
 from forge_core.tools.editing.replace import Replacement, TextEdit, replace
 from forge_core.tools.editing.text import decode, split_keeping_ends
@@ -41,6 +41,8 @@ class FileDraft:
         self._written: list[tuple[int, int]] = []
         """Ranges of the text that are the work of earlier edits; an empty one is where something went."""
         self._notes: list[str] = []
+        self._recovered: list[str] = []
+        """The notes about matches that were not exact."""
 
     def edit(self, old: str, new: str, *, replace_all: bool = False) -> None:
         """Raise ToolError naming the file when the edit does not apply."""
@@ -68,15 +70,25 @@ class FileDraft:
     def _take(self, done: Replacement, tiers: Sequence[MatchTier]) -> None:
         self._data, self._after = done.data, done.after
         self._notes += [note for tier in tiers if (note := NOTES.get(tier))]
+        self._recovered += [NOTES[tier] for tier in tiers if not is_as_sent(tier)]
 
     def change(self) -> PlannedChange:
+        """Return the change that the edits make. Raise ToolError if the file parsed before and would not
+        afterwards, unless all matches were exact: then that is what was asked for."""
         before = decode(self._there.data).text
         after = before if self._after is None else self._after
+        error = new_syntax_error(self._there.name, before, after) if self._recovered else None
+        if error is not None:
+            raise ToolError(
+                f"{self._there.name}: old_string {'; '.join(dict.fromkeys(self._recovered))}. With this edit "
+                f"the file would no longer parse: {error}. Nothing was written. Send old_string and "
+                "new_string with the blanks and the indentation that the file has."
+            )
         note = f" ({'; '.join(dict.fromkeys(self._notes))})" if self._notes else ""
         return self._there.changed(self._data, before, after, note)
 
     def _check_meant(self, done: Replacement, old: str, new: str) -> None:
-        is_plain = done.tier in ("exact", "line ends")
+        is_plain = is_as_sent(done.tier)
         if not is_plain or (old and find(decode(self._there.data).text, old, new).starts):
             raise ToolError(
                 "old_string matches text that an earlier edit of this call has changed, and whether the "

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.line_views import BLANKS, indent_of
-from forge_core.tools.editing.occurrences import EditPair, MatchTier, Occurrence, TextMatch
+from forge_core.tools.editing.occurrences import EditPair, MatchTier, Occurrence, TextMatch, is_as_sent
 from forge_core.tools.editing.text import line_number, with_newlines
 
 _SHOWN = 60
@@ -52,7 +52,7 @@ def _apart_from_line_before(text: str, place: Occurrence, tier: MatchTier) -> Oc
         return place
     is_made_up = (not new and rest[0] != "\n") or (rest[0] in BLANKS and indent_of(new) == indent_of(rest))
     is_made_up = is_made_up and not head and old.endswith("\n\n") == new.endswith("\n\n")
-    if not is_made_up or not _is_as_sent(tier) or _occurs_at_start(text, rest):
+    if not is_made_up or not is_as_sent(tier) or _occurs_at_start(text, rest):
         line = line_number(text, start)
         raise ToolError(
             "old_string begins with a line ending that new_string lacks, so the new text would be joined "
@@ -70,14 +70,14 @@ def _apart_from_line_after(text: str, place: Occurrence, tier: MatchTier) -> Occ
     bare = old[:-1]
     if not old.endswith("\n") or not bare.strip() or end == len(text):
         return place
-    if text[end] in _NOTHING and _is_as_sent(tier):
+    if text[end] in _NOTHING and is_as_sent(tier):
         return place
     if with_newlines(new).endswith("\n") or new == bare + " ":
         return place
     if not new and _is_line_start(text, place.start):
         return place
     is_habit = new and new[-1] not in BLANKS and new != bare and bare.rpartition("\n")[2].strip(BLANKS)
-    if not is_habit or not _is_as_sent(tier) or _begins_blank(new) != _begins_blank(old):
+    if not is_habit or not is_as_sent(tier) or _begins_blank(new) != _begins_blank(old):
         line = line_number(text, end)
         raise ToolError(
             "old_string ends with a line ending that new_string lacks, so the new text would be joined to "
@@ -86,11 +86,6 @@ def _apart_from_line_after(text: str, place: Occurrence, tier: MatchTier) -> Occ
         )
     size = 2 if text.endswith("\r\n", place.start, end) else 1
     return replace(place, end=end - size, pair=EditPair(bare, new))
-
-
-def _is_as_sent(tier: MatchTier) -> bool:
-    """Return whether the match was exact: a second deviation makes the intention unclear."""
-    return tier in ("exact", "line ends")
 
 
 def _is_line_start(text: str, at: int) -> bool:

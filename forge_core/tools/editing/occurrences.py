@@ -58,6 +58,11 @@ class TextMatch:
     """False when there are more hits than were counted."""
 
 
+def is_as_sent(tier: MatchTier) -> bool:
+    """Return whether the old text was found as it was sent, line endings aside."""
+    return tier in ("exact", "line ends")
+
+
 def merge_matches(tier: MatchTier, matches: Sequence[TextMatch]) -> TextMatch:
     """Return the hits of several searches by one tier."""
     hits = [match for match in matches if match.starts]
