@@ -27,6 +27,7 @@ from forge_core.llm.account.catalog import bundled, bundled_date
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, PROVIDERS
 from forge_core.offline.intents import TABLE
 from forge_core.permissions.sandbox.shown_at_home import CACHES, FILTERED_FILES, HARMLESS_FILES, TOOLCHAINS
+from forge_core.permissions.tool_files import TOOL_FILES
 from forge_core.result import StoppedReason
 from forge_core.tools.base import BaseTool, ToolParameter
 from forge_core.tools.registry import builtin_tools
@@ -123,6 +124,11 @@ def home_folder() -> str:
     ]
     lists = [f"{title}: {', '.join(_code(f'~/{name}') for name in sorted(names))}." for title, names in parts]
     return "\n\n".join([table, *(textwrap.fill(one, 120, break_long_words=False) for one in lists)])
+
+
+def tool_files() -> str:
+    rows = [(entry.program, ", ".join(map(_code, entry.names.split()))) for entry in TOOL_FILES]
+    return _table(("acted on by", "files and folders"), rows)
 
 
 def settings() -> str:
@@ -257,6 +263,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "modes": modes,
     "home-folder": home_folder,
+    "tool-files": tool_files,
     "settings": settings,
     "exit-codes": exit_codes,
     "stopped-reasons": stopped_reasons,

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
+from forge_core.permissions.command_targets import tool_file_reason
 from forge_core.permissions.guard.catastrophe import catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.path_info import locate
@@ -124,7 +125,22 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
         or _allowed_whole(reading, context)
         or _by_parts(reading, context, commands, parts)
     )
+    if found.decision is Decision.ALLOW and context.mode is not PermissionMode.YOLO:
+        found = _asking_for_tool_files(found, reading, context) or found
     return replace(found, parts=parts, problem=reading.problem)
+
+
+def _asking_for_tool_files(
+    found: LineVerdict, reading: Reading, context: DecisionContext
+) -> LineVerdict | None:
+    """Return the question about a line that writes a file which programs act on, unless a rule allows this
+    very line."""
+    if found.is_read_only or _own_rule(reading, context) is not None:
+        return None
+    for command in reading.commands:
+        if not command.is_hint and (reason := tool_file_reason(command, reading, context.root)):
+            return LineVerdict(Decision.ASK, reason, is_destructive=True, asking=(command,))
+    return None
 
 
 def _ruled(kind: _Kind, reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
@@ -173,13 +189,9 @@ def _confirmed_each_time(reading: Reading, context: DecisionContext) -> LineVerd
 
 def _allowed_whole(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     """Return what a rule for the very line, a rule for every line, or a fault of the line decides."""
-    for origin, rule in context.allowing():
-        if (
-            rule.line == reading.line.strip()
-            and _may_cover(origin, reading, context)
-            and not _changed_scripts(origin, rule, context)
-        ):
-            return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
+    rule = _own_rule(reading, context)
+    if rule is not None:
+        return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     if reading.problem:
         return LineVerdict(Decision.ASK, f"the line could not be parsed: {reading.problem}")
     unclear = _unclear(reading, context)
@@ -188,6 +200,18 @@ def _allowed_whole(reading: Reading, context: DecisionContext) -> LineVerdict | 
     for origin, rule in context.allowing():
         if rule.pattern is None and origin != "project allow":
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
+    return None
+
+
+def _own_rule(reading: Reading, context: DecisionContext) -> Rule | None:
+    """Return the rule that allows this very line."""
+    for origin, rule in context.allowing():
+        if (
+            rule.line == reading.line.strip()
+            and _may_cover(origin, reading, context)
+            and not _changed_scripts(origin, rule, context)
+        ):
+            return rule
     return None
 
 

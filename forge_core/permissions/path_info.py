@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.tool_files import acting_program, folded_name
 
 _SECRET_NAMES = table(
     "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .pypirc .npmrc"
@@ -36,6 +37,8 @@ class PathInfo:
     """Holds keys or passwords by its name, as given or resolved."""
     is_protected: bool
     """In a .git or .forge folder: what is written there may be executed or change what is allowed."""
+    acting_program: str = ""
+    """Who acts on the file without being asked (see `tool_files`); "" for other files."""
     folds_case: bool = False
     """The file system takes names that differ only in case or in Unicode form for one."""
 
@@ -57,14 +60,22 @@ def locate(path: Path, root: Path) -> PathInfo:
     real = real_path(path)
     relative = real.relative_to(real_root).as_posix() if real.is_relative_to(real_root) else None
     names = [_below(given, root), _below(real, real_root)]
+    folds = folds_case(real_root)
+    is_protected = any(_is_protected(part, folds=folds) for name in names for part in name.split("/"))
+    program = next(filter(None, (acting_program(name, folds=folds) for name in names)), "")
     return PathInfo(
         given=given,
         real=real,
         relative=relative,
         is_secret=any(is_secret(str(one)) for one in (given, real)),
-        is_protected=any(part.casefold() in _PROTECTED for name in names for part in name.split("/")),
-        folds_case=folds_case(real_root),
+        is_protected=is_protected,
+        acting_program=program or ("git" if is_protected else ""),
+        folds_case=folds,
     )
+
+
+def _is_protected(name: str, *, folds: bool) -> bool:
+    return (folded_name(name) if folds else name.casefold()) in _PROTECTED
 
 
 @lru_cache(maxsize=64)

@@ -30,6 +30,7 @@ from forge_core.permissions.rules.rule import (
     allows_paths,
     denies_paths,
     matches_target,
+    names_tool_file,
     parse_rule,
     rule_for_paths,
 )
@@ -243,10 +244,34 @@ class PermissionPolicy:
         if use.effect is not Effect.WRITE or self.mode is PermissionMode.YOLO:
             return None
         held = next((one for one in places if one.is_protected), None)
+        if held is not None:
+            reason = f"{held.given} controls git or Forge itself"
+            return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
+        return self._asks_for_tool_file(tool_name, use, places)
+
+    def _asks_for_tool_file(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
+        """Return the question about a file that programs act on, unless a rule names it."""
+        rules = [
+            rule
+            for origin, rule in self._book.allowing(tool_name, is_edit=_is_edit(use))
+            if origin != "project allow"
+        ]
+        unnamed = (
+            one
+            for one in places
+            if one.acting_program and not any(names_tool_file(rule, one) for rule in rules)
+        )
+        held = next(unnamed, None)
         if held is None:
             return None
-        reason = f"{held.given} controls git or Forge itself"
-        return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
+        private = self._private_reasons(use, places)
+        return Verdict(
+            Decision.ASK,
+            ", and ".join([f"{held.acting_program} acts on {held.given} without asking", *private]),
+            session_rule=self._file_session_rule(tool_name, use, places),
+            is_destructive=use.is_destructive or any(not one.is_inside for one in places),
+            is_private=bool(private),
+        )
 
     def _allowed_by_rule(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
         for origin, rule in self._book.allowing(tool_name, is_edit=_is_edit(use)):
@@ -264,20 +289,14 @@ class PermissionPolicy:
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")
         right = EDIT if _is_edit(use) else tool_name
-        session_rule = "" if right == EDIT and use.is_destructive else _path_rule(right, places)
-        secret = next((one for one in places if one.is_secret), None)
-        outside = next((one for one in places if not self._may_enter(one, use)), None)
-        reasons: list[str] = []
-        if secret is not None:
-            reasons.append(f"{secret.given.name} may contain keys or passwords")
-        if outside is not None:
-            reasons.append(f"{_shown(outside)} is outside the folder {self.root}")
+        session_rule = self._file_session_rule(tool_name, use, places)
+        reasons = self._private_reasons(use, places)
         if reasons:
             return Verdict(
                 Decision.ASK,
                 ", and ".join(reasons),
                 session_rule=session_rule,
-                is_destructive=outside is not None,
+                is_destructive=any(not self._may_enter(one, use) for one in places),
                 is_private=True,
             )
         if use.kind is ToolKind.LOOK and use.effect is Effect.READ and places:
@@ -293,6 +312,21 @@ class PermissionPolicy:
             always_rule="" if use.is_destructive or not places else file_rule(right, places),
             is_usual=use.effect is Effect.WRITE,
         )
+
+    def _private_reasons(self, use: ToolUse, places: list[PathInfo]) -> list[str]:
+        """Return why nothing may be revealed about one of the places: keys, or outside the folder."""
+        secret = next((one for one in places if one.is_secret), None)
+        outside = next((one for one in places if not self._may_enter(one, use)), None)
+        reasons: list[str] = []
+        if secret is not None:
+            reasons.append(f"{secret.given.name} may contain keys or passwords")
+        if outside is not None:
+            reasons.append(f"{_shown(outside)} is outside the folder {self.root}")
+        return reasons
+
+    def _file_session_rule(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> str:
+        right = EDIT if _is_edit(use) else tool_name
+        return "" if right == EDIT and use.is_destructive else _path_rule(right, places)
 
     def _may_enter(self, one: PathInfo, use: ToolUse) -> bool:
         if one.is_inside:
@@ -322,7 +356,7 @@ def _may_project_allow(use: ToolUse, places: list[PathInfo]) -> bool:
     """Return whether a project's own rule may allow it."""
     if use.is_destructive or use.effect is Effect.NETWORK:
         return False
-    return bool(places) and not any(one.is_private or one.is_protected for one in places)
+    return bool(places) and not any(one.is_private or one.acting_program for one in places)
 
 
 def _path_rule(tool_name: str, places: list[PathInfo]) -> str:

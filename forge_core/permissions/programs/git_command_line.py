@@ -24,6 +24,10 @@ REMOTE_WRITERS = table("send-pack http-push subtree remote-http remote-https")
 """Other subcommands that push."""
 SHOWS_FILES = table("diff diff-files diff-index status")
 """Subcommands that may show what the files of the working tree hold."""
+TREE_WRITERS = table("mv")
+"""Subcommands that put a file of the working tree under a name that the line chooses."""
+PATCH_READERS = table("am apply")
+"""Subcommands that write the files that a patch names."""
 _DIFF = (
     " --stat --stat=K --shortstat --numstat --summary --name-only --name-status --patch --no-patch --cached"
     " --staged --unified=N --color --color=K --no-color --word-diff --word-diff=K --color-words --raw"

@@ -45,6 +45,7 @@ Trait: TypeAlias = Literal[
     "shell",
     "short_config_options",
     "writes_devices",
+    "writes_files",
 ]
 """A fact about a program; each is documented at the table that is made from it."""
 
@@ -82,6 +83,8 @@ class Program:
     """Subcommands that delete, rewrite or publish."""
     recursive_options: str = ""
     """A pattern for the options with which it goes through folders."""
+    writing_options: str = ""
+    """A pattern for the options with which it writes files that its words name."""
     hidden_file_options: str = ""
     """A pattern for the options with which a search reads files that are not named, hidden ones too."""
     grants: tuple[str, ...] = ()
@@ -119,8 +122,9 @@ _RECORDS = (
     # Interpreters, and editors, debuggers and pagers that can run programs
     Program("sed", ("filter", "interpreter"),
         read_only=ArgumentSpec("nErus", long="--quiet --silent --regexp-extended", texts=1),
-        risky_options="-i"),
-    Program("perl", ("interpreter",), version="--version", risky_options="-e -i"),
+        risky_options="-i", writing_options="-[A-Za-z]*i.*|--in-place.*"),
+    Program("perl", ("interpreter",), version="--version", risky_options="-e -i",
+        writing_options="-[A-Za-z]*i.*"),
     Program("man", ("runs_nothing", "interpreter"), script_options="-P|--pager|-H|--html"),
     Program("zip", ("copies_folders", "checker", "interpreter"), script_options="-TT|--unzip-command"),
     Program("nc", ("interpreter", "network"), script_options="-c|-e"),
@@ -131,7 +135,7 @@ _RECORDS = (
     Program("R", ("interpreter", "script_after_subcommand")),
     Program("python python3", ("interpreter",), version="--version -V"),
     Program("node", ("interpreter",), version="--version -v"),
-    Program("ruby", ("interpreter",), version="--version"),
+    Program("ruby", ("interpreter",), version="--version", writing_options="-[A-Za-z]*i.*"),
     Program("Rscript bc dc ed elixir emacs erl ex expect gdb ghc groovy ipython irb jshell julia less"
         " lldb lua luajit m4 more mysql nodejs nvim osascript php psql pypy pypy3 python2 scala screen"
         " socat sqlite3 tclsh tmux vi view vim wish", ("interpreter",)),
@@ -236,7 +240,7 @@ _RECORDS = (
     Program("sort", ("runs_nothing",), read_only=ArgumentSpec("bdfgiMhnRrVcCmsuz", "k:K t:D", "--reverse"
         " --numeric-sort --unique --human-numeric-sort --version-sort --ignore-case --stable --check"
         " --general-numeric-sort --zero-terminated --key:K --field-separator:D --ignore-leading-blanks"),
-        script_options=r"--compress-p\w*", risky_options="-T -o"),
+        script_options=r"--compress-p\w*", risky_options="-T -o", writing_options="-[A-Za-z]*o.*|--output.*"),
     Program("file", ("runs_nothing",),
         read_only=ArgumentSpec("bi", long="--brief --mime --mime-type --mime-encoding")),
     Program("free", read_only=ArgumentSpec("bkmght", operands="none")),
@@ -325,10 +329,12 @@ _RECORDS = (
     Program("badblocks hdparm pv sgdisk", ("writes_devices",)),
     Program("wipefs", ("formats_disks", "guarded")),
     Program("blkdiscard cryptsetup diskutil fdisk gdisk mkswap parted sfdisk", ("formats_disks",)),
-    Program("dd mkfs", ("destructive", "guarded")),
+    Program("dd", ("destructive", "guarded", "writes_files")),
+    Program("mkfs", ("destructive", "guarded")),
+    Program("patch", ("writes_files",)),
     Program("systemctl", ("destructive", "has_subcommands")),
     Program("halt killall pkill poweroff reboot shutdown unlink", ("destructive",)),
-    Program("mkdir touch", ("runs_nothing", "only_inside"), grants=("",)),
+    Program("mkdir touch", ("runs_nothing", "only_inside", "writes_files"), grants=("",)),
     Program("rm", ("deletes", "destructive", "runs_nothing")),
     Program("mv", ("destructive", "writes_devices", "runs_nothing", "names_files")),
     Program("chmod chown", ("destructive", "guarded", "runs_nothing")),
@@ -340,12 +346,16 @@ _RECORDS = (
     Program("sysctl", script_options="-w"),
     # Archives and copies
     Program("tar", ("copies_folders",), script_options=r"-\w*[IF]|--(?:to-command|use-compress-program"
-        r"|rsh-command|info-script|new-volume-script|checkpoint-action)", risky_options="-F -I"),
+        r"|rsh-command|info-script|new-volume-script|checkpoint-action)", risky_options="-F -I",
+        writing_options="-?[A-Za-z]*x[A-Za-z]*|--extract|--get"),
+    Program("unzip", ("checker", "writes_files")),
     Program("7z 7za 7zz ack ag bsdtar cpio gtar pax rclone ugrep", ("copies_folders",)),
-    Program("curl", ("checker", "network"), version="--version", risky_options="-F -K -O -T -d -o -x"),
+    Program("curl", ("checker", "network"), version="--version", risky_options="-F -K -O -T -d -o -x",
+        writing_options="-[A-Za-z]*[oO].*|--output.*|--remote-name.*"),
     Program("ssh", ("network",), script_options=r"-o(?:\w*Command)?", risky_options="-o"),
     Program("sftp", ("network",), script_options=r"-o(?:\w*Command)?|-S"),
-    Program("wget", ("checker", "network")),
+    Program("wget", ("checker", "network"),
+        writing_options="-[A-Za-z]*[OP].*|--output-doc.*|--directory-pre.*"),
     Program("ftp telnet", ("network",)),
     # Checkers, compilers and formatters
     Program("black codespell gofmt shellcheck shfmt yamllint", ("checker", "only_inside"), grants=("",)),
@@ -355,7 +365,7 @@ _RECORDS = (
     Program("rustc", ("checker",), version="--version -V"),
     Program("g++ mypy", ("checker",), version="--version"),
     Program("ar bzip2 c++ clang++ clang-format clang-tidy flake8 gunzip gzip hadolint isort javac ld nm"
-        " objdump pylint pyright rustfmt strip tsc unzip xz zstd", ("checker",)),
+        " objdump pylint pyright rustfmt strip tsc xz zstd", ("checker",)),
     Program("pytest", ("only_inside",), risky_options="-c -o -p"),
     Program("stylelint", ("short_config_options",)),
     Program("cmake", version="--version"),
@@ -463,6 +473,10 @@ DESTRUCTIVE_WORDS = {name: table(one.destructive_words) for name, one in _named(
 NETWORK_PROGRAMS = _having("network")
 FILE_NAMERS = _having("names_files")
 """They put a file under a name that the line chooses."""
+FILE_WRITERS = FILE_NAMERS | OVERWRITERS | _having("writes_files")
+"""They write, create or rename files that their words name."""
+WRITING_OPTIONS = {name: re.compile(one.writing_options) for name, one in _named() if one.writing_options}
+"""Program → its options with which it does so."""
 DECLARERS = _having("declares")
 """Builtins whose words set variables."""
 

@@ -52,10 +52,10 @@ def session_pattern(command: str, root: Path) -> str:
 
 
 def file_rule(tool: str, places: list[PathInfo]) -> str:
-    """Return the rule for the folder that all these files lie in; "" outside, for keys, and for git's and
-    Forge's own."""
+    """Return the rule for the folder that all these files lie in; "" outside, for keys, and for files that
+    programs act on."""
     folders = {Path(one.relative).parent.as_posix() for one in places if one.relative is not None}
-    if len(folders) != 1 or any(one.is_private or one.is_protected for one in places):
+    if len(folders) != 1 or any(one.is_private or one.acting_program for one in places):
         return ""
     folder = folders.pop()
     return f"{tool}(./*)" if folder == "." else f"{tool}({quoted(folder)}/**)"

@@ -11,14 +11,14 @@ every call inside the folder.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import ConfigError
 from forge_core.permissions.path_info import PathInfo, is_secret
-from forge_core.workspace.globs import compile_glob
+from forge_core.permissions.tool_files import acting_program, folded_name
+from forge_core.workspace.globs import compile_glob, expand_braces
 
 SHELL_TOOL = "bash"
 NETWORK = "network"
@@ -93,6 +93,16 @@ def allows_paths(rule: Rule, places: Sequence[PathInfo]) -> bool:
     return bool(places) and all(_covers(rule, place, resolved_only=True) for place in places)
 
 
+def names_tool_file(rule: Rule, place: PathInfo) -> bool:
+    """Return whether an allow rule covers the place by a pattern that itself names a file that programs act
+    on: `edit(.vscode/**)`, but not `edit(**)`."""
+    return any(
+        acting_program(pattern, folds=place.folds_case)
+        and _covers(Rule(rule.tool, pattern), place, resolved_only=True)
+        for pattern in expand_braces(rule.pattern or "")
+    )
+
+
 def denies_paths(rule: Rule, places: Sequence[PathInfo]) -> bool:
     """Return whether a deny rule matches any place, as given or resolved."""
     return any(_covers(rule, place, resolved_only=False) for place in places)
@@ -138,13 +148,9 @@ def _covers(rule: Rule, place: PathInfo, *, resolved_only: bool) -> bool:
         names = [place.relative] if place.relative is not None else []
         names += [] if resolved_only else [place.given.name]
     if place.folds_case:
-        pattern, names = _folded(pattern), [_folded(name) for name in names]
+        pattern, names = folded_name(pattern), [folded_name(name) for name in names]
     expression = compile_glob(pattern, any_depth=not pattern.startswith("/"))
     return any(expression.fullmatch(name) for name in names)
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
 
 
 def quoted(path: str) -> str:
