@@ -1,4 +1,4 @@
-"""One glob language for .gitignore lines, permission rules and the search tools.
+"""One glob language for the patterns of .gitignore lines, permission rules and the search tools.
 
 `*` and `?` stay within one path segment, `**` as a whole segment spans any number of them, `[a-z]` and `[!a]`
 are classes, a backslash quotes. The regular expressions are built from atomic groups: a hostile pattern such

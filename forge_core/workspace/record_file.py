@@ -1,4 +1,4 @@
-"""Append-only files of JSON lines: a kill -9 costs at most the line being written."""
+"""Append-only files of JSON lines: a torn last line is cut off, and damaged lines are skipped."""
 
 from __future__ import annotations
 
