@@ -39,6 +39,8 @@ from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.verdict import By, Decision
 
+_MAX_BRACE_WORDS = 100_000
+"""Bash needs about 200 bytes for each."""
 _UNKNOWN = "what it runs cannot be determined from the line"
 
 
@@ -177,6 +179,9 @@ def _denied_by_plan(reading: Reading, context: DecisionContext) -> LineVerdict |
 
 
 def _confirmed_each_time(reading: Reading, context: DecisionContext) -> LineVerdict | None:
+    if reading.brace_words > _MAX_BRACE_WORDS and context.mode is not PermissionMode.YOLO:
+        reason = f"its braces expand to {reading.brace_words:,} words, which takes much memory"
+        return LineVerdict(Decision.ASK, f"{reason}, so it asks each time", always_asks=True)
     found = required_confirmation(reading.line, context.root)
     if found is None:
         return None

@@ -25,6 +25,7 @@ _STAR, _ANY, _FROM, _TO = (chr(_PRIVATE + ord(char)) for char in "*?[]")
 _GLOB = re.compile(f"[{_STAR}{_ANY}]|{_FROM}.*{_TO}")
 _OPEN, _CLOSE, _COMMA, _TILDE, _EQUALS = (chr(_PRIVATE + ord(char)) for char in "{},~=")
 _MAX_BRACES = 64
+_MAX_COUNT = 10**12
 _MAX_READINGS = 8
 """Of a word whose variables have several values, so many are looked at; beyond that it counts as unknown."""
 _ESCAPES = {
@@ -36,6 +37,11 @@ _ANSI = re.compile(
     re.DOTALL,
 )
 _RANGE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.(-?\d{1,6}))?")
+
+_ANY_RANGE = re.compile(
+    r"([-+]?\d{1,19}|[A-Za-z])\.\.([-+]?\d{1,19}|[A-Za-z])(?:\.\.([-+]?\d{1,19}))?", re.ASCII
+)
+"""What bash counts; numbers of more digits are text to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +205,55 @@ def braces(text: str) -> list[str]:
         start, end, choices = found
         todo.extend(one[:start] + choice + one[end:] for choice in reversed(choices))
     return done
+
+
+@dataclass(slots=True)
+class _OpenBrace:
+    """A brace expression that is being counted."""
+
+    start: int
+    finished: int = 0
+    """Words of the alternatives before the last comma."""
+    current: int = 1
+    """Words of the alternative behind it."""
+    as_text: int = 1
+    """The same where the brace turns out to be text: what is in it multiplies, commas do not count."""
+
+
+def expanded_count(pieces: Iterable[Piece]) -> int:
+    """Return how many words bash makes of one by its braces: {1..3}{a,b} makes 6. At most `_MAX_COUNT`."""
+    text = "".join(one if isinstance(one, str) else "$" for one in pieces)
+    waiting = [_OpenBrace(0)]
+    for at, char in enumerate(text):
+        top = waiting[-1]
+        if char == _OPEN:
+            waiting.append(_OpenBrace(at + 1))
+        elif char == _COMMA and len(waiting) > 1:
+            top.finished, top.current = min(top.finished + top.current, _MAX_COUNT), 1
+        elif char == _CLOSE and len(waiting) > 1:
+            waiting.pop()
+            if top.finished:
+                count = top.finished + top.current
+            else:
+                count = _counted_length(plain(text[top.start : at])) or top.as_text
+            _multiply(waiting[-1], count)
+    while len(waiting) > 1:
+        _multiply(waiting[-2], waiting.pop().as_text)
+    return waiting[0].current
+
+
+def _multiply(brace: _OpenBrace, count: int) -> None:
+    brace.current = min(brace.current * count, _MAX_COUNT)
+    brace.as_text = min(brace.as_text * count, _MAX_COUNT)
+
+
+def _counted_length(text: str) -> int:
+    """Return how many words `1..30000` or `a..e` counts; 0 when it is no range."""
+    found = _ANY_RANGE.fullmatch(text)
+    if found is None:
+        return 0
+    first, last = (ord(one) if one.isalpha() else int(one) for one in (found[1], found[2]))
+    return abs(last - first) // (abs(int(found[3] or 1)) or 1) + 1
 
 
 def _first_braces(text: str) -> tuple[int, int, list[str]] | None:

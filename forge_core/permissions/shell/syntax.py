@@ -110,6 +110,8 @@ class Reading:
     """Functions that it defines."""
     features: frozenset[str] = frozenset()
     """What it evaluates besides its commands: arithmetic, expansions with operators."""
+    brace_words: int = 0
+    """How many words its braces expand to, those of nested texts included."""
 
 
 @dataclass(slots=True)
@@ -118,6 +120,7 @@ class _Reader:
     variables: dict[str, list[Pieces]] = field(default_factory=lambda: dict(_PRESET))
     functions: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
+    brace_words: int = 0
     seen: set[str] = field(default_factory=set)
     problem: str = ""
     texts_left: int = _MAX_TEXTS
@@ -143,6 +146,7 @@ class _Reader:
         if not is_hint:
             self.functions |= tree.functions
             self.features |= tree.features
+            self.brace_words += tree.brace_words
             for name, values in tree.variables.items():
                 self.variables[name] = [*self.variables.get(name, []), *values]
         for bare in tree.commands:
@@ -245,6 +249,7 @@ def read_line(line: str) -> Reading:
         reader.problem,
         frozenset(reader.functions),
         frozenset(reader.features),
+        reader.brace_words,
     )
 
 

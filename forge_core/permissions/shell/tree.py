@@ -20,6 +20,7 @@ from forge_core.permissions.shell.shell_words import (
     Pieces,
     ansi_c,
     as_written,
+    expanded_count,
     in_double_quotes,
     plain,
     unquoted,
@@ -74,6 +75,8 @@ class Tree:
     """Texts in backquotes, with depth and scope."""
     features: set[str] = field(default_factory=set)
     """What is evaluated besides the commands, by kind of node: arithmetic, `${x@P}` …"""
+    brace_words: int = 0
+    """How many words its braces expand to."""
     nodes: int = 0
     problem: str = ""
     """Why it could not be read; empty when it was."""
@@ -103,6 +106,8 @@ class _TreeReader:
         self.source = source
         self.tree = tree
         self.shells = 0
+        self.word_depth = 0
+        """How many words around the one that is being read."""
 
     def visit(self, node: Node, depth: int, scope: tuple[int, ...], *, is_piped: bool = False) -> None:
         kind = node.type
@@ -201,6 +206,7 @@ class _TreeReader:
                 if before == "$" and self.source[part.start_byte : part.start_byte + 1] == b'"':  # $"…"
                     bare.words[-1] = (*bare.words[-1][:-1], str(bare.words[-1][-1])[:-1])
                 bare.words[-1] += pieces
+                self.tree.brace_words += expanded_count(bare.words[-1]) - 1
             else:
                 if not bare.words and _is_torn(self.text(part)):
                     self.tree.problem = "its syntax is unclear"
@@ -318,6 +324,14 @@ class _TreeReader:
         self, node: Node, depth: int, scope: tuple[int, ...], *, is_quoted: bool = False
     ) -> list[Piece]:
         """Return what a word is put together from; commands in it are visited."""
+        self.word_depth += 1
+        found = self.pieces_of(node, depth, scope, is_quoted=is_quoted)
+        self.word_depth -= 1
+        if not self.word_depth and (count := expanded_count(found)) > 1:
+            self.tree.brace_words += count
+        return found
+
+    def pieces_of(self, node: Node, depth: int, scope: tuple[int, ...], *, is_quoted: bool) -> list[Piece]:
         kind, text = node.type, self.text(node)
         match kind:
             case "raw_string":
@@ -334,7 +348,9 @@ class _TreeReader:
             case "expansion":
                 return [self.expansion(node, depth, scope, is_quoted)]
             case "command_substitution" | "process_substitution":
+                outer, self.word_depth = self.word_depth, 0
                 self.visit(node, depth, scope)
+                self.word_depth = outer
                 return [Hole(text)]
             case "arithmetic_expansion":
                 self.tree.features.add("arithmetic")

@@ -221,3 +221,61 @@ def test_decisions_do_not_depend_on_earlier_ones(root: Path) -> None:
     assert policy.decide("bash", running("$X y")).decision is ASK
     assert policy.decide("bash", running("git status")).decision is ALLOW
     assert policy.decide("bash", running("cat src/a.py")).decision is ALLOW
+
+
+HUGE = [
+    "echo {1..30000000}",
+    "echo {1..999}{1..999}{1..99}",
+    "echo {{1..999},{1..999}}{1..999}",
+    "echo a{1..1000}b{1..1000}c",
+    "printf '%s' {00000001..30000000}",
+    "echo {30000000..1}",
+    "echo {-20000000..20000000..2}",
+    "for n in {1..30000000}; do :; done",
+    "x=({1..30000000})",
+    "bash -c 'echo {1..30000000}'",
+    "eval echo {1..30000000}",
+    'echo "$(echo {1..30000000})"',
+    "echo `echo {1..30000000}`",
+    "cat <(echo {1..30000000})",
+    "echo x{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}{0,1}",
+    "echo {1..60000} {1..60000}",
+    "echo {a..z}{a..z}{a..z}{a..z}",
+    "f() { echo {1..30000000}; }; f",
+    "x=1 echo {1..30000000} > out",
+    "echo {,{1..30000000}}",
+    "echo {1..3\\\n0000000}",
+    "echo {+1..+30000000}",
+]
+SMALL = [
+    "echo {1..100}",
+    "mkdir -p src/{a,b,c}/{x,y}",
+    "echo '{1..30000000}'",
+    'echo "{1..30000000}"',
+    "echo \\{1..30000000}",
+    "echo {1..30000000..10000000}",
+    "for n in {1..100000}; do :; done",
+    "awk '{a[NR]=$0} {1..30000000}' a.txt",
+    'python3 -c "print({1: {2: 3}, 4: {5: 6}})"',
+    "echo {a,b}{a,b}{a,b}{a,b}",
+    "echo {1..2}.{30000000}",
+    "cat <<'EOF'\n{1..30000000}\nEOF",
+]
+
+
+@pytest.mark.parametrize("line", HUGE)
+def test_braces_that_expand_to_very_many_words_ask_whatever_allows_the_line(root: Path, line: str) -> None:
+    for mode in (PermissionMode.ASK, AUTO):
+        policy = PermissionPolicy(
+            root, mode, allow=["bash", "bash(echo:*)", f"bash(={line})"], sandbox="full"
+        )
+        verdict = policy.decide("bash", running(line))
+        assert verdict.decision is ASK
+        assert "words" in verdict.reason
+    assert PermissionPolicy(root, YOLO).decide("bash", running(line)).decision is ALLOW
+
+
+@pytest.mark.parametrize("line", SMALL)
+def test_other_braces_are_decided_as_before(root: Path, line: str) -> None:
+    policy = PermissionPolicy(root, AUTO, allow=["bash"], sandbox="full")
+    assert policy.decide("bash", running(line)).decision is ALLOW
