@@ -1,12 +1,19 @@
-"""Removing secrets from what is shown or logged. For display only: never applied to the content of a file."""
+"""Removing secrets from what is shown, logged or recorded. Never applied to a file that is being edited.
+
+A known secret is found in every spelling that a record or a listing gives it: with characters escaped as in
+JSON or a URL, and broken over lines. One that is encoded otherwise (base64, for example) is not found.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 MASK = "[redacted]"
+MIN_LENGTH = 6
+"""Shorter values are no secrets: they would blank out common words."""
 
-_PATTERNS = re.compile(
+_SHAPES = re.compile(
     r"sk-or-v1-[A-Za-z0-9]{8,}"
     r"|sk-[A-Za-z0-9_-]{16,}"
     r"|gh[pousr]_[A-Za-z0-9]{20,}"
@@ -18,18 +25,99 @@ _PATTERNS = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
+_MARKERS = ("sk-", "gh", "glpat-", "AKIA", "xox", "eyJ", "-----BEGIN")
+"""One of them is in every match of `_SHAPES`; searching for them first is cheaper."""
+_SHAPE_BEGUN = re.compile(
+    r"(?:sk-[\w-]*|gh[pousr]_\w*|github_pat_\w*|glpat-[\w-]*|AKIA[0-9A-Z]*|xox[abprs]-[\w-]*|eyJ[\w.-]*"
+    r"|-{1,5}(?:B[A-Z -]*)?"
+    r"|(?<![A-Za-z0-9])(?:sk?|gh?[pousr]?|git(?:h(?:u(?:b(?:_(?:p(?:at?)?)?)?)?)?)?|gi|gl(?:p(?:at?)?)?"
+    r"|A(?:KI?)?|x(?:ox?[abprs]?)?|ey?))\Z"
+)
+_LINE_BREAK = (
+    r"""(?:["'`]?[ \t]*(?:\\*\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,7}[\t:|-])?[ \t]*["'`+>|-]?[ \t]*)?"""
+)
+"""How a text may go on in the next line: continued, indented, numbered, quoted, or escaped as in JSON."""
+_DROPPED = re.compile(r"""\\+[rn]|\n[ \t]*\d{1,7}(?:[\t:|-]|\Z)|[\s\\"'`+>|-]""")
+"""All that `_LINE_BREAK` can match, and more."""
+_ESCAPED = re.compile(r"(?:\\+u00|%)([2-7][0-9a-fA-F])")
+_ESCAPE_BEGUN = re.compile(r"(?:%[2-7]?|\\+u[0-9a-fA-F]{0,3})\Z")
+_LONGEST_TOKEN = 2_048
+_MAX_HELD = 16_384
+"""Characters that `split` keeps back at most: more than the longest private key has."""
 
 
 class Redactor:
     """Replaces known values and well-known key shapes by a mask."""
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
-        self._secrets = tuple(sorted((s for s in secrets if len(s) >= 6), key=len, reverse=True))
+        known = sorted({one for one in secrets if len(one) >= MIN_LENGTH}, key=len, reverse=True)
+        # One pattern for each: with a literal first character the search for it is a memchr.
+        self._known = tuple(re.compile(_LINE_BREAK.join(map(_spellings, one))) for one in known)
+        self._squeezed = tuple(_DROPPED.sub("", one) for one in known)
 
     def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, MASK)
-        return _PATTERNS.sub(MASK, text)
+        for pattern in self._known:
+            text = pattern.sub(MASK, text)
+        if _may_have_shape(text):
+            text = _SHAPES.sub(MASK, text)
+        return text
 
     def __repr__(self) -> str:
-        return f"Redactor({len(self._secrets)} secrets)"
+        return f"Redactor({len(self._known)} secrets)"
+
+    def values(self, value: Any) -> Any:
+        """Return a JSON value with every string in it redacted, the names of an object's members included."""
+        match value:
+            case str():
+                return self(value)
+            case dict():
+                return {self(str(name)): self.values(one) for name, one in value.items()}
+            case list() | tuple():
+                return [self.values(one) for one in value]
+        return value
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Return the beginning of a stream's text, redacted, and its end, unchanged, which may be the start
+        of a secret: put it before what follows in the stream."""
+        cut = self._first_open(text)
+        # No match may be cut in two, and one of no fixed length that ends here may go on.
+        if _may_have_shape(text):
+            cut = next((m.start() for m in _SHAPES.finditer(text) if m.start() < cut <= m.end()), cut)
+        for pattern in self._known:
+            cut = next((m.start() for m in pattern.finditer(text) if m.start() < cut < m.end()), cut)
+        if len(text) - cut > _MAX_HELD:
+            return self(text), ""
+        return self(text[:cut]), text[cut:]
+
+    def _first_open(self, text: str) -> int:
+        """Return where the longest end of `text` begins that may be the beginning of a secret."""
+        tail = text[-_MAX_HELD:]
+        found = _SHAPE_BEGUN.search(tail, max(len(tail) - _LONGEST_TOKEN, 0))
+        first = found.start() if found is not None else len(tail)
+        for secret in self._squeezed:
+            near = tail[-8 * len(secret) - 64 :]
+            squeezed = _squeeze(near)
+            size = next((n for n in range(len(secret) - 1, 0, -1) if squeezed.endswith(secret[:n])), 0)
+            if size:
+                at = next((n for n in reversed(range(len(near))) if _squeeze(near[n:]) == secret[:size]), 0)
+                first = min(first, len(tail) - len(near) + at)
+        return len(text) - len(tail) + first
+
+
+def _may_have_shape(text: str) -> bool:
+    return any(marker in text for marker in _MARKERS)
+
+
+def _squeeze(text: str) -> str:
+    """Return `text` with escapes decoded and without what may be in a line break."""
+    whole = _ESCAPE_BEGUN.sub("", text)
+    return _DROPPED.sub("", _ESCAPED.sub(lambda found: chr(int(found[1], 16)), whole))
+
+
+def _spellings(char: str) -> str:
+    """Return a pattern for the character as it is, and as JSON and URLs escape it."""
+    plain = re.escape(char)
+    if char.isalnum():
+        return plain
+    code = ord(char)
+    return rf"(?:\\+u(?i:{code:04x})|%(?i:{code:02x})|\\+{plain}|{plain})"

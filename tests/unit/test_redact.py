@@ -1,0 +1,96 @@
+"""Secrets are found in every spelling that a record or a listing gives them, also in pieces."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from urllib.parse import quote
+
+import pytest
+
+from forge_core.redact import MASK, Redactor
+
+KEYS = ("Zq7+wV/2mN9xKp4tRb8yLc3d", "hunter42", 'pa"ss\\word=1%', "sk-or-v1-0123456789abcdef")
+PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7\n" * 40 + "-----END RSA PRIVATE KEY-----"
+
+
+def forms(key: str) -> list[str]:
+    """Return the spellings in which one key may occur in a text."""
+    once = json.dumps(key)[1:-1]
+    half = len(key) // 2
+    return [
+        key,
+        once,
+        json.dumps(once)[1:-1],
+        json.dumps(key, ensure_ascii=False)[1:-1],
+        once.replace("/", "\\/"),
+        "".join(f"\\u{ord(char):04X}" if not char.isalnum() else char for char in key),
+        quote(key, safe=""),
+        f"{key[:half]}\n{key[half:]}",
+        f"{key[:half]}\r\n    {key[half:]}",
+        f"{key[:half]}\\\n{key[half:]}",
+        f'{key[:half]}"\n"{key[half:]}',
+        f"{key[:half]}\n     8\t{key[half:]}",
+        f"{key[:half]}\n+{key[half:]}",
+        json.dumps(f"{key[:half]}\n{key[half:]}", ensure_ascii=False)[1:-1],
+        "\n".join(textwrap.wrap(key, 3, break_on_hyphens=False)),
+    ]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_spelling_of_a_key_is_redacted(key: str) -> None:
+    redact = Redactor((key,))
+    left = [form for form in forms(key) if redact(f"a = {form};") != f"a = {MASK};"]
+    assert left == []
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_stream_is_redacted_wherever_it_is_cut(key: str) -> None:
+    redact = Redactor((key,))
+    for form in forms(key):
+        text = f"a = {form}; b = {form}"
+        for cut in range(1, len(text)):
+            first, rest = redact.split(text[:cut])
+            second, last = redact.split(rest + text[cut:])
+            assert first + second + redact(last) == f"a = {MASK}; b = {MASK}", (form, cut)
+
+
+@pytest.mark.parametrize("secret", [PEM, "ghp_" + "a1" * 18, "xoxb-123456789012-abc", "AKIAABCDEFGHIJKLMNOP"])
+def test_a_well_known_shape_is_redacted_wherever_the_stream_is_cut(secret: str) -> None:
+    redact = Redactor()
+    text = f"see {secret} there"
+    for cut in range(1, len(text)):
+        first, rest = redact.split(text[:cut])
+        second, last = redact.split(rest + text[cut:])
+        assert first + second + redact(last) == f"see {MASK} there", cut
+
+
+def test_a_stream_without_a_secret_is_not_held_back() -> None:
+    text = "def main() -> None:\n    print('no key here')\n"
+    assert Redactor(KEYS).split(text) == (text, "")
+
+
+def test_strings_anywhere_in_a_record_are_redacted_also_as_names() -> None:
+    key = KEYS[0]
+    record = {
+        "a": [key, {"b": f"x{key}"}],
+        key: 1,
+        "n": 2.5,
+        "none": None,
+        "arguments": json.dumps({"k": key}),
+    }
+    assert Redactor((key,)).values(record) == {
+        "a": [MASK, {"b": f"x{MASK}"}],
+        MASK: 1,
+        "n": 2.5,
+        "none": None,
+        "arguments": f'{{"k": "{MASK}"}}',
+    }
+
+
+def test_a_value_too_short_for_a_key_is_left_alone() -> None:
+    assert Redactor(("none", "")).values("none of them") == "none of them"
+
+
+def test_repr_shows_no_secret() -> None:
+    assert KEYS[0] not in repr(Redactor(KEYS))
