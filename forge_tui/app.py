@@ -253,10 +253,11 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         if self._exit and isinstance(error, MountError):
             return  # nothing can be mounted while the app exits
         if self.crash is None:
+            from forge_core.runtime import make_redactor
             from forge_tui.crash import write_crash_report
 
-            self.crash = error
-            self.crash_log = write_crash_report(self._config.state_dir, error)
+            self.crash, redact = error, make_redactor(self._config)
+            self.crash_log = write_crash_report(self._config.state_dir, error, redact)
         super()._handle_exception(error)
         self._return_code = ExitCode.CRASH
 
@@ -299,10 +300,12 @@ def run_chat(config: ForgeConfig) -> int:
     app = ForgeApp(config, partial(_make_session, config), save_setting=partial(_save_setting, config))
     asyncio.run(app.run_async())
     if app.crash is not None:
+        from forge_core.runtime import make_redactor
+
         with contextlib.suppress(Exception):  # what broke the app may break this too: report the crash anyway
             _leave_traces(app)
         where = f"The details are in {app.crash_log}" if app.crash_log else "No log could be written"
-        words = safe_line(f"{type(app.crash).__name__}: {app.crash}")
+        words = safe_line(make_redactor(config)(f"{type(app.crash).__name__}: {app.crash}"))
         print(f"forge: Forge failed: {words}. {where}", file=sys.stderr)
         return ExitCode.CRASH
     if app.return_code != _HUNG_UP:  # after a hang-up nobody can read it

@@ -147,10 +147,13 @@ def _fail(text: str, code: int | None = None) -> int:
 def _crash(config: ForgeConfig, error: Exception) -> int:
     """Write the traceback to a private file; print one line that names it."""
     from forge_core.exit_codes import ExitCode
+    from forge_core.runtime import make_redactor
     from forge_tui.crash import write_crash_report
 
-    where = write_crash_report(config.state_dir, error)
-    return _fail(f"Forge failed: {type(error).__name__}: {error}. The details are in {where}", ExitCode.CRASH)
+    redact = make_redactor(config)
+    where = write_crash_report(config.state_dir, error, redact)
+    words = redact(f"{type(error).__name__}: {error}")
+    return _fail(f"Forge failed: {words}. The details are in {where}", ExitCode.CRASH)
 
 
 def _silence_stdout() -> None:

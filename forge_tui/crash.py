@@ -10,9 +10,9 @@ from pathlib import Path
 from forge_core.redact import Redactor
 
 
-def write_crash_report(state_dir: Path, error: BaseException) -> str:
+def write_crash_report(state_dir: Path, error: BaseException, redact: Redactor) -> str:
     """Write the traceback, without secrets, to a file of mode 0600; return its path, or why there is none."""
-    text = Redactor()("".join(traceback.format_exception(error)))
+    text = redact("".join(traceback.format_exception(error)))
     folder = state_dir / "logs"
     path = folder / f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from forge_core.errors import ConfigError
 
@@ -186,6 +186,25 @@ def _key_variables(provider: Provider, *, is_named: bool) -> tuple[str, ...]:
     """Return the variables whose key may be sent to `provider`, in order of precedence."""
     named = (NAMED_KEY_VARIABLE,) if is_named else ()
     return (*named, provider.key_variable) if provider.key_variable else named
+
+
+def held_secrets(environ: Mapping[str, str], base_url: str = "") -> tuple[str, ...]:
+    """Return every secret that Forge knows: the keys of all providers, and the passwords in `base_url` and in
+    the URLs of proxies."""
+    variables = {NAMED_KEY_VARIABLE, *(one.key_variable for one in PROVIDERS.values() if one.key_variable)}
+    keys = [environ.get(name, "").strip() for name in sorted(variables)]
+    proxies = [value for name, value in environ.items() if name.lower().endswith("_proxy")]
+    passwords = [form for url in (base_url, *proxies) for form in _passwords(url)]
+    return tuple(dict.fromkeys(filter(None, (*keys, *passwords))))
+
+
+def _passwords(url: str) -> tuple[str, ...]:
+    """Return the password in a URL, as written and decoded."""
+    try:
+        found = urlsplit(url).password or ""
+    except ValueError:
+        return ()
+    return (found, unquote(found))
 
 
 def missing_key(provider: Provider, subject: str = "", otherwise: str = "") -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from forge_core.approval import Approver, Questioner
     from forge_core.config.forge_config import ForgeConfig
+    from forge_core.redact import Redactor
     from forge_core.session.session import ForgeSession
 
 _TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
@@ -71,9 +72,10 @@ def build_session(
     provider = session_provider(config, events, session_id, learns_windows=shows_figures)
     tracker = TokenTrackingCallback(price=provider.price)
     responder = make_responder(approver, questioner)
-    environment = build_environment(config, session_id, responder, clock, events)
-    logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}")
-    agent = build_agent(config, provider.make_llm(config.model), environment, clock, tracker, logger)
+    redact = make_redactor(config)
+    environment = build_environment(config, session_id, responder, clock, events, redact)
+    logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)
+    agent = build_agent(config, provider.make_llm(config.model), environment, clock, tracker, logger, redact)
     return ForgeSession(
         id=session_id,
         config=config,
@@ -81,11 +83,20 @@ def build_session(
         tracker=tracker,
         environment=environment,
         provider=provider,
-        journal=Journal(journal_path(config.state_dir, session_id), events.error),
+        journal=Journal(journal_path(config.state_dir, session_id), redact, events.error),
         logger=logger,
         events=events,
         system_prompt=prompt_maker(config, environment.sandbox_state, agent.registry),
     )
+
+
+def make_redactor(config: ForgeConfig) -> Redactor:
+    """Return what removes every key that Forge knows from what it writes to its own files."""
+    from forge_core.llm.endpoints import held_secrets
+    from forge_core.redact import Redactor
+
+    key = config.endpoint.api_key
+    return Redactor(((key,) if key else ()) + held_secrets(os.environ, config.endpoint.base_url))
 
 
 def harden_process() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.permissions.policy import PermissionPolicy
     from forge_core.permissions.sandbox.sandbox_state import SandboxState
+    from forge_core.redact import Redactor
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.tool_environment import ToolEnvironment
     from forge_core.tools.registry import ToolRegistry
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 
 
 def build_environment(
-    config: ForgeConfig, session_id: str, responder: Responder, clock: RunClock, events: EventChannel
+    config: ForgeConfig,
+    session_id: str,
+    responder: Responder,
+    clock: RunClock,
+    events: EventChannel,
+    redact: Redactor,
 ) -> ToolEnvironment:
     """Build the policy, the sandbox, and everything else that calls share."""
     from forge_core.permissions.sandbox.placeholders import MountedPaths
@@ -58,6 +64,7 @@ def build_environment(
             private=state_dir,
             on_trouble=events.warning,
             mounts=MountedPaths(state_dir),
+            redact=redact,
         ),
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
     )
@@ -107,30 +114,31 @@ def build_agent(
     clock: RunClock,
     tracker: TokenTrackingCallback,
     logger: Logger,
+    redact: Redactor,
 ) -> ForgeAgent:
     """Build an agent whose every call goes through the policy."""
     from forge_core.langchain.agent import ForgeAgent, warm_up
     from forge_core.langchain.callbacks import LoggingCallback
-    from forge_core.redact import Redactor
     from forge_core.session.loop_detector import LoopDetector, ask_to_continue
     from forge_core.tools.executor import ToolExecutor
     from forge_core.tools.registry import builtin_tools
 
     warm_up()
-    key = config.endpoint.api_key
     return ForgeAgent(
         llm=llm,
         tools=builtin_tools(),
         max_iterations=config.max_iterations,
         max_retries=config.max_retries,
         timeout=None,
-        executor=ToolExecutor(environment.policy, environment.responder, output_dir=environment.output_dir),
+        executor=ToolExecutor(
+            environment.policy, environment.responder, output_dir=environment.output_dir, redact=redact
+        ),
         make_context=environment.context,
         make_watch=LoopDetector,
         may_continue=ask_to_continue(environment.responder),
         clock=clock,
         tracker=tracker,
-        callbacks=[tracker, LoggingCallback(logger, redact=Redactor((key,) if key else ()))],
+        callbacks=[tracker, LoggingCallback(logger, redact=redact)],
     )
 
 

@@ -3,7 +3,8 @@
 One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
 `session` first, then `user`, `retry` (the previous turn continues with the model call that failed),
 `message`, `reset` and the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished
-block. Important records are fsynced, so a power failure costs none of them.
+block. Keys are redacted, also where they are split over chunks. Important records are fsynced, so a power
+failure costs none of them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.errors import JournalError
-from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk
+from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk, ToolEnd, ToolProgress
+from forge_core.redact import Redactor
 from forge_core.workspace.record_file import RecordFile, read_records
 
 _LOSABLE = frozenset({"llm_start", "llm_chunk", "tool_progress", "permission", "compaction", "notice"})
@@ -66,12 +68,15 @@ class Journal:
     possible.
     """
 
-    def __init__(self, path: Path, on_trouble: Callable[[str], None] | None = None) -> None:
+    def __init__(self, path: Path, redact: Redactor, on_trouble: Callable[[str], None] | None = None) -> None:
         self.path = path
+        self._redact = redact
         self._on_trouble = on_trouble
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._chunks: list[LLMChunk] = []
+        self._live_ends: dict[str, str] = {}
+        """Call → the end of its live output that may be the beginning of a key."""
         self._failed: str | None = None
 
     def event(self, event: AgentEvent) -> None:
@@ -81,7 +86,12 @@ class Journal:
                 self._join(event)
             return
         self._flush_chunks()
-        self._put(event.as_record())
+        if isinstance(event, ToolEnd):
+            self._end_live(event.call_id)
+        if isinstance(event, ToolProgress):
+            self._live(event)
+        else:
+            self._put(event.as_record())
 
     def record(self, kind: str, data: dict[str, Any]) -> None:
         """Record something other than an event."""
@@ -99,17 +109,40 @@ class Journal:
     def _join(self, chunk: LLMChunk) -> None:
         first = self._chunks[0] if self._chunks else chunk
         passed_s = abs(chunk.timestamp - first.timestamp)  # a clock may be set back
-        if first.kind != chunk.kind or passed_s > CHUNK_WINDOW_S:
+        if first.kind != chunk.kind:
             self._flush_chunks()
+        elif passed_s > CHUNK_WINDOW_S:
+            self._flush_chunks(goes_on=True)
         self._chunks.append(chunk)
 
-    def _flush_chunks(self) -> None:
+    def _flush_chunks(self, *, goes_on: bool = False) -> None:
+        """Write the chunks. With `goes_on` more of their text follows: what may be the beginning of a key
+        waits for it."""
         if not self._chunks:
             return
-        first = self._chunks[0]
-        text = "".join(chunk.text for chunk in self._chunks)
+        first, last = self._chunks[0], self._chunks[-1]
+        text, rest = "".join(chunk.text for chunk in self._chunks), ""
         self._chunks = []
-        self._put(LLMChunk(timestamp=first.timestamp, text=text, kind=first.kind).as_record())
+        if goes_on:
+            text, rest = self._redact.split(text)
+        if text or not rest:
+            self._put(LLMChunk(timestamp=first.timestamp, text=text, kind=first.kind).as_record())
+        if rest:
+            self._chunks = [LLMChunk(timestamp=last.timestamp, text=rest, kind=first.kind)]
+
+    def _live(self, event: ToolProgress) -> None:
+        """Record live output, but for an end that may be the beginning of a key."""
+        if event.text.startswith("\r"):  # replaces the line, so nothing before it goes on
+            self._end_live(event.call_id)
+        text, rest = self._redact.split(self._live_ends.pop(event.call_id, "") + event.text)
+        if rest:
+            self._live_ends[event.call_id] = rest
+        if text:
+            self._put(ToolProgress(timestamp=event.timestamp, call_id=event.call_id, text=text).as_record())
+
+    def _end_live(self, call_id: str) -> None:
+        if rest := self._live_ends.pop(call_id, ""):
+            self._put(ToolProgress(call_id=call_id, text=rest).as_record())
 
     def _put(self, record: dict[str, Any]) -> None:
         if self._thread is None:
@@ -126,7 +159,7 @@ class Journal:
                 record = self._queue.get(timeout=RETRY_S if pending else None)
                 is_closing = is_closing or record is None
                 if record is not None:
-                    pending.append(record)
+                    pending.append(self._redact.values(record))
             try:
                 while pending:
                     file.append(pending[0], is_durable=pending[0]["type"] not in _LOSABLE)

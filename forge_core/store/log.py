@@ -9,6 +9,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TextIO, cast
 
+from forge_core.redact import Redactor
+
 MAX_BYTES = 1_000_000
 KEPT_FILES = 3
 
@@ -17,15 +19,15 @@ def log_path(state_dir: Path) -> Path:
     return state_dir / "logs" / "forge.log"
 
 
-def open_log(path: Path, level: str, name: str) -> logging.Logger:
-    """Return a logger that writes to `path` from `level` ("debug" … "error") on; the first line creates the
-    file.
+def open_log(path: Path, level: str, name: str, redact: Redactor) -> logging.Logger:
+    """Return a logger that writes to `path` from `level` ("debug" … "error") on, without secrets; the first
+    line creates the file.
 
     The logger is not registered globally: nothing propagates to other handlers.
     """
     logger = logging.Logger(name, level.upper())
     handler = _PrivateFile(path)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(_RedactingFormatter(redact))
     logger.addHandler(handler)
     return logger
 
@@ -35,6 +37,17 @@ def close_log(logger: logging.Logger) -> None:
         logger.removeHandler(handler)
         with contextlib.suppress(OSError):  # a full disk: the last lines cannot be flushed
             handler.close()
+
+
+class _RedactingFormatter(logging.Formatter):
+    """Redacts whole entries, tracebacks included."""
+
+    def __init__(self, redact: Redactor) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))
 
 
 class _PrivateFile(RotatingFileHandler):

@@ -16,6 +16,7 @@ from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver
 from forge_core.errors import CallDeniedError, CallInterruptedError, ForgeError, ToolError
 from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
+from forge_core.redact import Redactor
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
@@ -34,7 +35,7 @@ class ToolExecutor:
 
     A bare `ToolExecutor()` checks no permission at all: its caller is the authority. With a `policy`, each
     call is decided by it; requests for approval go to the `approver` (those of parallel calls at the same
-    time), and are denied without one. Full outputs over `output_limit` characters are kept in
+    time), and are denied without one. Full outputs over `output_limit` characters are kept, redacted, in
     `output_dir`, else in a private temporary folder.
     """
 
@@ -44,11 +45,12 @@ class ToolExecutor:
         approver: Approver | None = None,
         output_limit: int = OUTPUT_LIMIT,
         output_dir: Path | None = None,
+        redact: Redactor | None = None,
     ) -> None:
         self.policy = policy
         self.approver = approver or deny_all
         self.output_limit = output_limit
-        self.outputs = OutputStore(output_dir)
+        self.outputs = OutputStore(output_dir, redact)
         self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, set[asyncio.Event]] = WeakKeyDictionary()
 
     async def execute(self, tool: BaseTool, params: object, context: ExecutionContext) -> ToolResult:

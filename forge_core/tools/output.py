@@ -11,6 +11,7 @@ import weakref
 from pathlib import Path
 from typing import BinaryIO
 
+from forge_core.redact import Redactor
 from forge_core.result import Omission
 from forge_core.workspace.beneath import write_all
 
@@ -21,12 +22,14 @@ MAX_SPILL_BYTES = 50 * 1024 * 1024
 
 
 class OutputStore:
-    """Files for full outputs: 0600, in a 0700 folder that is made on first use.
+    """Files for full outputs: 0600, in a 0700 folder that is made on first use. What is written to them goes
+    through `redact`.
 
     Without a `folder`, a temporary one that is removed when the store goes away.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, redact: Redactor | None = None) -> None:
+        self.redact = redact or Redactor()
         self._folder = folder
         self._made: Path | None = None
         self._count = 0
@@ -38,7 +41,7 @@ class OutputStore:
         return self._made
 
     def create(self, stem: str) -> tuple[Path, BinaryIO]:
-        """Return a new, empty file to write to, and its path. Raise OSError (a full disk, say)."""
+        """Return a new, empty file for redacted text, and its path. Raise OSError (a full disk, say)."""
         folder = self._make()
         while True:
             self._count += 1
@@ -54,7 +57,7 @@ class OutputStore:
         try:
             path, file = self.create(stem)
             with file:
-                write_all(file.fileno(), text.encode("utf-8", "replace")[:MAX_SPILL_BYTES])
+                write_all(file.fileno(), self.redact(text).encode("utf-8", "replace")[:MAX_SPILL_BYTES])
         except OSError:
             return None
         return path

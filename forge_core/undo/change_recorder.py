@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge_core.errors import ForgeError
+from forge_core.redact import Redactor
 from forge_core.sanitize import safe_line
 from forge_core.undo.attribution.command_changes import Attribution, AttributionContext, SourceFiles
 from forge_core.undo.attribution.write_counts import WriteCounts
@@ -72,6 +73,7 @@ class ChangeRecorder:
         on_trouble: Callable[[str], None],
         max_entries: int | None,
         mounts: MountGuard,
+        redact: Redactor,
     ) -> None:
         self._root = root
         self._mounts = mounts
@@ -81,7 +83,7 @@ class ChangeRecorder:
         self._snapshot = WorkspaceSnapshot(root, self._git, hidden, max_entries, mounts)
         self._tree = FileTree(root)
         self._blobs = BlobStore(folder / "blobs")
-        self._log = TurnLog(folder / "turns.jsonl", on_trouble)
+        self._log = TurnLog(folder / "turns.jsonl", on_trouble, redact)
         self._contents = ContentStore(self._blobs, self._git, self._log, limit_bytes, self._needed)
         self._pending: dict[str, _Pending] = {}
         self._watches: set[CommandWatch] = set()

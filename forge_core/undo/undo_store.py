@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from forge_core.redact import Redactor
 from forge_core.undo.change_recorder import ChangeRecorder, CommandWatch
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
 from forge_core.undo.file_state import FileState
@@ -47,6 +48,7 @@ class UndoStore:
         on_trouble: Callable[[str], None] | None = None,
         max_entries: int | None = None,
         mounts: MountGuard | None = None,
+        redact: Redactor | None = None,
     ) -> None:
         """Create a store that opens its files on first use.
 
@@ -58,12 +60,21 @@ class UndoStore:
             on_trouble: gets a message for the user when the disk fails.
             max_entries: a larger workspace is not covered.
             mounts: the mount points of running sandboxes.
+            redact: applied to messages and command lines in the list of turns; files and their paths stay
+                exact.
         """
         self._on_trouble = on_trouble or (lambda sentence: None)
         real = Path(root).resolve()
         hidden = private.resolve() if private is not None else None
         self._recorder = ChangeRecorder(
-            real, folder.resolve(), limit_bytes, hidden, self._on_trouble, max_entries, mounts or NoMounts()
+            real,
+            folder.resolve(),
+            limit_bytes,
+            hidden,
+            self._on_trouble,
+            max_entries,
+            mounts or NoMounts(),
+            redact or Redactor(),
         )
         self._executor: Executor | None = None
         self._failure = ""

@@ -22,6 +22,7 @@ from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.run_control import RunClock
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
+from forge_core.redact import Redactor
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.session import ForgeSession
@@ -100,7 +101,7 @@ def scripted_session(
             context_window=lambda model: 1000,
             known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
         ),
-        journal=Journal(root / "state" / "journal.jsonl"),
+        journal=Journal(root / "state" / "journal.jsonl", Redactor()),
         logger=logging.getLogger("tests.scripted_session"),
         events=events,
         system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),

@@ -174,7 +174,7 @@ class _Piece:
 
 
 class _Spill:
-    """The file with all of the output, up to its cap; given up when the disk is full."""
+    """The file with all of the output, redacted, up to its cap; given up when the disk is full."""
 
     def __init__(self, outputs: OutputStore, stem: str) -> None:
         self.path: Path | None = None
@@ -184,15 +184,20 @@ class _Spill:
         self._stem = stem
         self._file: BinaryIO | None = None
         self._written = 0
+        self._held = ""
+        """The end of the output that may be the beginning of a key; in the file with the row behind it."""
         self._has_row = False
 
     def write(self, data: bytes, row: bytes = b"") -> None:
-        """Add `data`, and shows `row` behind it until the next time."""
-        part = data[: MAX_SPILL_BYTES - self._written]
+        """Add `data`, and show `row` behind it until the next time."""
         is_first = not self.is_open
         self.is_open = True
-        if self._file is None and not is_first:
+        if (self._file is None and not is_first) or self._written >= MAX_SPILL_BYTES:
             return
+        redact = self._outputs.redact
+        settled, self._held = redact.split(self._held + _decoded(data))
+        part = settled.encode()[: MAX_SPILL_BYTES - self._written]
+        row = redact(self._held + _decoded(row)).encode()
         try:
             if self._file is None:
                 self.path, self._file = self._outputs.create(self._stem)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
+from forge_core.redact import Redactor
 from forge_core.undo.file_state import FileChange, FileState
 from forge_core.undo.storage.turn_history import DoubtfulChange, History, TurnRecord
 from forge_core.workspace.record_file import Record, RecordFile, read_records
@@ -21,7 +22,8 @@ from forge_core.workspace.record_file import Record, RecordFile, read_records
 class TurnLog:
     """The running turn and the ones before it. `on_trouble` gets a message for the user."""
 
-    def __init__(self, path: Path, on_trouble: Callable[[str], None]) -> None:
+    def __init__(self, path: Path, on_trouble: Callable[[str], None], redact: Redactor) -> None:
+        self._redact = redact
         self._path = path
         self._file = RecordFile(path)
         self._on_trouble = on_trouble
@@ -39,7 +41,7 @@ class TurnLog:
         self._file.close()
 
     def begin(self, text: str) -> None:
-        self.running = self._last = TurnRecord(0, text, time.time())
+        self.running = self._last = TurnRecord(0, self._redact(text), time.time())
         self._reported.clear()
 
     def end(self) -> None:
@@ -63,7 +65,7 @@ class TurnLog:
         """Add a change that may be the user's to the running turn."""
         turn = self._turn_in_history()
         if turn is not None:
-            self._append(_doubt_line(turn.number, change.path, turn.doubt(change, command)))
+            self._append(_doubt_line(turn.number, change.path, turn.doubt(change, self._redact(command))))
 
     def undone(self, turn: TurnRecord, paths: Sequence[str], chosen: Set[str]) -> None:
         """Note what an undo has restored, in addition to earlier undos of the turn; `chosen` are doubtful."""

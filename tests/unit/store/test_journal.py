@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from forge_core.errors import JournalError
-from forge_core.events import LLMChunk, ToolEnd, ToolStart
+from forge_core.events import LLMChunk, ToolEnd, ToolProgress, ToolStart
+from forge_core.redact import Redactor
 from forge_core.store.journal import Journal, read_journal
 
 
@@ -25,7 +26,7 @@ def written(path: Path) -> list[dict[str, object]]:
 
 def test_records_are_written_in_order_to_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "s.jsonl"
-    journal = Journal(path)
+    journal = Journal(path, Redactor())
     journal.record("session", {"id": "s1"})
     journal.event(ToolStart(call_id="c1", name="read", arguments={"file_path": "a"}))
     journal.event(ToolEnd(call_id="c1", name="read", result="ok", success=True, duration_s=0.1))
@@ -37,7 +38,7 @@ def test_records_are_written_in_order_to_a_private_file(tmp_path: Path) -> None:
 
 def test_chunks_within_a_quarter_second_are_one_record(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    journal = Journal(path)
+    journal = Journal(path, Redactor())
     for number in range(10):
         journal.event(LLMChunk(timestamp=number * 0.05, text=f"{number} "))
     journal.event(LLMChunk(timestamp=0.5, text="thinking", kind="reasoning"))
@@ -49,7 +50,7 @@ def test_chunks_within_a_quarter_second_are_one_record(tmp_path: Path) -> None:
 
 
 def test_chunks_are_written_after_the_clock_is_set_back(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "a.jsonl")
+    journal = Journal(tmp_path / "a.jsonl", Redactor())
     for at, text in ((10_000.0, "before"), (100.0, "after"), (100.1, " it")):
         journal.event(LLMChunk(timestamp=at, text=text, kind="answer"))
     journal.close()
@@ -61,7 +62,7 @@ def test_a_torn_last_line_is_skipped_reported_and_repaired_before_the_next_appen
     path = tmp_path / "s.jsonl"
     path.write_bytes(b'{"v":1,"type":"user","timestamp":1,"data":{}}\n{"v":1,"type":"mess')
     assert read_journal(path).damaged == 1
-    journal = Journal(path)
+    journal = Journal(path, Redactor())
     journal.record("user", {"text": "again"})
     journal.close()
     content = read_journal(path)
@@ -70,7 +71,7 @@ def test_a_torn_last_line_is_skipped_reported_and_repaired_before_the_next_appen
 
 def test_truncation_at_every_offset_loses_at_most_the_last_record(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    journal = Journal(path)
+    journal = Journal(path, Redactor())
     for number in range(5):
         journal.record("user", {"text": f"frage {number} ü"})
     journal.close()
@@ -92,7 +93,7 @@ def test_a_broken_line_in_the_middle_costs_only_itself(tmp_path: Path) -> None:
 
 def test_lone_surrogates_are_written_and_read_back(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
-    journal = Journal(path)
+    journal = Journal(path, Redactor())
     journal.record("user", {"text": "bad \ud800 half"})
     journal.close()
     assert len(read_journal(path).records) == 1
@@ -107,7 +108,7 @@ def test_an_unwritable_folder_is_reported_once_and_nothing_raises(tmp_path: Path
         reported.append(text)
         heard.set()
 
-    journal = Journal(tmp_path / "file" / "s.jsonl", on_trouble)
+    journal = Journal(tmp_path / "file" / "s.jsonl", Redactor(), on_trouble)
     journal.record("user", {"text": "one"})
     journal.record("user", {"text": "two"})
     assert heard.wait(30)
@@ -121,7 +122,7 @@ def test_records_rejected_by_a_full_disk_are_written_when_space_is_available(tmp
     blocker = tmp_path / "dir"
     blocker.write_text("in the way")
     heard = threading.Event()
-    journal = Journal(blocker / "s.jsonl", lambda _: heard.set())
+    journal = Journal(blocker / "s.jsonl", Redactor(), lambda _: heard.set())
     journal.record("user", {"text": "kept in memory"})
     assert heard.wait(30)
     blocker.unlink()
@@ -137,8 +138,9 @@ def test_a_file_size_limit_leaves_only_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     program = (
         "import pathlib, sys\n"
+        "from forge_core.redact import Redactor\n"
         "from forge_core.store.journal import Journal\n"
-        "journal = Journal(pathlib.Path(sys.argv[1]))\n"
+        "journal = Journal(pathlib.Path(sys.argv[1]), Redactor())\n"
         "for number in range(50):\n"
         "    journal.record('user', {'text': 'x' * 100})\n"
         "journal.close(3)\n"
@@ -161,3 +163,62 @@ def test_a_file_size_limit_leaves_only_whole_lines(tmp_path: Path) -> None:
 def test_reading_a_missing_journal_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match=r"nothing\.jsonl"):
         read_journal(tmp_path / "nothing.jsonl")
+
+
+KEY = "Zq7+wV/2mN9xKp4tRb8yLc3d"
+
+
+@pytest.mark.parametrize("cut", range(1, len(KEY)))
+@pytest.mark.parametrize("wrap", ["", "\n   ", "\\\n"])
+def test_a_key_split_over_two_chunk_records_is_redacted(tmp_path: Path, cut: int, wrap: str) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = Journal(path, Redactor((KEY,)))
+    for number, text in enumerate(("It is ", KEY[:cut] + wrap, KEY[cut:], ", is it?")):
+        journal.event(LLMChunk(timestamp=number * 1.0, text=text))
+    journal.close()
+    texts = [record["data"]["text"] for record in read_journal(path).records]
+    assert "".join(texts) == "It is [redacted], is it?"
+    assert len(texts) > 1
+
+
+@pytest.mark.parametrize("cut", [1, 9, len(KEY) - 1])
+def test_a_key_split_over_two_pieces_of_live_output_is_redacted(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = Journal(path, Redactor((KEY,)))
+    for call_id, text in (
+        ("a", "x" + KEY[:cut]),
+        ("b", "other"),
+        ("a", KEY[cut:]),
+        ("a", "y"),
+        ("a", KEY[:9]),
+    ):
+        journal.event(ToolProgress(call_id=call_id, text=text))
+    journal.event(ToolEnd(call_id="a", name="bash", result="", success=True, duration_s=0.1))
+    journal.close()
+    records = read_journal(path).records
+    shown = {
+        one: "".join(
+            r["data"]["text"] for r in records if r["data"].get("text") and r["data"]["call_id"] == one
+        )
+        for one in "ab"
+    }
+    assert shown == {"a": f"x[redacted]y{KEY[:9]}", "b": "other"}
+    assert records[-1]["type"] == "tool_end"
+
+
+def test_live_output_that_rewrites_its_line_is_not_joined_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = Journal(path, Redactor((KEY,)))
+    for text in (KEY[:3], "\rdone"):
+        journal.event(ToolProgress(call_id="a", text=text))
+    journal.close()
+    assert [r["data"]["text"] for r in read_journal(path).records] == [KEY[:3], "\rdone"]
+
+
+def test_what_waits_for_the_rest_of_a_key_is_recorded_when_no_rest_follows(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = Journal(path, Redactor((KEY,)))
+    journal.event(LLMChunk(timestamp=0.0, text=f"It begins with {KEY[:9]}"))
+    journal.event(LLMChunk(timestamp=1.0, text="!", kind="reasoning"))
+    journal.close()
+    assert [r["data"]["text"] for r in read_journal(path).records] == [f"It begins with {KEY[:9]}", "!"]

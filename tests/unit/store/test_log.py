@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.redact import Redactor
 from forge_core.store.log import KEPT_FILES, MAX_BYTES, close_log, open_log
 
 
 def test_log_lines_at_or_above_the_level_go_to_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "forge.log"
-    logger = open_log(path, "info", "forge.test")
+    logger = open_log(path, "info", "forge.test", Redactor())
     logger.debug("too fine")
     assert not path.exists()
     logger.info("a line")
@@ -24,7 +25,7 @@ def test_log_lines_at_or_above_the_level_go_to_a_private_file(tmp_path: Path) ->
 
 def test_the_log_rotates_and_keeps_few_files(tmp_path: Path) -> None:
     path = tmp_path / "forge.log"
-    logger = open_log(path, "info", "forge.test")
+    logger = open_log(path, "info", "forge.test", Redactor())
     for _ in range((KEPT_FILES + 3) * MAX_BYTES // 100_000):
         logger.info("x" * 100_000)
     close_log(logger)
@@ -35,7 +36,7 @@ def test_the_log_rotates_and_keeps_few_files(tmp_path: Path) -> None:
 
 def test_a_log_write_error_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("in the way")
-    logger = open_log(tmp_path / "file" / "forge.log", "info", "forge.test")
+    logger = open_log(tmp_path / "file" / "forge.log", "info", "forge.test", Redactor())
     logger.info("lost")
     close_log(logger)
     assert capfd.readouterr() == ("", "")
@@ -45,7 +46,19 @@ def test_a_log_write_error_is_silent(tmp_path: Path, capfd: pytest.CaptureFixtur
 def test_logging_to_a_full_disk_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "forge.log"
     path.symlink_to("/dev/full")
-    logger = open_log(path, "info", "forge.test")
+    logger = open_log(path, "info", "forge.test", Redactor())
     logger.info("lost")
     close_log(logger)
     assert capfd.readouterr() == ("", "")
+
+
+def test_keys_are_redacted_in_messages_and_tracebacks(tmp_path: Path) -> None:
+    path = tmp_path / "forge.log"
+    logger = open_log(path, "info", "forge.test", Redactor(("hunter42",)))
+    try:
+        raise ValueError("no such user: hunter42")
+    except ValueError:
+        logger.exception("failed with %s", "hunter42")
+    close_log(logger)
+    assert "no such user: [redacted]" in path.read_text()
+    assert "hunter42" not in path.read_text()

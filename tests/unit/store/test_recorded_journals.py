@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from forge_core import events
+from forge_core.redact import Redactor
 from forge_core.store.journal import Journal, read_journal
 
 JOURNALS = Path(__file__).parents[2] / "fixtures" / "journals"
@@ -168,7 +169,7 @@ def test_a_recorded_journal_accepts_further_records(name: str, tmp_path: Path) -
     before = opened(name)
     path = tmp_path / "journal.jsonl"
     shutil.copy(JOURNALS / f"{name}.jsonl", path)
-    journal = Journal(path)
+    journal = Journal(path, Redactor())
     journal.record("user", {"text": "one more"})
     journal.close()
     content = read_journal(path)

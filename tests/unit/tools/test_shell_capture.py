@@ -4,9 +4,11 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forge_core.redact import Redactor
 from forge_core.tools.output import OutputStore
 from forge_core.tools.shell.capture import RECENT_BYTES, OutputCapture
 
@@ -171,3 +173,25 @@ def test_invisible_output_does_not_count_as_new() -> None:
     assert capture.has_news
     assert capture.take() == "."
     assert not capture.has_news
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_the_kept_file_has_no_key_wherever_the_output_is_cut(size: int) -> None:
+    key = "Zq7+wV/2mN9xKp4tRb8yLc3d"
+    capture = OutputCapture(100, OutputStore(redact=Redactor((key,))), "x")
+    capture.keep()
+    data = (
+        f"first {key}\n{'x' * 500}{key}{'y' * 500}\r\n{key[:9]}\n{key[:12]}\\\n{key[12:]} last {key}".encode()
+    )
+    seen = b""
+    for start in range(0, len(data), size):
+        capture.feed(data[start : start + size])
+        if capture.kept_in is not None:
+            seen = capture.kept_in.read_bytes()
+            assert key.encode() not in seen
+    capture.close()
+    assert capture.kept_in is not None
+    text = capture.kept_in.read_text()
+    assert (
+        text == f"first [redacted]\n{'x' * 500}[redacted]{'y' * 500}\n{key[:9]}\n[redacted] last [redacted]"
+    )

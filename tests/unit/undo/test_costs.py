@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.redact import Redactor
 from forge_core.undo.attribution.command_changes import Attribution, AttributionContext, SourceFiles
 from forge_core.undo.change_recorder import ChangeRecorder
 from forge_core.undo.expected_effects import Claim, Covers, ExpectedEffects, FileEffect
@@ -47,7 +48,9 @@ def test_a_checkpoint_of_1000_files_costs_little_more_than_a_stat_of_each(tmp_pa
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"number = {number}\n" * 20)
     make_repository(root)
-    recorder = ChangeRecorder(root, tmp_path / "state" / "s" / "undo", 1 << 28, None, print, None, NoMounts())
+    recorder = ChangeRecorder(
+        root, tmp_path / "state" / "s" / "undo", 1 << 28, None, print, None, NoMounts(), Redactor()
+    )
     recorder.begin_turn("x")
     recorder.after_command(recorder.before_command())
     assert stored_bytes(tmp_path / "state") == 0, "git holds every file already"

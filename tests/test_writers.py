@@ -1,0 +1,87 @@
+"""Every module that writes files either redacts keys from them, or is listed here with the reason why it need not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+REDACTING = {
+    "forge_core/store/journal.py",
+    "forge_core/store/log.py",
+    "forge_core/tools/output.py",
+    "forge_core/undo/storage/turn_log.py",
+    "forge_tui/crash.py",
+}
+"""Writers of what a conversation contains; each gets its `Redactor` from the caller."""
+EXACT = {
+    "forge_core/config/project_state.py": "rules must match exactly, and hold what the user granted",
+    "forge_core/config/save.py": "settings, none of which is a key",
+    "forge_core/workspace/record_file.py": "writes the records of the journal and of undo as it gets them",
+    "forge_core/llm/account/catalog_cache.py": "the public list of models",
+    "forge_core/undo/storage/blobs.py": "before-images are exact",
+    "forge_core/undo/storage/file_tree.py": "restores the user's files",
+    "forge_core/undo/storage/retention.py": "an empty lock",
+    "forge_core/tools/editing/atomic_write.py": "the user's files",
+    "forge_core/permissions/sandbox/placeholders.py": "placeholders and their paths",
+    "forge_core/permissions/sandbox/probing.py": "a probe of the sandbox",
+    "forge_core/permissions/sandbox/sandbox.py": "fixed notes for the sandbox",
+    "forge_core/headless/run.py": "the null device",
+    "forge_tui/cli.py": "the null device",
+    "forge_tui/terminal/terminal_file.py": "the terminal",
+}
+_FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "NEW_FILE", "_NEW_FLAGS")
+_CALLS = ("write_text", "write_bytes", "mkstemp", "NamedTemporaryFile", "RecordFile", "replace_file")
+
+
+def test_every_writer_is_known() -> None:
+    found = {path for path in _sources() if any(_writes(_tree(path)))}
+    assert found == REDACTING | set(EXACT)
+
+
+def test_writers_of_conversations_are_given_a_redactor() -> None:
+    for path in REDACTING:
+        names = {
+            arg.arg
+            for node in ast.walk(_tree(path))
+            if isinstance(node, ast.FunctionDef)
+            for arg in (*node.args.args, *node.args.kwonlyargs)
+        }
+        assert "redact" in names, path
+
+
+def _sources() -> Iterator[str]:
+    for package in ("forge_core", "forge_tui"):
+        yield from (path.relative_to(ROOT).as_posix() for path in (ROOT / package).rglob("*.py"))
+
+
+def _tree(path: str) -> ast.Module:
+    return ast.parse((ROOT / path).read_text())
+
+
+def _writes(tree: ast.Module) -> Iterator[bool]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield any("FileHandler" in ast.unparse(base) for base in node.bases)
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func).rpartition(".")[2]
+        yield name in _CALLS
+        # os.open gets its flags in place or by a name in this module; `open` and `fdopen` get a mode.
+        words = [ast.unparse(arg) for arg in (*node.args, *(k.value for k in node.keywords))]
+        flags = [_value(tree, word) for word in words]
+        yield name == "open" and any(flag in text for text in flags for flag in _FLAGS)
+        yield name in ("open", "fdopen") and any(
+            isinstance(arg, ast.Constant) and isinstance(arg.value, str) and {*arg.value} & {*"wax+"} != set()
+            for arg in node.args
+            if isinstance(arg, ast.Constant) and len(str(arg.value)) <= 3
+        )
+
+
+def _value(tree: ast.Module, name: str) -> str:
+    """Return what an assignment anywhere in the module gives the name, else the name itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and name in {ast.unparse(one) for one in node.targets}:
+            return ast.unparse(node.value)
+    return name
