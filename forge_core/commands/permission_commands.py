@@ -88,6 +88,8 @@ async def sandbox(argument: str, session: ForgeSession) -> CommandResult:
     if is_yolo and state.strength != "full":
         label = label.removesuffix(" Commands that may write will ask.") + " Mode yolo: no command asks."
     lines = [label, *_confinement(state)]
+    if readable := session.config.sandbox_read:
+        lines.append(f"Readable by `sandbox_read`: {', '.join(readable)}")
     if state.strength == "full":
         asks = "A command that asks for the network asks you first."
     else:
@@ -105,15 +107,16 @@ async def sandbox(argument: str, session: ForgeSession) -> CommandResult:
 def _confinement(state: SandboxState) -> list[str]:
     """Return what commands can and cannot do."""
     held = (
-        ".git/hooks, .git/config and .forge are read-only; files with keys are hidden; there is no network."
+        ".git/hooks, .git/config and .forge are read-only; files with keys are hidden, and so is your home "
+        "except for toolchains and harmless configuration; there is no network."
     )
     match state.kind:
         case SandboxKind.OFF:
             return ["Commands run as you: they can read and change what you can, and use the network."]
         case SandboxKind.LANDLOCK:
             return [
-                "Commands can write only in this folder and a temporary one, cannot read the keys in your "
-                "home, and have no network.",
+                "Commands can write only in this folder and a temporary one, read nothing in your home "
+                "except toolchains and harmless configuration, and have no network.",
                 "Not enforced: they can write .git/hooks, .git/config and .forge, read .env and key files in "
                 "this folder, and reach other programs through named sockets.",
             ]

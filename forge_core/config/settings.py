@@ -159,6 +159,16 @@ def _rules(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _paths(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError('a list of paths like ["~/data"]')
+    for path in value:
+        is_path = isinstance(path, str) and (path == "~" or path.startswith(("~/", "/"))) and "\0" not in path
+        if not is_path:
+            raise ValueError(f'a list of paths like ["~/data"]; {path!r} is neither absolute nor in "~/"')
+    return tuple(value)
+
+
 class Setting:
     """How one setting is declared."""
 
@@ -192,7 +202,7 @@ class Setting:
     @property
     def is_list(self) -> bool:
         """Whether the values of all sources are joined. Otherwise the strongest source wins."""
-        return self.check is _rules
+        return self.check in (_rules, _paths)
 
     @property
     def choices(self) -> tuple[str, ...] | None:
@@ -276,6 +286,12 @@ class Settings:
         option="--sandbox",
         summary="how commands are confined: auto (the best sandbox available), strict (a full sandbox or no "
         "start), off",
+    )
+    sandbox_read: tuple[str, ...] = setting(
+        default=(),
+        check=_paths,
+        summary="files and folders that sandboxed commands may read although they are hidden in your home "
+        "folder, e.g. '~/data'",
     )
     command_memory_gb: float | None = setting(
         default=None,

@@ -74,8 +74,8 @@ did not check. If tests fail, say so and show the failing lines. Don't explain h
 _SANDBOX = {
     "full": (
         "Commands run in a sandbox: they can write in this folder and in a /tmp of their own that is gone after "
-        "each command; .git/hooks, .git/config and .forge are read-only; key files and the user's home secrets "
-        "are hidden; there is no network. Where a command needs the network (installing packages, fetching), set "
+        "each command; .git/hooks, .git/config and .forge are read-only; key files, and the user's home but for "
+        "toolchains, are hidden; there is no network. Where a command needs the network (installing packages, fetching), set "
         "network to true: the user is asked. Don't try other ways out."
     ),
     "weak": (

@@ -36,6 +36,8 @@ def build_environment(
     redact: Redactor,
 ) -> ToolEnvironment:
     """Build the policy, the sandbox, and everything else that calls share."""
+    from pathlib import Path
+
     from forge_core.permissions.sandbox.placeholders import MountedPaths
     from forge_core.permissions.sandbox.probing import probe_now
     from forge_core.permissions.sandbox.sandbox import Sandbox, clear_leftovers
@@ -50,7 +52,13 @@ def build_environment(
     clear_leftovers(root, state_dir)
     sandbox = None
     if state.kind is not SandboxKind.OFF:
-        sandbox = Sandbox(state, root, state_dir=state_dir, hidden=(config.config_dir,))
+        sandbox = Sandbox(
+            state,
+            root,
+            state_dir=state_dir,
+            hidden=(config.config_dir,),
+            readable=tuple(Path(one).expanduser() for one in config.sandbox_read),
+        )
     return ToolEnvironment(
         working_dir=root,
         policy=_policy(config, state),

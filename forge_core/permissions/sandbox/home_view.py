@@ -66,6 +66,8 @@ class HomeView:
     """Configuration files with the content that is shown."""
     caches: list[Path] = field(default_factory=list)
     """Empty folders that the command can write to."""
+    readable: list[Path] = field(default_factory=list)
+    """What of it is shown because the user has listed it."""
     repository: Path | None = None
     """What is shown of it because the workspace is a folder in it."""
 
@@ -94,7 +96,7 @@ class HomeViewer:
             or self._known[0] != key
             or any(_modified_ns(path) != at for path, at in self._known[1])
         ):
-            watched = [(path, _modified_ns(path)) for path in finder.watched(self._root)]
+            watched = [(path, _modified_ns(path)) for path in finder.watched(self._root, self._readable)]
             for home in homes:
                 finder.add_home(home)
             finder.add_programs_on_path()
@@ -103,6 +105,7 @@ class HomeViewer:
             finder.add_repository(self._root)
             for path in self._readable:
                 finder.add(path, is_chosen=True)
+            view.readable = [Path(os.path.realpath(path)) for path in self._readable]
             finder.remove_duplicates()
             self._known = (key, watched, view)
         return self._known[2]
@@ -115,12 +118,13 @@ class _Finder:
     environment: Mapping[str, str]
     writable: Sequence[Path]
 
-    def watched(self, root: Path) -> list[str]:
+    def watched(self, root: Path, readable: Iterable[Path]) -> list[str]:
         """Return the folders and files whose change may change what is shown."""
         names = [name for toolchain in TOOLCHAINS for name in toolchain.folders]
         names += [*HARMLESS_FILES, *FILTERED_FILES, *CACHES, ".config/git/config", ".gitconfig"]
         folders = [Path(self.environment.get(toolchain.variable) or "/") for toolchain in TOOLCHAINS]
         folders += [self._located(home, name) for home in self.homes for name in names]
+        folders += readable
         folders += map(Path, self.environment.get("PATH", "").split(os.pathsep))
         tops = {*self.view.covered, *self.view.masked, *self.homes}
         found = {one for folder in folders for one in (folder, *folder.parents) if is_in(one, tops)}

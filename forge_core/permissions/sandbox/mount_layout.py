@@ -113,8 +113,9 @@ def environment_inside(inputs: LayoutInputs) -> dict[str, str]:
 
 def _shown_again(inputs: LayoutInputs, private: Sequence[Path]) -> list[Path]:
     """Return what a private folder covers and is needed nevertheless, read-only: the folder the command
-    starts in, the programs on PATH, the active virtual environment, name resolution."""
-    wanted = [inputs.folder]
+    starts in, what the user has listed, the programs on PATH, the active virtual environment, name
+    resolution."""
+    wanted = [inputs.folder, *inputs.home.readable]
     named = [inputs.environment.get("VIRTUAL_ENV", ""), *inputs.environment.get("PATH", "").split(os.pathsep)]
     wanted += [_real(one) for one in named if one.startswith("/")]
     wanted += [Path(one) for one in _SHOWN_THROUGH]
@@ -125,7 +126,7 @@ def _shown_again(inputs: LayoutInputs, private: Sequence[Path]) -> list[Path]:
 
 
 def _hidden(inputs: LayoutInputs, private: Sequence[Path]) -> Iterable[tuple[Path, list[str]]]:
-    reachable = [*inputs.home.shown, inputs.folder, *inputs.writable]
+    reachable = [*inputs.home.shown, *inputs.home.readable, inputs.folder, *inputs.writable]
     for path in inputs.hidden:
         if is_in(path, private) and not is_in(path, reachable):
             continue

@@ -248,19 +248,20 @@ class Sandbox:
 
     def _confined(self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool) -> Launch:
         from forge_core.permissions.sandbox.confine import landlock_abi
-        from forge_core.permissions.sandbox.landlock import confined
+        from forge_core.permissions.sandbox.landlock import confined, visible
         from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
 
         held = protection(self._root)
         temporary = self._own_temporary()
         home = self._home(environment, held)
         writable = [self._root, *self._extra, *held.writable, temporary]
+        secrets = secrets_outside(self._hidden)
         command = confined(
             argv,
             abi=landlock_abi(),
             writable=writable,
-            hidden=[*home.covered, *home.masked, *secrets_outside(self._hidden)],
-            shown=self._shown(home),
+            hidden=[*home.covered, *home.masked, *secrets],
+            shown=[one for path in self._shown(home) for one in visible(path, {*secrets})],
             seccomp=seccomp_filter(platform.machine(), FAMILIES if network else (AF_UNIX,)),
             network=network,
         )

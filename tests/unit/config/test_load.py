@@ -270,6 +270,15 @@ def test_rules_from_settings_and_flags_are_combined(home: Path, project: Path) -
     assert config.allow == ("bash(pytest:*)", "bash(make)")
 
 
+def test_paths_for_the_sandbox_are_set_by_the_user_alone(home: Path, project: Path) -> None:
+    user_file(home, 'sandbox_read = ["~/data", "/srv/models", "data", 7]')
+    (project / ".forge").mkdir(exist_ok=True)
+    (project / ".forge/config.toml").write_text('sandbox_read = ["~/.aws"]')
+    config = load_session_config(project, environ={"HOME": str(home)}, trust=True)
+    assert config.sandbox_read == ("~/data", "/srv/models")
+    assert sum("sandbox_read" in notice and "a list of paths" in notice for notice in config.notices) == 2
+
+
 @pytest.mark.parametrize(("name", "words"), [("gone", "does not exist"), ("file.txt", "is a file")])
 def test_a_path_that_is_not_a_directory_raises_an_error(project: Path, name: str, words: str) -> None:
     (project / "file.txt").write_text("x")

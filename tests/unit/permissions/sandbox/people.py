@@ -74,6 +74,7 @@ class Person:
         network: bool = False,
         timeout_s: float = 120,
         stdin: str = "",
+        readable: Sequence[Path] = (),
     ) -> Done:
         reply = self.ask(
             {
@@ -87,6 +88,7 @@ class Person:
                 "network": network,
                 "timeout_s": timeout_s,
                 "stdin": stdin,
+                "readable": [str(one) for one in readable],
             }
         )
         return Done(reply["code"], reply["output"])
@@ -192,7 +194,8 @@ def _run_once(request: dict[str, Any]) -> dict[str, Any]:
     folder = Path(request["folder"])
     program = shutil.which("bwrap") or ""
     state = SandboxState(SandboxKind(request["sandbox"]), program=program)
-    box = Sandbox(state, Path(request["root"]), state_dir=Path(request["state_dir"]))
+    readable = tuple(map(Path, request["readable"]))
+    box = Sandbox(state, Path(request["root"]), state_dir=Path(request["state_dir"]), readable=readable)
     argv = ["bash", "-c", request["command"]]
     with (
         box.launch(argv, folder, request["environment"], network=request["network"]) as launch,

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.permissions.sandbox.confine import landlock_abi
+from forge_core.permissions.sandbox.home_view import HomeViewer
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from tests.unit.permissions.sandbox.world import SECRET, World
 
 pytestmark = pytest.mark.slow
@@ -338,3 +341,53 @@ def test_commands_can_start_in_the_home_and_see_an_empty_folder(world: World) ->
     done = world.run("pwd; cat .ssh/id_ed25519", folder=world.home, root=world.work)
     assert done.output.startswith(f"{world.home}\n")
     assert SECRET not in done.output
+
+
+@pytest.mark.parametrize("sandbox", [SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK])
+def test_what_the_user_lists_can_be_read(world: World, sandbox: str) -> None:
+    if sandbox is SandboxKind.LANDLOCK and landlock_abi() == 0:
+        pytest.skip("this kernel has no Landlock")
+    world.write(world.home / "data/set/rows", "rows\n")
+    world.write(world.home / "single", "single\n")
+    world.write(world.home / ".aws/credentials")
+    (world.home / "link").symlink_to("data/set")
+    reading = "cat ~/link/rows ~/single; echo x > ~/data/new; cat ~/.aws/credentials"
+    assert world.run(reading, sandbox=sandbox).output.count("rows") == 1, "in an error message"
+    listed = [world.home / "link", world.home / "single", world.home / "missing"]
+    output = world.run(reading, sandbox=sandbox, readable=listed).output
+    assert output.splitlines()[:2] == ["rows", "single"]
+    assert SECRET not in output
+    assert not (world.home / "data/new").exists()
+
+
+@pytest.mark.parametrize("sandbox", [SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK])
+def test_the_state_of_forge_stays_hidden_when_the_user_lists_the_home(world: World, sandbox: str) -> None:
+    if sandbox is SandboxKind.LANDLOCK and landlock_abi() == 0:
+        pytest.skip("this kernel has no Landlock")
+    world.write(world.home / "notes", "notes\n")
+    reading = 'cat ~/notes; cat "$STATE/session"; echo x > ~/new'
+    output = world.run(reading, sandbox=sandbox, readable=[world.home]).output
+    assert output.startswith("notes\n")
+    assert SECRET not in output
+    assert not (world.home / "new").exists()
+
+
+def test_the_view_follows_changes_in_the_home(world: World) -> None:
+    """It is kept between the commands of a session."""
+    viewer = HomeViewer(world.work)
+    environment = world.environment | {"PATH": f"{world.home}/tools/bin:/usr/bin"}
+    assert viewer.view([world.home], environment) is viewer.view([world.home], environment)
+    for name in (".cargo/bin/cargo", "tools/bin/tool", ".config/git/ignore"):
+        world.write(world.home / name, "x", 0o755)
+        assert (world.home / name).parent in {*viewer.view([world.home], environment).shown} or (
+            world.home / name
+        ) in viewer.view([world.home], environment).shown, name
+    world.write(world.home / ".npmrc", "save-exact=true\n")
+    assert viewer.view([world.home], environment).copies[world.home / ".npmrc"] == b"save-exact=true\n"
+    world.write(world.home / ".npmrc", "audit=false\n")
+    assert viewer.view([world.home], environment).copies[world.home / ".npmrc"] == b"audit=false\n"
+    (world.work / ".venv/bin").mkdir(parents=True)
+    world.write(world.home / "python/bin/python3.99", "", 0o755)
+    world.write(world.home / "python/lib/python3.99/os.py", "")
+    (world.work / ".venv/bin/python").symlink_to(world.home / "python/bin/python3.99")
+    assert world.home / "python/lib" in viewer.view([world.home], environment).shown
