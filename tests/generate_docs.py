@@ -120,7 +120,7 @@ def home_folder() -> str:
     parts = [
         ("As they are", HARMLESS_FILES),
         ("Without the lines that may hold a login", {*FILTERED_FILES, ".gitconfig", ".config/git/config"}),
-        ("Empty and writable, fresh for every command", CACHES),
+        ("Writable, empty at first, and separate for every folder that Forge works in", CACHES),
     ]
     lists = [f"{title}: {', '.join(_code(f'~/{name}') for name in sorted(names))}." for title, names in parts]
     return "\n\n".join([table, *(textwrap.fill(one, 120, break_long_words=False) for one in lists)])

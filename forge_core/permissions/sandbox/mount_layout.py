@@ -47,6 +47,8 @@ class LayoutInputs:
     """The file that is shown instead of a hidden one: programs take it for "not configured"."""
     replaced: Sequence[tuple[Path, Path]]
     """Secrets in the workspace, each with the file that is shown instead."""
+    caches: Mapping[Path, Path] = field(default_factory=dict)
+    """Folders of `home.caches`, each with the folder that the command uses instead; others start empty."""
     extra_writable: Sequence[Path] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     is_read_only: bool = False
@@ -140,7 +142,15 @@ def _home(inputs: LayoutInputs, copy: Callable[[bytes], str]) -> Iterator[tuple[
     view = inputs.home
     for path in view.masked:
         yield path, _mask(path, inputs.empty)
-    parts = [(path, ["--tmpfs", str(path)]) for path in view.caches]
+    parts = [
+        (
+            path,
+            ["--bind", str(inputs.caches[path]), str(path)]
+            if path in inputs.caches
+            else ["--tmpfs", str(path)],
+        )
+        for path in view.caches
+    ]
     parts += [(path, ["--ro-bind", str(real), str(path)]) for path, real in view.shown.items()]
     parts += [(path, ["--ro-bind-data", copy(content), str(path)]) for path, content in view.copies.items()]
     yield from sorted(parts, key=lambda one: _depth(one[0]))

@@ -21,6 +21,7 @@ from forge_core.permissions.sandbox.home_view import HomeView, HomeViewer, is_in
 from forge_core.permissions.sandbox.mount_layout import LayoutInputs, environment_inside, mounts
 from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
+from forge_core.permissions.sandbox.project_caches import ProjectCaches
 from forge_core.permissions.sandbox.protected import Protection, protection
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.permissions.sandbox.survey import Survey, SurveyResult, tracked_secrets
@@ -73,6 +74,7 @@ class Sandbox:
         mounted = MountedPaths(state_dir)
         self._folder = mounted.folder
         self._placeholders = Placeholders(self._root, mounted)
+        self._caches = ProjectCaches(self._folder, self._root)
         self._surveys = {self._root: Survey(self._root)}
         self._temporary: Path | None = None
         self._running = 0
@@ -223,6 +225,7 @@ class Sandbox:
             [*secrets_outside(self._hidden), *listening_sockets()],
             self._file("empty", b"", 0o444),
             [(path, note if path in noted else unreadable) for path in kept],
+            {} if read_only else self._caches.folders_for(home.caches),
             self._extra,
             dict(environment),
             is_read_only=read_only,
@@ -375,20 +378,23 @@ class Sandbox:
 
 
 def clear_leftovers(root: Path, state_dir: Path) -> None:
-    """Remove the placeholders that killed Forge processes have left, except those that a sandbox still needs.
+    """Remove the placeholders that killed Forge processes have left, except those that a sandbox still needs,
+    and caches that are no longer used.
 
     On return those in the workspace `root` are gone. What is left then, in other workspaces or because the
     sandbox of the killed process is just about to end, is removed by a thread: a workspace may be on a file
     system that does not answer.
     """
     mounted = MountedPaths(state_dir)
-    own = Placeholders(Path(os.path.realpath(root)), mounted)
+    own_root = Path(os.path.realpath(root))
+    own = Placeholders(own_root, mounted)
 
     def clear_rest() -> None:
         with contextlib.suppress(OSError):
             own.take_down(_PATIENCE_S)
         mounted.clear_reachable()
 
+    ProjectCaches(mounted.folder, own_root).remove_unused()
     with contextlib.suppress(OSError):
         own.take_down()
     if mounted.has_notes():

@@ -115,7 +115,7 @@ FILTERED_FILES = table(
 """Configuration that may hold logins: what is shown is a copy without them. Those of git are found by what
 includes them (`configuration_copies`)."""
 CACHES = table(".cache .npm .gradle .node-gyp Library/Caches")
-"""Folders that programs write to whatever they do: these start empty, and what is written there is lost."""
+"""Folders that programs write to whatever they do: commands use others instead (`project_caches`)."""
 PREFIX_PARTS = table(
     """bin sbin lib lib32 lib64 libexec include share jre jmods conf release VERSION go.env pkg src api misc
     conda-meta ssl pyvenv.cfg platform"""

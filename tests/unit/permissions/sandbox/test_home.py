@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from forge_core.permissions.sandbox.confine import landlock_abi
 from forge_core.permissions.sandbox.home_view import HomeViewer
-from forge_core.permissions.sandbox.sandbox_state import SandboxKind
+from forge_core.permissions.sandbox.project_caches import ProjectCaches
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from tests.unit.permissions.sandbox.world import SECRET, World
 
 pytestmark = pytest.mark.slow
@@ -391,3 +396,50 @@ def test_the_view_follows_changes_in_the_home(world: World) -> None:
     world.write(world.home / "python/lib/python3.99/os.py", "")
     (world.work / ".venv/bin/python").symlink_to(world.home / "python/bin/python3.99")
     assert world.home / "python/lib" in viewer.view([world.home], environment).shown
+
+
+def test_caches_are_kept_for_each_workspace_alone(world: World) -> None:
+    world.write(world.home / ".cache/pip/wheel", "of the user\n")
+    world.write(world.home / ".npm/index", "of the user\n")
+    other = world.home / "other"
+    world.write(other / "file", "")
+    assert world.run("ls -A ~/.cache ~/.npm; echo kept > ~/.cache/mine; echo kept > ~/.npm/mine").code == 0
+    assert world.run("cat ~/.cache/mine ~/.npm/mine; ls ~/.cache ~/.npm").output.split().count("kept") == 2
+    assert "mine" not in world.run("ls -A ~/.cache ~/.npm", folder=other).output
+    assert sorted(one.name for one in (world.home / ".cache").iterdir()) == ["pip"]
+    assert (world.home / ".cache/pip/wheel").read_text() == "of the user\n"
+
+
+def test_a_command_that_only_reads_leaves_nothing_in_the_caches(world: World) -> None:
+    world.write(world.home / ".cache/pip/wheel", "of the user\n")
+    state = SandboxState(SandboxKind.BUBBLEWRAP, program=shutil.which("bwrap") or "")
+    box = Sandbox(state, world.work, state_dir=world.base / "state")
+    for read_only, expected in ((True, ""), (False, ""), (True, "")):
+        command = ["sh", "-c", "ls ~/.cache; echo x > ~/.cache/left"]
+        with box.launch(command, world.work, world.environment, read_only=read_only) as launch:
+            done = subprocess.run(
+                launch.argv,
+                env=dict(launch.environment),
+                pass_fds=launch.pass_fds,
+                capture_output=True,
+                text=True,
+            )
+        assert (done.returncode, done.stdout) == (0, expected), done.stderr
+
+
+def test_caches_that_are_no_longer_used_are_removed(tmp_path: Path) -> None:
+    workspaces = [tmp_path / name for name in ("old", "new")]
+    old, new = (ProjectCaches(tmp_path, root).folders_for([Path("/home/a/.cache")]) for root in workspaces)
+    [old_folder], [new_folder] = old.values(), new.values()
+    locked = old_folder / "module@v1"
+    locked.mkdir()
+    (locked / "file").write_text("x")
+    (old_folder / "link").symlink_to(tmp_path)
+    locked.chmod(0o555)
+    os.utime(old_folder.parent, (0, 0))
+    ProjectCaches(tmp_path, workspaces[1]).remove_unused()
+    for thread in threading.enumerate():
+        if thread.name == "forge-caches":
+            thread.join()
+    assert not old_folder.parent.exists()
+    assert new_folder.is_dir()
