@@ -15,6 +15,7 @@ from forge_core.permissions.command_targets import tool_file_reason
 from forge_core.permissions.guard.catastrophe import catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.path_info import locate
+from forge_core.permissions.read_only.git_reading import unswitched_reason
 from forge_core.permissions.read_only.read_only_commands import (
     folders_before,
     git_runs,
@@ -127,8 +128,8 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
         or _allowed_whole(reading, context)
         or _by_parts(reading, context, commands, parts)
     )
-    if found.decision is Decision.ALLOW and context.mode is not PermissionMode.YOLO:
-        found = _asking_for_tool_files(found, reading, context) or found
+    if found.decision is not Decision.DENY and context.mode is not PermissionMode.YOLO:
+        found = _asking_for_tool_files(found, reading, context) or _asking_for_git(found, reading, context)
     return replace(found, parts=parts, problem=reading.problem)
 
 
@@ -137,12 +138,26 @@ def _asking_for_tool_files(
 ) -> LineVerdict | None:
     """Return the question about a line that writes a file which programs act on, unless a rule allows this
     very line."""
-    if found.is_read_only or _own_rule(reading, context) is not None:
+    if found.decision is not Decision.ALLOW or found.is_read_only or _own_rule(reading, context) is not None:
         return None
     for command in reading.commands:
         if not command.is_hint and (reason := tool_file_reason(command, reading, context.root)):
             return LineVerdict(Decision.ASK, reason, is_destructive=True, asking=(command,))
     return None
+
+
+def _asking_for_git(found: LineVerdict, reading: Reading, context: DecisionContext) -> LineVerdict:
+    """Return the verdict, made to ask each time where git only reads and the repository's programs cannot be
+    switched off for it."""
+    reason = unswitched_reason(reading, context.root)
+    if not reason:
+        return found
+    if found.decision is Decision.ALLOW:
+        return LineVerdict(Decision.ASK, reason, always_asks=True, asking=found.asking)
+    is_told = "git config" in found.reason
+    return replace(
+        found, reason=found.reason if is_told else f"{found.reason}, and {reason}", always_asks=True
+    )
 
 
 def _ruled(kind: _Kind, reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
@@ -353,6 +368,8 @@ def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bo
     if origin != "project allow":
         return True
     if not context.is_sandboxed or context.needs_network or is_destructive(reading.line):
+        return False
+    if any(tool_file_reason(one, reading, context.root) for one in reading.commands):
         return False
     return not any(
         not one.is_known

@@ -193,6 +193,7 @@ class PermissionPolicy:
             always_rule=always_rule,
             always_scripts=scripts,
             is_read_only=found.is_read_only,
+            switches_git_off=found.decision is Decision.ALLOW and self.mode is not PermissionMode.YOLO,
             is_usual=is_asking and self._is_usual(found, use),
         )
 

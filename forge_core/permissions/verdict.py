@@ -45,6 +45,8 @@ class Verdict:
     """The scripts that the line of `always_rule` names, as they are now."""
     is_read_only: bool = False
     """It plainly only reads: nothing need be kept to undo it."""
+    switches_git_off: bool = False
+    """It is allowed on the condition that git runs no program of the repository where it only reads."""
     is_usual: bool = False
     """When asking: the reason says no more than what the call is."""
     real_paths: tuple[Path, ...] = ()

@@ -160,8 +160,9 @@ class ExecutionContext:
     before_images: BeforeImages | None = None
     agreed: frozenset[Path] | None = None
     """The real paths that the policy judged before the call; None without a policy. Set by the executor."""
-    runs_as_reading: bool = False
-    """The call was allowed because it is known only to read. Set by the executor."""
+    switches_git_off: bool = False
+    """Nobody was asked about a line in which git only reads: git runs no program of the repository for it,
+    whatever its config says by then. Set by the executor."""
     sandbox: Sandbox | None = None
     """Where commands run; None: bare."""
     jobs: JobTable | None = None

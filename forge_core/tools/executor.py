@@ -57,7 +57,7 @@ class ToolExecutor:
         """Run one call to its end. Only a cancellation of the caller comes through as an exception."""
         if context.outputs is None:
             context.outputs = self.outputs
-        context.agreed, context.runs_as_reading = None, False
+        context.agreed, context.switches_git_off = None, False
         try:
             arguments = validate(tool, params)
             if self.policy is not None:
@@ -195,7 +195,7 @@ class _JudgedCall:
         """Report a decision made without a prompt; raise ToolError if it is a denial."""
         is_allowed = verdict.decision is Decision.ALLOW
         self.context.agreed = frozenset(verdict.real_paths)
-        self.context.runs_as_reading = is_allowed and verdict.is_read_only
+        self.context.switches_git_off = is_allowed and verdict.switches_git_off
         self.report(is_allowed, verdict.rule or verdict.reason, verdict.by)
         if not is_allowed:
             raise CallDeniedError(denied_by_policy(self.tool, verdict))
@@ -254,6 +254,7 @@ class _JudgedCall:
                 "in the meantime. Nothing was done. Read it again and repeat the call."
             )
         self.context.agreed = frozenset(again.real_paths)
+        self.context.switches_git_off = again.decision is Decision.ALLOW and again.switches_git_off
 
     def report(
         self, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"], reason: str = ""

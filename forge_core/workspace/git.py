@@ -2,8 +2,8 @@
 
 `git status` and `git diff` execute programs that a repository's config and attributes name (core.fsmonitor,
 diff.external, textconv, clean filters, pagers, hooks). Each call by Forge goes through `run_git`, which turns
-them off. Commands of the model run as they are, except for lines that plainly only read and so run without a
-prompt: they get `reading_variables`.
+them off. Commands of the model run as they are, except for lines in which git only reads: they get
+`reading_variables`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,14 @@ _PROGRAM_KEYS = re.compile(
     r"(?:filter|diff|merge)\..+\.(?:clean|smudge|process|textconv|command|driver)", re.IGNORECASE | re.DOTALL
 )
 _EXTERNAL_DIFF = "diff.external"
+_DRIVER_PROGRAMS = re.compile(r"diff\.external|diff\..+\.command", re.IGNORECASE | re.DOTALL)
+_SWITCHED_OFF = re.compile(
+    r"core\.(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|gitproxy)|pager\..+|credential\..+"
+    r"|gpg\..+|log\.showsignature|protocol\..+|submodule\..+|the hook post-index-change"
+    r"|diff\..+\.(?:textconv|cachetextconv|binary|xfuncname|funcname|wordregex|algorithm)"
+    r"|(?:alias|merge|mergetool|difftool|sequence|interactive|browser|web|man|help|sendemail)\..+",
+    re.IGNORECASE | re.DOTALL,
+)
 _SETTINGS = (
     "core.fsmonitor=",
     "core.hooksPath=/dev/null",
@@ -118,34 +126,47 @@ async def run_git(
     return await _call(folder, command, variables, timeout_s, max_bytes)
 
 
-async def reading_variables(folder: Path, timeout_s: float = 5.0) -> dict[str, str]:
-    """Return variables under which git, reading in `folder`, runs no program that the repository's config
-    names.
+def is_switched_off(setting: str, arguments: Sequence[str]) -> bool:
+    """Return whether a setting of a repository runs nothing under `reading_variables` while git answers as it
+    would without them. `arguments` are those of git, from the subcommand on.
 
-    These are hooks, filters, helpers, pagers and transports. Drivers in the user's own config are kept, and
-    other repositories (`git -C`) may keep filters of their own.
+    Not so filters (git would compare unfiltered files), drivers that make a diff (git would fail), and what
+    fetches missing objects.
+    """
+    if _DRIVER_PROGRAMS.fullmatch(setting):
+        return "--no-ext-diff" in arguments
+    return _SWITCHED_OFF.fullmatch(setting) is not None
+
+
+async def reading_variables(folders: Sequence[Path], timeout_s: float = 5.0) -> dict[str, str]:
+    """Return variables under which git, reading in these folders, runs no program that the config of a
+    repository names.
+
+    These are hooks, filters, helpers, pagers and transports. Drivers in the user's own config are kept.
     """
     settings = [tuple(line.split("=", 1)) for line in _SETTINGS if not line.startswith(_EXTERNAL_DIFF)]
-    try:
-        listed = ["config", "--name-only", "--null", "--show-scope", "--list"]
-        listed_scopes = (await _call(folder, listed, {}, timeout_s)).stdout.split("\0")
-    except WorkspaceError:
-        return {}  # without git nothing of git runs
-    brought = [
-        name
-        for scope, name in zip(listed_scopes[::2], listed_scopes[1::2], strict=False)
-        if scope in ("local", "worktree")
-    ]
+    brought: list[str] = []
+    for folder in folders:
+        with contextlib.suppress(WorkspaceError):  # without git, or the folder, nothing of git runs
+            listed = ["config", "--name-only", "--null", "--show-scope", "--list"]
+            scopes = (await _call(folder, listed, {}, timeout_s)).stdout.split("\0")
+            brought += [
+                name
+                for scope, name in zip(scopes[::2], scopes[1::2], strict=False)
+                if scope in ("local", "worktree") and name not in brought
+            ]
     # Set to nothing it makes git fail instead of ignoring it: so only where the repository sets one.
     settings += [(name, "") for name in brought if name.lower() == _EXTERNAL_DIFF]
     return _GUARDS | _as_variables([*settings, *_emptied(brought)])
 
 
 def _emptied(names: list[str]) -> list[tuple[str, str]]:
-    """Return settings that empty every key of `names` that holds a program."""
+    """Return settings that take the program from every key of `names` that holds one."""
     programs = [name for name in names if _PROGRAM_KEYS.fullmatch(name)]
     filters = {name.rpartition(".")[0] for name in programs if name.lower().startswith("filter.")}
-    return [(name, "") for name in programs] + [(f"{name}.required", "false") for name in sorted(filters)]
+    # Without a program git fails for a text conversion.
+    emptied = [(name, "cat" if name.lower().endswith(".textconv") else "") for name in programs]
+    return emptied + [(f"{name}.required", "false") for name in sorted(filters)]
 
 
 def _as_variables(settings: Sequence[tuple[str, ...]]) -> dict[str, str]:

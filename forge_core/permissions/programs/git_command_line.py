@@ -24,6 +24,10 @@ REMOTE_WRITERS = table("send-pack http-push subtree remote-http remote-https")
 """Other subcommands that push."""
 SHOWS_FILES = table("diff diff-files diff-index status")
 """Subcommands that may show what the files of the working tree hold."""
+WRITES_WITH_OPERANDS = table("branch config reflog remote stash symbolic-ref tag worktree")
+"""Subcommands that only read with some arguments, and write with others."""
+READS_HISTORY = table("for-each-ref log ls-tree merge-base rev-list rev-parse shortlog show show-ref version")
+"""Subcommands that never look at the files of the working tree, so that no filter matters to them."""
 TREE_WRITERS = table("mv")
 """Subcommands that put a file of the working tree under a name that the line chooses."""
 PATCH_READERS = table("am apply")

@@ -40,6 +40,7 @@ _OFF = re.compile(r"core\.(?:fsmonitor|pager|splitindex)")
 _NO = frozenset({"", "false", "no", "off", "0", "cat"})
 
 _SYSTEM = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig")
+_REFRESH_HOOK = "post-index-change"
 _MAX_STEPS = 5
 """An alias may name another one, and a config file another."""
 _MAX_CONFIG_FILES = 30
@@ -83,13 +84,38 @@ class Aliases:
 def running_setting(folder: Path) -> str:
     """Return the first setting of the repository around `folder` that may make git run a program; "" when
     there is none. What cannot be read with certainty counts as one, and so do repositories within."""
+    return next(running_settings(folder), "")
+
+
+def running_settings(folder: Path) -> Iterator[str]:
+    """Yield every such setting."""
     git, is_bare = _repository(folder)
-    if git is None or is_bare:
-        return f"{git} (it is itself a git directory)" if git else ""
+    if git is None:
+        return
+    if is_bare:
+        yield f"{git} (it is itself a git directory)"
+        return
     try:
-        return next(_found(git), "")
+        yield from _found(git)
     except (OSError, ValueError):
-        return f"{git} (it cannot be read reliably)"
+        yield f"{git} (it cannot be read reliably)"
+
+
+def refresh_hook_runs(folder: Path) -> bool:
+    """Return whether core.hooksPath leads to the hook that runs when git refreshes the index while it
+    reads."""
+    try:
+        for path in _config_files(folder):
+            if not os.path.lexists(path):
+                continue
+            for section, key, value in settings_in(joined_lines(config_text(path))):
+                if f"{section}.{key}".casefold() == "core.hookspath":
+                    hooks = index_around(folder)[0] / os.path.expanduser(value.strip(' \t"'))  # noqa: PTH111
+                    if os.path.lexists(hooks / _REFRESH_HOOK):
+                        return True
+    except (OSError, ValueError):
+        return True
+    return False
 
 
 def _repository(folder: Path) -> tuple[Path | None, bool]:
@@ -126,8 +152,8 @@ def _found(git: Path) -> Iterator[str]:
     for place in dict.fromkeys((own, common)):
         yield from _settings(place / "config")
         yield from _settings(place / "config.worktree")
-        if os.path.lexists(place / "hooks/post-index-change"):
-            yield "the hook post-index-change"
+        if os.path.lexists(place / "hooks" / _REFRESH_HOOK):
+            yield f"the hook {_REFRESH_HOOK}"
     if any(own.glob("sharedindex.*")) or _LINK in _index_bytes(own / "index"):
         yield f"{git} (it may contain other repositories)"
 
@@ -167,10 +193,10 @@ def _settings(path: Path) -> Iterator[str]:
     """Yield the settings that may run something. Lines end where git ends them, and nowhere else."""
     if not os.path.lexists(path):
         return
-    lines = config_text(path).replace("\r\n", "\n").split("\n")
-    if any(line.endswith("\\") or _NOT_PLAIN.search(line) for line in lines):
-        raise ValueError  # goes on in the next line, or is no plain text
-    for section, key, value in settings_in(lines):
+    text = config_text(path)
+    if any(map(_NOT_PLAIN.search, text.replace("\r\n", "\n").split("\n"))):
+        raise ValueError
+    for section, key, value in settings_in(joined_lines(text)):
         if not section:
             raise ValueError
         name = f"{section}.{key}".lower()
@@ -207,10 +233,21 @@ def _is_harmless(name: str, value: str) -> bool:
 @lru_cache(maxsize=16)
 def aliases_in(folder: Path) -> Aliases:
     """Return the aliases that hold in `folder`: the repository's, the user's and the system's."""
-    found = Aliases()
     home = Path.home()
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    todo = [*map(Path, _SYSTEM), settings / "git/config", home / ".gitconfig"]
+    return _aliases(folder, [*map(Path, _SYSTEM), settings / "git/config", home / ".gitconfig"])
+
+
+def repository_aliases(folder: Path) -> Aliases:
+    """Return the aliases that the repository around `folder` defines itself."""
+    return _aliases(folder, [])
+
+
+def _aliases(folder: Path, others: list[Path]) -> Aliases:
+    """Return the aliases of the repository around `folder` and of the `others` among config files."""
+    found = Aliases()
+    home = Path.home()
+    todo = list(others)
     try:
         todo += _config_files(folder)
     except (OSError, ValueError):

@@ -266,6 +266,11 @@ def _git_paths(words: Sequence[Word]) -> tuple[Word, ...] | None:
     return () if name.partition(" ")[0] in PATHLESS else found.paths
 
 
+def is_git_listing(words: Sequence[Word]) -> bool:
+    """Return whether a git command has exactly such arguments that it only shows."""
+    return _git_paths(words) is not None
+
+
 def _is_listing(name: str, found: ParsedArguments) -> bool:
     if name not in LISTING_OPTIONS or not LISTING_OPTIONS[name].isdisjoint(found.options):
         return True

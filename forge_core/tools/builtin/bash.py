@@ -10,7 +10,8 @@ from typing import Any
 from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.permissions.guard.destruction import is_destructive
-from forge_core.permissions.shell.syntax import simple_commands
+from forge_core.permissions.read_only.git_reading import folders_to_read, unswitched_reason
+from forge_core.permissions.shell.syntax import read_line, simple_commands
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult, ToolUse
@@ -182,10 +183,15 @@ async def _started(params: dict[str, Any], context: ExecutionContext, limits: Co
 
 
 async def _guards(command: str, context: ExecutionContext, *, may_write: bool) -> dict[str, str]:
-    """Return what a line that runs unasked because it only reads is held to: git must start no program for
-    it, also when its config has changed since that was decided."""
-    is_held = context.runs_as_reading or not may_write
-    return await reading_variables(context.root) if is_held and "git" in command else {}
+    """Return the variables that keep git from starting programs of the repository in a line in which it only
+    reads. A line that was allowed unasked gets them also when the config has changed since; one that cannot
+    do without these programs runs with them once the user has approved it."""
+    if "git" not in command:
+        return {}
+    reading = read_line(command)
+    folders = folders_to_read(reading, context.root)
+    is_held = context.switches_git_off or not may_write or not unswitched_reason(reading, context.root)
+    return await reading_variables(folders) if folders and is_held else {}
 
 
 def _timeout(params: dict[str, Any]) -> float | None:

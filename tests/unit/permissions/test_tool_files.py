@@ -1,14 +1,12 @@
 """Files that programs and assistants act on without being asked: changes to them ask."""
 
-import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from forge_core.approval import Effect, ToolKind
 from forge_core.config.settings import PermissionMode
-from forge_core.permissions import Decision, PermissionPolicy, Verdict
+from forge_core.permissions import Decision, PermissionPolicy, Verdict, path_info
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.tool_files import TOOL_FILES, acting_program
 from forge_core.tools.base import ToolUse
@@ -147,8 +145,11 @@ def test_a_wide_rule_does_not_cover_a_file_that_steers_a_tool_but_one_that_names
     for names in ([".vscode/x"], ["AGENTS.md"], ["src/AGENTS.md"]):
         assert decided(named, *names).decision is ALLOW, names
     assert decided(named, ".idea/x").decision is ASK
-    project = PermissionPolicy(root, project_allow=["edit(.vscode/**)"], sandbox="full")
+    line = "echo x > .vscode/x"
+    rules = ["edit(.vscode/**)", f"bash({line})"]
+    project = PermissionPolicy(root, project_allow=rules, sandbox="full")
     assert decided(project, ".vscode/x").decision is ASK
+    assert project.decide("bash", ToolUse(Effect.RUN, line)).decision is ASK
 
 
 @pytest.mark.parametrize("names", [["AGENTS.md"], [".vscode/a.json"], ["src/a.py", "CLAUDE.md"]])
@@ -176,17 +177,18 @@ def test_a_file_with_keys_that_steers_a_tool_stays_private(root: Path) -> None:
 
 
 def test_names_are_compared_as_the_file_system_does() -> None:
-    composed = ".vsc\u00f3de"
     for name in (".VSCode/tasks.json", "agents.MD", ".\u200dvscode/x", ".vscode\u200c/x", ".ide\ufeffa/x"):
         assert not acting_program(name)
         assert acting_program(name, folds=True), ascii(name)
-    assert not acting_program(unicodedata.normalize("NFD", composed), folds=True)
 
 
-def test_a_path_on_a_file_system_that_folds_is_compared_folded(root: Path) -> None:
-    assert replace(locate(root / "x", root), folds_case=True).folds_case
-    for name in (".Git/config", ".g\u200dit/config"):
-        assert acting_program(name, folds=True) == "git"
+def test_a_path_is_compared_as_its_file_system_does(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (".Vscode/x", ".g\u200dit/config", "agents.md"):
+        assert not locate(root / name, root).acting_program
+    monkeypatch.setattr(path_info, "folds_case", lambda folder: True)
+    for name in (".Vscode/x", ".g\u200dit/config", "agents.md"):
+        assert locate(root / name, root).acting_program, name
+    assert locate(root / ".g\u200dit/config", root).is_protected
 
 
 LINES = [
