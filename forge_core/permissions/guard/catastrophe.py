@@ -133,9 +133,11 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
                 target = "$OLDPWD"
             folders[one.scope] = absolute(target or "~", folder, str(home))
         elif one.program not in NEVER_RUN and len(one.words) > 1:
+            is_guessed = one.is_guessed or one.program in INPUT_FEEDERS
             for at, word in enumerate(one.words[1:_MAX_WORDS], 1):
                 if word.rpartition("/")[2] in GUARDED:
-                    yield replace(one, words=one.words[at:], parts=one.parts[at:]), folder
+                    inner = replace(one, words=one.words[at:], parts=one.parts[at:], is_guessed=is_guessed)
+                    yield inner, folder
 
 
 def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:

@@ -189,7 +189,7 @@ _RECORDS = (
     Program("proxychains", wrapper=Wrapper("-f")),
     Program("taskset", wrapper=Wrapper("-p", operands=1)),
     Program("caffeinate", wrapper=Wrapper("-t -w")),
-    Program("parallel", ("adds_arguments",)),
+    Program("parallel parallel.moreutils env_parallel rush rust-parallel xe apply", ("adds_arguments",)),
     Program("script", script_options=r"-\w*c|--command"),
     Program("npx", script_options="-c|--call"),
     Program("nix-shell", script_options="--run|--command"),

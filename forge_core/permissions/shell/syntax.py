@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 
-from forge_core.permissions.programs.program_catalog import FEEDERS, RUNS_INPUT
+from forge_core.permissions.programs.program_catalog import FEEDERS, INPUT_FEEDERS, RUNS_INPUT
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.parser import MAX_NODES
 from forge_core.permissions.shell.shell_words import (
@@ -25,7 +25,7 @@ from forge_core.permissions.shell.shell_words import (
     readings,
 )
 from forge_core.permissions.shell.tree import BareCommand, read_tree
-from forge_core.permissions.shell.wrappers import Unwrapped, literals, unwrap
+from forge_core.permissions.shell.wrappers import Unwrapped, literals, program_of, unwrap
 
 _MAX_DEPTH = 6
 _MAX_TEXTS = 60
@@ -191,9 +191,12 @@ class _Reader:
         for name, _, value in (word.text.partition("=") for word in words[1:20] if "=" in word.text):
             if _NAMES_PROGRAM.fullmatch(name):
                 self.read(value.lstrip("!| "), like.depth + 1, like.scope, is_nested=True, is_hint=True)
+        first = len(self.commands)
         for text, is_known in found.scripts:
             is_hint = like.is_hint or not is_known
             self.read(text, like.depth + 1, like.scope, is_nested=True, is_hint=is_hint)
+        if not INPUT_FEEDERS.isdisjoint((program_of(found.words), *found.wrappers)):
+            self.commands[first:] = [replace(one, is_guessed=True) for one in self.commands[first:]]
 
     def crude(self, text: str, depth: int, scope: tuple[int, ...], is_hint: bool) -> None:
         found = _crude_commands(text)

@@ -114,13 +114,13 @@ def _look_into(found: Unwrapped, program: str) -> None:
         found.is_opaque = True
     if program == "eval":
         found.scripts.append((" ".join(texts[1:]), not any(word.is_dynamic for word in words[1:])))
-    elif program in ("watch", "trap", "alias", "parallel", "batch", "at", "entr"):
+    elif program in INPUT_FEEDERS or program in ("watch", "trap", "alias", "batch", "at", "entr"):
         operands = [word for word in words[1:] if not word.text.startswith("-")]
         found.scripts.append(
             (" ".join(word.text for word in operands), not any(w.is_dynamic for w in operands))
         )
         found.scripts += [(word.text.partition("=")[2] or word.text, False) for word in operands[:20]]
-        found.is_opaque = found.is_opaque or program in ("parallel", "batch", "at")
+        found.is_opaque = found.is_opaque or program in INPUT_FEEDERS or program in ("batch", "at")
     elif program == "ssh":
         found.scripts.append((" ".join(texts[2:]), False))
     elif program in SHELLS:

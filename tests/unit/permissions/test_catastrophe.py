@@ -96,6 +96,14 @@ coproc X { rm -rf /; }
 echo / | xargs rm -rf
 echo ~ | xargs -n1 sudo rm -r
 xargs rm -rf <<< /
+echo / | parallel rm -rf {}
+echo ~ | parallel 'rm -rf {}'
+parallel rm -rf {} ::: ~
+parallel -j2 rm -rf ::: /etc build
+parallel 'rm -rf {}' ::: .git
+echo / | rush 'rm -rf {}'
+apply 'rm -rf %1' ~
+echo / | xargs -I{} sh -c 'rm -rf {}'
 rm -rf $(echo /)
 rm -rf `echo /`
 rm -rf "$(echo $HOME)"
@@ -242,6 +250,35 @@ cd "$X" && rm -rf build
 ls | xargs rm -rf
 find . -name __pycache__ | xargs rm -rf
 find . -print0 | xargs -0 rm -rf build
+ls | parallel rm -rf {}
+ls | parallel 'rm -rf {}'
+ls | parallel -j4 rm -rf {1}
+ls | parallel -j 4 --bar rm -r {.}
+find . | parallel -q rm -r -- {}
+parallel rm -rf {} ::: a b
+parallel rm -rf ::: a b
+parallel 'rm -rf {1}/{2}' ::: a ::: b
+parallel rm -rf :::: list
+parallel rm -rf {} :::+ a
+parallel -a list rm -rf {}
+parallel --arg-file list 'cd {} && rm -rf build'
+ls | parallel sh -c 'rm -rf {}'
+ls | parallel "bash -c 'rm -rf {}'"
+ls | parallel --pipe sh -c 'rm -rf {}'
+parallel ::: 'rm -rf a'
+ls | nice parallel rm -rf {}
+ls | env_parallel rm -rf {}
+env_parallel rm -rf ::: a
+ls | parallel.moreutils -j 2 rm -rf {}
+ls | rush 'rm -rf {}'
+ls | rush -j 2 'rm -rf {/}'
+ls | rust-parallel rm -rf {}
+apply 'rm -rf %1' a
+ls | xe -N0 rm -rf {}
+ls | xargs -I% rm -rf %
+ls | xargs -J % rm -rf %
+ls | xargs -I{} sh -c 'rm -rf {}'
+ls | xargs -n1 sh -c 'rm -rf "$0"'
 for d in a b; do rm -rf $d; done
 sudo rm -r "$TMPDIR/x"
 rm -rf sub/.git
@@ -268,6 +305,9 @@ rm -rf ~+/build
 rm -f $X
 cd sub && rm -rf build
 ls | xargs rm -f
+ls | parallel rm -f {}
+ls | parallel gzip {}
+ls | parallel 'convert {} {.}.png'; rm -rf build
 git push
 git push origin main
 echo $(rm x)
