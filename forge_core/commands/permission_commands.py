@@ -20,6 +20,7 @@ from forge_core.config.project_state import (
 from forge_core.config.save import forget_project_rule, save_project_rule
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
+from forge_core.permissions.rules.rule_book import RuleEntry
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
@@ -151,7 +152,10 @@ def _listing(session: ForgeSession) -> Text:
         ("Away", "yes: requests for approval are denied" if session.is_away else "no"),
     ]
     kept = _kept(session)
-    rows = [(entry.origin, f"{safe_line(entry.rule)}{_mark(entry.rule, kept)}") for entry in policy.rules()]
+    rows = [
+        (entry.origin, f"{safe_line(entry.rule)}{_mark(entry.rule, kept)}{_void(entry)}")
+        for entry in policy.rules()
+    ]
     body = columns(rows) if rows else "No rules."
     return Text(f"{columns(head)}\n\n{body}\n\n{_USAGE}", "Permissions")
 
@@ -168,7 +172,7 @@ def _add(rest: str, session: ForgeSession) -> CommandResult:
 def _saving(session: ForgeSession, kind: RuleKind, rule: str, scripts: Scripts) -> str:
     config = session.config
     try:
-        save_project_rule(config.state_dir, config.working_dir, rule, kind, scripts=scripts)
+        save_project_rule(config.state_dir, config.working_dir, rule, kind, scripts=scripts, is_written=True)
     except ConfigError as error:
         return f" in this session. {error}"
     if named := _present(scripts):
@@ -215,6 +219,18 @@ def _unquoted(command: str) -> str:
 
 def _kept(session: ForgeSession) -> ProjectState:
     return read_project_state(session.config.state_dir, session.config.working_dir)[0]
+
+
+def _void(entry: RuleEntry) -> str:
+    """Return that a saved rule covers nothing, with what to do, when no prompt would grant it today."""
+    from forge_core.permissions.rules.grants import check_session_grant
+
+    try:
+        if entry.origin == "saved":
+            check_session_grant(entry.rule, ())
+    except ConfigError:
+        return f"  (covers no command; to allow it: /permissions add allow {safe_line(entry.rule)})"
+    return ""
 
 
 def _mark(rule: str, kept: ProjectState) -> str:

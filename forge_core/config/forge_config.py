@@ -63,6 +63,8 @@ class ForgeConfig(Settings):
     saved_deny: tuple[str, ...] = ()
     saved_scripts: Mapping[str, Scripts] = field(default_factory=dict)
     """Rule of `saved_allow` → the scripts that it is bound to."""
+    saved_written: tuple[str, ...] = ()
+    """The rules of `saved_allow` that the user wrote; the others were granted in a prompt."""
     is_trusted: bool = False
     """Whether the user trusts the folder. Only then may its files set permissions or give instructions."""
     project_allow: tuple[str, ...] = ()

@@ -128,7 +128,7 @@ def _saved_rules(decided: ProjectState, state_dir: Path, root: Path, notices: li
         return {}
     path = state_file(state_dir, root)
     saved = {f"saved_{kind}": _checked(path, kind, given, notices)[kind] for kind, given in rules.items()}
-    return {**saved, "saved_scripts": decided.scripts}
+    return {**saved, "saved_scripts": decided.scripts, "saved_written": decided.written}
 
 
 def _merged(layers: Sequence[_Layer]) -> tuple[dict[str, Any], dict[str, Origin]]:

@@ -36,6 +36,8 @@ class ProjectState:
     """Rules `tool(pattern)` that were allowed for good, and those of the next two kinds."""
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    """The rules of `allow` that the user wrote; the others were granted in a prompt."""
     scripts: Mapping[str, Scripts] = field(default_factory=dict)
     """Allow rule → the scripts that its line named when it was allowed."""
 
@@ -101,6 +103,7 @@ def _record(state: ProjectState, root: Path) -> dict[str, Any]:
     record: dict[str, Any] = {"v": VERSION, "path": os.path.realpath(root), "trusted": state.trusted}
     for kind in RULE_KINDS:
         record[kind] = list(getattr(state, kind))
+    record["written"] = list(state.written)
     record["scripts"] = {rule: dict(scripts) for rule, scripts in state.scripts.items()}
     return record
 
@@ -131,7 +134,8 @@ def _parsed(raw: Mapping[str, Any], root: Path) -> ProjectState:
     if not (trusted is None or isinstance(trusted, bool)):
         raise ValueError(f"trusted is {trusted!r}")
     rules = {kind: _rules(raw.get(kind, []), kind) for kind in RULE_KINDS}
-    return ProjectState(trusted, **rules, scripts=_scripts(raw.get("scripts", {})))
+    written = _rules(raw.get("written", []), "written")
+    return ProjectState(trusted, **rules, written=written, scripts=_scripts(raw.get("scripts", {})))
 
 
 def _rules(value: object, kind: str) -> tuple[str, ...]:

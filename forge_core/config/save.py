@@ -50,15 +50,24 @@ def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
 
 
 def save_project_rule(
-    state_dir: Path, root: Path, rule: str, kind: RuleKind = "allow", *, scripts: Scripts = ()
+    state_dir: Path,
+    root: Path,
+    rule: str,
+    kind: RuleKind = "allow",
+    *,
+    scripts: Scripts = (),
+    is_written: bool = False,
 ) -> None:
-    """Save a rule for the folder `root`, with the scripts that it is bound to. Raise ConfigError when the
-    file cannot be read or written."""
+    """Save a rule for the folder `root`, with the scripts that it is bound to, and whether the user wrote it
+    rather than granted it in a prompt. Raise ConfigError when the file cannot be read or written."""
     check_value(kind, [rule])
 
     def add(state: ProjectState) -> ProjectState:
         added = _with(state, kind, dict.fromkeys((*getattr(state, kind), rule)))
-        return _bound(added, rule, scripts) if kind == "allow" else added
+        if kind != "allow":
+            return added
+        written = tuple(dict.fromkeys((*state.written, rule))) if is_written else state.written
+        return replace(_bound(added, rule, scripts), written=written)
 
     change_project_state(state_dir, root, add)
 
@@ -70,7 +79,7 @@ def forget_project_rule(state_dir: Path, root: Path, rule: str) -> None:
     def drop(state: ProjectState) -> ProjectState:
         for kind in RULE_KINDS:
             state = _with(state, kind, (one for one in getattr(state, kind) if one != rule))
-        return _bound(state, rule, ())
+        return replace(_bound(state, rule, ()), written=tuple(one for one in state.written if one != rule))
 
     change_project_state(state_dir, root, drop)
 

@@ -35,7 +35,7 @@ from forge_core.permissions.rules.command_rules import (
 from forge_core.permissions.rules.denied_files import denied_file_rule
 from forge_core.permissions.rules.named_scripts import named_scripts
 from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, Rule, denies_paths
-from forge_core.permissions.rules.rule_book import Origin, RuleBook
+from forge_core.permissions.rules.rule_book import GRANTED, Origin, RuleBook
 from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.verdict import By, Decision
@@ -218,7 +218,7 @@ def _allowed_whole(reading: Reading, context: DecisionContext) -> LineVerdict | 
     if unclear is not None:
         return unclear
     for origin, rule in context.allowing():
-        if rule.pattern is None and origin != "project allow":
+        if rule.pattern is None and origin not in ("saved", "project allow"):
             return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     return None
 
@@ -238,7 +238,7 @@ def _own_rule(reading: Reading, context: DecisionContext) -> Rule | None:
 def _changed_scripts(origin: Origin, rule: Rule, context: DecisionContext) -> str:
     """Return what is no longer as it was when the rule was granted for good; "" when nothing is bound to
     it or all is as it was."""
-    bound = context.scripts.get(str(rule)) if origin == "allow" else None
+    bound = context.scripts.get(str(rule)) if origin in ("allow", "saved") else None
     if not bound:
         return ""
     current = named_scripts(rule.line or "", context.root)
@@ -324,7 +324,9 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
         for origin, rule in context.allowing():
             if origin == "project allow" and rule.pattern is None:
                 continue
-            if covers(rule, command, context.root, is_granted=origin == "session") and _may_cover(
+            if origin == "saved" and "/" in "".join(command.words[:1]):
+                continue  # a file that may have changed since: only the exact line is bound to it
+            if covers(rule, command, context.root, is_granted=origin in GRANTED) and _may_cover(
                 origin, alone, context
             ):
                 return Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule"

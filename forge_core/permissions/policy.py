@@ -52,9 +52,10 @@ class PermissionPolicy:
     cannot be read), ask rules, allow rules, yolo, and then the mode. A path is judged by where it really
     leads. Rules of a project (`project_*`) are passed only once it is trusted: they may tighten as they
     like, and allow only what stays in the folder, off the network, away from keys, and can be undone.
-    `scripts` are those that saved allow rules are bound to. `edit_tools` holds the names of the tools that
-    change files: a deny or ask rule for one of them covers them all. Raises ConfigError for a rule that
-    cannot be read.
+    `saved` are rules that were granted for good in a prompt; of a command they cover less than those that the
+    user wrote. `scripts` are those that rules for an exact line are bound to. `edit_tools` holds the names of
+    the tools that change files: a deny or ask rule for one of them covers them all. Raises ConfigError for a
+    rule that cannot be read.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class PermissionPolicy:
         *,
         edit_tools: Container[str] | None = None,
         sandbox: SandboxStrength = "off",
+        saved: Iterable[str] = (),
         project_allow: Iterable[str] = (),
         project_deny: Iterable[str] = (),
         project_ask: Iterable[str] = (),
@@ -81,6 +83,7 @@ class PermissionPolicy:
             allow=allow,
             deny=deny,
             ask=ask,
+            saved=saved,
             project_allow=project_allow,
             project_deny=project_deny,
             project_ask=project_ask,
@@ -123,7 +126,7 @@ class PermissionPolicy:
                 "Allow it once or for this session."
             )
         self._bind(parsed, bound)
-        self._book.add("allow", parsed)
+        self._book.add("saved", parsed)
         if self._save_rule is not None:
             self._save_rule(rule, bound)
 

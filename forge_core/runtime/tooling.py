@@ -102,7 +102,8 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
     return PermissionPolicy(
         root=config.working_dir,
         mode=config.permission_mode,
-        allow=(*config.allow, *config.saved_allow),
+        allow=(*config.allow, *(rule for rule in config.saved_allow if rule in config.saved_written)),
+        saved=(rule for rule in config.saved_allow if rule not in config.saved_written),
         ask=(*config.ask, *config.saved_ask),
         deny=(*config.deny, *config.saved_deny),
         edit_tools={tool.name for tool in builtin_tools() if tool.kind is ToolKind.WRITE},

@@ -87,8 +87,6 @@ class Program:
     """A pattern for the options with which it writes files that its words name."""
     hidden_file_options: str = ""
     """A pattern for the options with which a search reads files that are not named, hidden ones too."""
-    grants: tuple[str, ...] = ()
-    """What may follow its name in a rule that is saved for good: a subcommand, or nothing."""
 
 
 _GREP = ArgumentSpec(
@@ -334,7 +332,7 @@ _RECORDS = (
     Program("patch", ("writes_files",)),
     Program("systemctl", ("destructive", "has_subcommands")),
     Program("halt killall pkill poweroff reboot shutdown unlink", ("destructive",)),
-    Program("mkdir touch", ("runs_nothing", "only_inside", "writes_files"), grants=("",)),
+    Program("mkdir touch", ("runs_nothing", "only_inside", "writes_files")),
     Program("rm", ("deletes", "destructive", "runs_nothing")),
     Program("mv", ("destructive", "writes_devices", "runs_nothing", "names_files")),
     Program("chmod chown", ("destructive", "guarded", "runs_nothing")),
@@ -358,8 +356,8 @@ _RECORDS = (
         writing_options="-[A-Za-z]*[OP].*|--output-doc.*|--directory-pre.*"),
     Program("ftp telnet", ("network",)),
     # Checkers, compilers and formatters
-    Program("black codespell gofmt shellcheck shfmt yamllint", ("checker", "only_inside"), grants=("",)),
-    Program("ruff", ("checker", "only_inside"), version="--version", grants=("check", "format")),
+    Program("black codespell gofmt shellcheck shfmt yamllint", ("checker", "only_inside")),
+    Program("ruff", ("checker", "only_inside"), version="--version"),
     Program("cc clang gcc", ("checker",), version="--version", risky_options=""),
     Program("eslint markdownlint prettier rubocop", ("checker", "short_config_options")),
     Program("rustc", ("checker",), version="--version -V"),
@@ -490,11 +488,6 @@ LONG_OPTIONS_WITH_ONE_DASH = _having("long_options_with_one_dash")
 RISKY_OPTIONS = {name: table(one.risky_options) for name, one in _named() if one.risky_options is not None}
 """Program → its short options that run a program or write a file."""
 RUNNING_WORDS = {name: table(one.running_words) for name, one in _named() if one.running_words}
-GRANTABLE = frozenset((name, *word.split()) for name, one in _named() for word in one.grants)
-"""Beginnings that may be allowed for good: neither an option nor a file of the project chooses what these
-programs run. Not so make and npm (scripts), interpreters, git (hooks, aliases, filters), pytest (conftest),
-mypy, pylint and eslint (plugins), cargo and go (build scripts, generators, toolchains)."""
-
 FIND_RUNNERS = table("-exec -execdir -ok -okdir")
 """Options of find that run a command."""
 FD_RUNNERS = table("-x -X --exec --exec-batch")

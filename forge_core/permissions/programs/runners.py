@@ -1,4 +1,4 @@
-"""The few commands whose repetition with other harmless words needs no new question, and those words."""
+"""The commands that a prompt may grant with other harmless words than it showed, and those words."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from forge_core.permissions.programs.word_sets import table
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A test, lint or build runner, or a git command that only reads."""
+    """A test, lint or build runner, a git command that only reads, or a program that does one plain thing."""
 
     words: tuple[str, ...]
     options: frozenset[str]
     """Spelled as they must be, with `=value` where only that value is harmless. One of a single letter may
-    be combined with others in one word, with digits after it. None runs a program, writes, or reads
-    elsewhere."""
+    be combined with others in one word, with digits after it. None runs a program, writes other than the
+    files that it is given, or reads elsewhere."""
+    is_lasting: bool = False
+    """It may be granted for good: neither an option of these nor a file of the project chooses what it runs.
+    Not so make and npm (scripts), interpreters, git (hooks, aliases, filters), pytest (conftest), mypy and
+    eslint (plugins), cargo and go (build scripts, generators, toolchains)."""
 
 
 _PYTEST = table(
@@ -54,21 +58,40 @@ _GIT = table(
 _BRANCHES = table(
     "--list -a -r -v -vv --all --remotes --verbose --merged --no-merged --contains --sort --format"
 )
+_RUFF_FORMAT = table("-q -v -s -l --quiet --verbose --silent --check --diff --line-length --no-cache")
+_BLACK = table("-q -v -l -S -C -t --check --diff --quiet --verbose --line-length --fast --safe --color")
+_CODESPELL = table("-q -f -H -L --check-filenames --check-hidden --quiet-level --ignore-words-list")
+_GOFMT = frozenset(("-l", "-w", "-d", "-s", "-e"))
+_SHELLCHECK = table("-a -e -f -i -s -S -C --check-sourced --exclude --format --include --severity --shell")
+_SHFMT = table("-l -w -d -i -s -ln -bn -ci -sr -kp --list --write --diff --indent --simplify")
+_YAMLLINT = table("-s -f --strict --format --no-warnings")
+_MKDIR = table("-p -v -m --parents --verbose --mode")
+_TOUCH = table("-a -c -d -m -t --no-create --date --time")
 
 _RUNNERS = tuple(
-    Runner(tuple(line.split(" ")), options)
-    for lines, options in (
-        ("pytest|python -m pytest|python3 -m pytest|uv run pytest|poetry run pytest", _PYTEST),
-        ("ruff check|ruff format --check|python -m ruff check|uv run ruff check", _RUFF),
-        ("mypy|python -m mypy|python3 -m mypy|uv run mypy", _MYPY),
-        ("npm test|npm run test|npm run lint|npm run build|npm run typecheck", _NODE),
-        ("pnpm test|pnpm run test|pnpm run lint|pnpm run build|pnpm run typecheck", _NODE),
-        ("yarn test|yarn run test|yarn run lint|yarn run build|yarn run typecheck", _NODE),
-        ("tsc --noEmit|npx tsc --noEmit", _TYPESCRIPT),
-        ("cargo test|cargo check|cargo build|cargo clippy", _CARGO),
-        ("go test|go vet|go build", _GO),
-        ("git status|git log|git diff|git show", _GIT),
-        ("git branch --list", _BRANCHES),
+    Runner(tuple(line.split(" ")), options, is_lasting)
+    for lines, options, is_lasting in (
+        ("pytest|python -m pytest|python3 -m pytest|uv run pytest|poetry run pytest", _PYTEST, False),
+        ("ruff check", _RUFF, True),
+        ("ruff format --check|ruff format", _RUFF_FORMAT, True),
+        ("python -m ruff check|uv run ruff check", _RUFF, False),
+        ("black", _BLACK, True),
+        ("codespell", _CODESPELL, True),
+        ("gofmt", _GOFMT, True),
+        ("shellcheck", _SHELLCHECK, True),
+        ("shfmt", _SHFMT, True),
+        ("yamllint", _YAMLLINT, True),
+        ("mkdir", _MKDIR, True),
+        ("touch", _TOUCH, True),
+        ("mypy|python -m mypy|python3 -m mypy|uv run mypy", _MYPY, False),
+        ("npm test|npm run test|npm run lint|npm run build|npm run typecheck", _NODE, False),
+        ("pnpm test|pnpm run test|pnpm run lint|pnpm run build|pnpm run typecheck", _NODE, False),
+        ("yarn test|yarn run test|yarn run lint|yarn run build|yarn run typecheck", _NODE, False),
+        ("tsc --noEmit|npx tsc --noEmit", _TYPESCRIPT, False),
+        ("cargo test|cargo check|cargo build|cargo clippy", _CARGO, False),
+        ("go test|go vet|go build", _GO, False),
+        ("git status|git log|git diff|git show", _GIT, False),
+        ("git branch --list", _BRANCHES, False),
     )
     for line in lines.split("|")
 )

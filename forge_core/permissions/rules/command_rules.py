@@ -84,11 +84,11 @@ def _matches(rule: Rule, line: str, folder: Path) -> tuple[tuple[RuleMatch, ...]
 
 
 def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool = False) -> bool:
-    """Return whether an allow rule covers one command. Only what is known word for word is covered; of a
-    rule for a runner that `is_granted` by a "yes, for this session", nothing but harmless words may
-    follow."""
+    """Return whether an allow rule covers one command. Only what is known word for word is covered. A rule
+    that `is_granted` in a prompt, rather than written by the user, covers a program only with words that are
+    known to be harmless for it, and any other line only as it is."""
     if rule.pattern is None:
-        return True
+        return not is_granted
     if not rule.prefix or not _is_plainly_known(command):
         return False
     wanted = _split(rule.prefix)
@@ -102,8 +102,8 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
     if tuple(own[: len(wanted)]) != wanted or any(word.has_glob or word.has_tilde for word in head):
         return False
     added = parts[len(wanted) :]
-    if is_granted and runner_of(list(wanted)) is not None:
-        return is_harmless(own, added, root)
+    if is_granted:
+        return runner_of(list(wanted)) is not None and is_harmless(own, added, root)
     return not is_risky(wanted, added, root)
 
 

@@ -1,8 +1,9 @@
 """What a command says beyond the prefix that a rule allows: harmless words, or a reason to ask again.
 
 A prefix is a promise about a program, not about every option of it: `git log` prints, `git log --output=x`
-writes. So a prefix granted by a "yes, for this session" lets through only what is known to be harmless, and
-one that the user wrote as a rule all but what is known to run programs, to write, or to show keys.
+writes. So a prefix that was granted in a prompt, for the session or for good, lets through only what is known
+to be harmless, and one that the user wrote as a rule all but what is known to run programs, to write, or to
+show keys.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ _RUNNING_TEXT = re.compile(r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s
 
 def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     """Return whether what is `added` to a granted command of these `words` may run: only options known to
-    be harmless, no path that leads out of `root`, no file with keys. Everything unknown is not."""
+    be harmless, no path that leads out of `root`, no file with keys, none that steers git or Forge.
+    Everything unknown is not."""
     runner = runner_of(list(words))
-    if runner is None:
+    if runner is None or (runner.words[0] == "git" and any(RUNS_GPG.search(word.text) for word in added)):
         return False
     own = len(runner.words) - (len(words) - len(added))
     return all(_is_known(word.text, runner.options) and _stays(word, root) for word in added[max(own, 0) :])
@@ -101,10 +103,12 @@ def _is_known(word: str, options: frozenset[str]) -> bool:
 
 
 def _stays(word: Word, root: Path) -> bool:
-    """Return whether no part of the word, read as a path, leads out of `root` or to keys."""
+    """Return whether no part of the word, read as a path, leads out of `root`, to keys, or to what steers
+    git or Forge."""
     if word.text.startswith("@") or word.has_glob or word.has_tilde or "~" in word.text[:1]:
         return False
-    return not any(locate(root / part, root).is_private for part in paths_in(word.text))
+    places = [locate(root / part, root) for part in paths_in(word.text)]
+    return not any(one.is_private or one.is_protected for one in places)
 
 
 def _runs_or_writes(word: str, programs: list[str]) -> bool:

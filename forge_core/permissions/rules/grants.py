@@ -11,8 +11,7 @@ from pathlib import Path
 
 from forge_core.errors import ConfigError
 from forge_core.permissions.path_info import PathInfo
-from forge_core.permissions.programs.program_catalog import GRANTABLE
-from forge_core.permissions.programs.runners import runner_of
+from forge_core.permissions.programs.runners import Runner, runner_of
 from forge_core.permissions.rules.command_rules import covers
 from forge_core.permissions.rules.extra_arguments import is_harmless
 from forge_core.permissions.rules.rule import EDIT, NETWORK, SHELL_TOOL, Rule, parse_rule, quoted
@@ -118,9 +117,8 @@ def _check_command(rule: Rule, *, for_session: bool) -> None:
         or any(part.is_dynamic or part.has_glob for part in found.commands[0].parts)
     ):
         raise ConfigError(f"Rule '{rule}' does not begin with plain words. Write bash(ruff check:*).")
-    if rule.tool == SHELL_TOOL and _prefix_of(words):
-        return
-    if for_session and runner_of(list(words)) is not None:
+    runner = runner_of(list(words))
+    if runner is not None and (for_session or (rule.tool == SHELL_TOOL and _lasts(runner, words))):
         return
     raise ConfigError(
         f"Rule '{rule}' would allow too much: an option or a file of the project may choose what "
@@ -128,20 +126,20 @@ def _check_command(rule: Rule, *, for_session: bool) -> None:
     )
 
 
-def _prefix_of(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the beginning of the command that may be allowed for good, or ()."""
-    return next((tuple(words[:size]) for size in (2, 1) if tuple(words[:size]) in GRANTABLE), ())
+def _lasts(runner: Runner, words: Sequence[str]) -> bool:
+    """Return whether the beginning may be allowed for good: not for a program that is named by its path."""
+    return runner.is_lasting and tuple(words[:1]) == runner.words[:1]
 
 
 def _generalised(command: SimpleCommand, root: Path) -> str:
     """Return the rule for one command and its like; "" when there is none, or none that covers this very
     command."""
     is_plain = command.is_known and not command.assignments and not command.wrappers and not command.is_nested
-    prefix = _prefix_of(command.words)
-    if not prefix or not is_plain or _is_in(root, prefix[0]):
+    runner = runner_of(list(command.words))
+    if runner is None or not _lasts(runner, command.words) or not is_plain or _is_in(root, runner.words[0]):
         return ""
-    rule = Rule(SHELL_TOOL, f"{' '.join(prefix)}:*")
-    return str(rule) if covers(rule, command, root) else ""
+    rule = Rule(SHELL_TOOL, f"{' '.join(command.words[: len(runner.words)])}:*")
+    return str(rule) if covers(rule, command, root, is_granted=True) else ""
 
 
 def _is_in(root: Path, program: str) -> bool:

@@ -8,10 +8,15 @@ from typing import Literal, NamedTuple, TypeAlias
 from forge_core.permissions.rules.rule import EDIT, Rule, parse_rule
 
 Kind: TypeAlias = Literal["deny", "ask", "allow"]
-Origin: TypeAlias = Literal["deny", "ask", "allow", "session", "project deny", "project ask", "project allow"]
+Origin: TypeAlias = Literal[
+    "deny", "ask", "allow", "saved", "session", "project deny", "project ask", "project allow"
+]
+"""`allow` holds what the user wrote, `saved` and `session` what was granted in a prompt, for good or until
+the session ends."""
 _ORDER: tuple[Origin, ...] = (
-    "deny", "project deny", "ask", "project ask", "allow", "session", "project allow",
+    "deny", "project deny", "ask", "project ask", "allow", "saved", "session", "project allow",
 )  # fmt: skip
+GRANTED: frozenset[Origin] = frozenset(("saved", "session"))
 
 
 class RuleEntry(NamedTuple):
@@ -59,7 +64,7 @@ class RuleBook:
         }
 
     def allowing(self, tool: str, *, is_edit: bool = False) -> Iterator[tuple[Origin, Rule]]:
-        for origin in ("allow", "session", "project allow"):
+        for origin in ("allow", "saved", "session", "project allow"):
             for rule in self._rules[origin]:
                 if rule.names(tool, is_edit=is_edit) and not (rule.tool == "*" and tool == "network"):
                     yield origin, rule

@@ -10,6 +10,7 @@ import pytest
 from forge_core.approval import Answer, deny_all
 from forge_core.commands.result import CommandResult, Failure, Text
 from forge_core.config.forge_config import Origin
+from forge_core.config.save import save_project_rule
 from forge_core.config.settings import PermissionMode, SandboxSetting
 from forge_core.permissions.policy import Decision
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
@@ -54,6 +55,7 @@ async def test_an_added_rule_applies_immediately_and_in_later_sessions(session: 
         session.config.working_dir, environ={"FORGE_HOME": str(session.config.state_dir.parent)}
     )
     assert (again.saved_allow, again.saved_deny) == (("bash(make:*)",), ("bash(make install:*)",))
+    assert again.saved_written == ("bash(make:*)",)
 
 
 async def test_permissions_subcommands_are_case_insensitive(session: ForgeSession) -> None:
@@ -71,6 +73,19 @@ async def test_rules_are_listed_with_mode_sandbox_and_scope(session: ForgeSessio
     lines = [line.split(maxsplit=1) for line in text.splitlines() if "(" in line]
     assert ["session", "bash(=ls x)"] in lines
     assert ["ask", "read(docs/**)  (kept for this folder)"] in lines
+
+
+async def test_rules_saved_by_older_versions_for_unknown_programs_are_listed_as_void(tmp_path: Path) -> None:
+    config = load_session_config(tmp_path)
+    for rule in ("bash(pylint:*)", "bash(black:*)"):
+        save_project_rule(config.state_dir, tmp_path, rule)
+    session = build_session(load_session_config(tmp_path), deny_all)
+    text = body(await run_command("/permissions", session))
+    assert "covers no command; to allow it: /permissions add allow bash(pylint:*)" in text
+    assert "add allow bash(black:*)" not in text
+    assert decided(session, "pylint a.py") is Decision.ASK
+    await run_command("/permissions add allow bash(pylint:*)", session)
+    assert decided(session, "pylint a.py") is Decision.ALLOW
 
 
 async def test_a_rule_can_be_removed_and_an_unknown_rule_is_reported(session: ForgeSession) -> None:

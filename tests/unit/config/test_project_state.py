@@ -62,6 +62,16 @@ def test_saved_rules_are_unique_and_can_be_removed(state: Path, root: Path) -> N
         save_project_rule(state, root, "bash(")
 
 
+def test_rules_that_the_user_wrote_differ_from_those_granted_in_a_prompt(state: Path, root: Path) -> None:
+    save_project_rule(state, root, "bash(make:*)", is_written=True)
+    save_project_rule(state, root, "bash(ruff check:*)")
+    save_project_rule(state, root, "bash(make:*)")
+    assert kept(state, root).allow == ("bash(make:*)", "bash(ruff check:*)")
+    assert kept(state, root).written == ("bash(make:*)",)
+    forget_project_rule(state, root, "bash(make:*)")
+    assert kept(state, root).written == ()
+
+
 def test_saved_rules_apply_whether_the_folder_is_trusted_or_not(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,3 +179,98 @@ def test_a_rule_of_the_user_is_a_prefix_except_for_risky_words(
     root: Path, rule: str, command: str, expected: Decision
 ) -> None:
     assert decision(PermissionPolicy(root, allow=[f"bash({rule})"]), command) is expected
+
+
+MORE_THAN_GRANTED = """
+pylint | pylint --init-hook='import os; os.system("id")' a.py
+pylint | pylint --load-plugins=evil a.py
+cloc | cloc --extract-with './evil >FILE<' x.zip
+mvn test | mvn test exec:exec
+kubectl get | kubectl get pods --kubeconfig ./evil.yml
+mocha | mocha -r ./evil.js
+rspec | rspec -r ./evil.rb
+eslint | eslint -f ./evil.js src
+eslint | eslint --rulesdir evil src
+gradle | gradle -I evil.gradle build
+gradle build | gradle build --init-script evil.gradle
+jest | jest --config=evil.js
+vitest | vitest --globalSetup evil.ts
+ansible | ansible -m shell -a ./evil all
+terraform plan | terraform plan -chdir=evil
+make | make evil
+npm | npm run evil
+python | python evil.py
+bash | bash evil.sh
+docker run | docker run -v /:/h x
+git | git -c core.pager=evil log
+touch | touch .git/hooks/pre-commit
+touch | touch .forge/config.toml
+touch | touch src/../.git/hooks/x
+touch | touch ../outside
+touch | touch -r ~/.netrc x
+touch | touch $X
+mkdir | mkdir .git/hooks/x
+mkdir | mkdir -p /tmp/x
+mkdir | mkdir -Z evil x
+black | black --config evil.toml src
+black | black --config=evil.toml src
+black | black -c 'x'
+codespell | codespell -I words.txt src
+codespell | codespell -w src
+codespell | codespell --config evil.cfg src
+gofmt | gofmt -cpuprofile .git/x a.go
+gofmt | gofmt -r 'a -> b' a.go
+shellcheck | shellcheck --rcfile=evil x.sh
+shellcheck | shellcheck -x x.sh
+shfmt | shfmt --filename ../x
+yamllint | yamllint -c evil.yml .
+ruff check | ruff check --fix
+ruff check | ruff check --config 'extend=../x'
+ruff format | ruff format --stdin-filename ../x
+ruff format | ruff format ../x
+ruff | ruff check .
+git log | git log --format=%G?
+git show | git show --pretty='%GK'
+pytest | pytest -p evil
+pytest | pytest .git/x.py
+"""
+
+
+@pytest.mark.parametrize("row", MORE_THAN_GRANTED.strip().splitlines())
+def test_a_saved_grant_covers_only_what_is_known_to_be_harmless(root: Path, row: str) -> None:
+    prefix, _, command = row.partition(" | ")
+    assert decision(PermissionPolicy(root, saved=[f"bash({prefix}:*)"]), command) is ASK
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["bash", "*", "bash(:*)", "bash(pylint:*)", "bash(python:*)", "bash(./run:*)", "bash(./ruff check:*)"],
+)
+def test_a_saved_rule_that_no_prompt_offers_covers_no_command(root: Path, rule: str) -> None:
+    for command in ("pylint", "pylint a.py", "python x.py", "./run", "./ruff check x", "npm test"):
+        assert decision(PermissionPolicy(root, saved=[rule]), command) is ASK
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("pytest:*", "pytest -q tests"),
+        ("ruff check:*", "ruff check --select E501 src"),
+        ("ruff format:*", "ruff format --check src"),
+        ("black:*", "black --check -l 100 src"),
+        ("mkdir:*", "mkdir -pv src/b/c"),
+        ("touch:*", "touch -c src/new.py"),
+        ("shellcheck:*", "shellcheck -s bash x.sh"),
+        ("gofmt:*", "gofmt -l -w x.go"),
+        ("pylint a.py", "pylint a.py"),
+    ],
+)
+def test_a_saved_grant_covers_harmless_variations_and_the_exact_line(
+    root: Path, rule: str, command: str
+) -> None:
+    assert decision(PermissionPolicy(root, saved=[f"bash({rule})"]), command) is ALLOW
+
+
+def test_a_rule_that_the_user_wrote_is_wider_than_a_saved_grant(root: Path) -> None:
+    assert decision(PermissionPolicy(root, allow=["bash(pylint:*)"]), "pylint -j2 a.py") is ALLOW
+    assert decision(PermissionPolicy(root, allow=["bash"]), "npm test") is ALLOW
