@@ -103,12 +103,12 @@ def _is_known(word: str, options: frozenset[str]) -> bool:
 
 
 def _stays(word: Word, root: Path) -> bool:
-    """Return whether no part of the word, read as a path, leads out of `root`, to keys, or to what steers
-    git or Forge."""
+    """Return whether no part of the word, read as a path, leads out of `root`, to keys, or to files that
+    programs act on."""
     if word.text.startswith("@") or word.has_glob or word.has_tilde or "~" in word.text[:1]:
         return False
     places = [locate(root / part, root) for part in paths_in(word.text)]
-    return not any(one.is_private or one.is_protected for one in places)
+    return not any(one.is_private or one.acting_program for one in places)
 
 
 def _runs_or_writes(word: str, programs: list[str]) -> bool:
