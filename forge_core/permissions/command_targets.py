@@ -1,16 +1,17 @@
-"""Which files that programs act on (see `tool_files`) a command writes, as far as the line tells."""
+"""Which files a command writes, as far as the line tells: those that programs act on (see `tool_files`), and
+those with several links."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from glob import iglob
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
-from forge_core.permissions.path_info import PathInfo, locate
+from forge_core.permissions.path_info import PathInfo, link_count, links_reason, locate, real_path
 from forge_core.permissions.programs.git_command_line import PATCH_READERS, TREE_WRITERS, subcommand
-from forge_core.permissions.programs.program_catalog import FILE_WRITERS, WRITING_OPTIONS
+from forge_core.permissions.programs.program_catalog import FILE_WRITERS, OVERWRITERS, WRITING_OPTIONS
 from forge_core.permissions.read_only.read_only_commands import folders_before
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.shell.shell_words import Word
@@ -22,8 +23,9 @@ _MAX_PATCH_BYTES = 1_000_000
 _PATCHED = re.compile(r"^(?:\+\+\+ |rename to |\*\*\* )\"?([^\t\n\"]+)", re.MULTILINE)
 
 
-def tool_file_reason(command: SimpleCommand, reading: Reading, root: Path) -> str:
-    """Return why a command asks that writes a file which programs act on: who acts on which; "" for none."""
+def written_file_reason(command: SimpleCommand, reading: Reading, root: Path) -> str:
+    """Return why a command asks for a file that it writes: who acts on it, or that it has several links; ""
+    for none."""
     folders = folders_before(reading, command, root)
     for name in _written(command, folders):
         for folder in folders:
@@ -32,7 +34,27 @@ def tool_file_reason(command: SimpleCommand, reading: Reading, root: Path) -> st
                 return f"{name} controls git or Forge itself"
             if program := where.acting_program or _named_program(name, where):
                 return f"{program} acts on {name} without asking"
+    for name in _overwritten(command):
+        for folder in folders:
+            if (links := link_count(real_path(folder / name))) > 1:
+                return links_reason(name, links)
     return ""
+
+
+def _overwritten(command: SimpleCommand) -> Iterator[str]:
+    """Yield the files whose bytes the command replaces in place, so that all their links change."""
+    yield from command.writes
+    operands = [word for word in command.words[1:] if not word.startswith("-")]
+    if command.program in OVERWRITERS:
+        yield from operands
+    elif command.program == "cp":
+        yield from operands[-1:]
+    elif command.program == "dd":
+        yield from (word.removeprefix("of=") for word in operands if word.startswith("of="))
+    elif command.program in ("sort", "curl"):
+        for option, value in pairwise(command.words):
+            if re.fullmatch("-[A-Za-z]*o|--output", option):
+                yield value
 
 
 def _named_program(name: str, where: PathInfo) -> str:

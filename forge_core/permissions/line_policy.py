@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
-from forge_core.permissions.command_targets import tool_file_reason
+from forge_core.permissions.command_targets import written_file_reason
 from forge_core.permissions.guard.catastrophe import catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.path_info import locate
@@ -96,6 +96,8 @@ class LineVerdict:
     is_destructive: bool = False
     always_asks: bool = False
     """It asks each time, whatever rule is added."""
+    needs_own_rule: bool = False
+    """When asking: only a rule for exactly this line allows it."""
     is_read_only: bool = False
     asking: tuple[SimpleCommand, ...] = ()
     """The commands that nothing allows yet."""
@@ -129,21 +131,23 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
         or _by_parts(reading, context, commands, parts)
     )
     if found.decision is not Decision.DENY and context.mode is not PermissionMode.YOLO:
-        found = _asking_for_tool_files(found, reading, context) or _asking_for_git(found, reading, context)
+        found = _asking_for_git(_asking_for_files(found, reading, context), reading, context)
     return replace(found, parts=parts, problem=reading.problem)
 
 
-def _asking_for_tool_files(
-    found: LineVerdict, reading: Reading, context: DecisionContext
-) -> LineVerdict | None:
-    """Return the question about a line that writes a file which programs act on, unless a rule allows this
-    very line."""
-    if found.decision is not Decision.ALLOW or found.is_read_only or _own_rule(reading, context) is not None:
-        return None
+def _asking_for_files(found: LineVerdict, reading: Reading, context: DecisionContext) -> LineVerdict:
+    """Return the verdict, made to ask for a line that writes a file which programs act on or which has
+    several links, unless a rule allows this very line."""
+    if found.is_read_only or _own_rule(reading, context) is not None:
+        return found
     for command in reading.commands:
-        if not command.is_hint and (reason := tool_file_reason(command, reading, context.root)):
-            return LineVerdict(Decision.ASK, reason, is_destructive=True, asking=(command,))
-    return None
+        if command.is_hint or not (reason := written_file_reason(command, reading, context.root)):
+            continue
+        if found.decision is Decision.ASK:
+            reason = found.reason if reason in found.reason else f"{reason}, and {found.reason}"
+            return replace(found, reason=reason, is_destructive=True, needs_own_rule=True)
+        return LineVerdict(Decision.ASK, reason, is_destructive=True, needs_own_rule=True, asking=(command,))
+    return found
 
 
 def _asking_for_git(found: LineVerdict, reading: Reading, context: DecisionContext) -> LineVerdict:
@@ -371,7 +375,7 @@ def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bo
         return True
     if not context.is_sandboxed or context.needs_network or is_destructive(reading.line):
         return False
-    if any(tool_file_reason(one, reading, context.root) for one in reading.commands):
+    if any(written_file_reason(one, reading, context.root) for one in reading.commands):
         return False
     return not any(
         not one.is_known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -76,6 +77,20 @@ def locate(path: Path, root: Path) -> PathInfo:
 
 def _is_protected(name: str, *, folds: bool) -> bool:
     return (folded_name(name) if folds else name.casefold()) in _PROTECTED
+
+
+def link_count(path: Path) -> int:
+    """Return the number of links of the regular file at this real path; 0 for anything else."""
+    try:
+        status = path.stat(follow_symlinks=False)
+    except (OSError, ValueError):
+        return 0
+    return status.st_nlink if stat.S_ISREG(status.st_mode) else 0
+
+
+def links_reason(name: str | Path, links: int) -> str:
+    """Return why a write to a file with several links asks."""
+    return f"{name} has {links} links: it may change a file outside the folder"
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.line_policy import DecisionContext, LineVerdict, decide_line
-from forge_core.permissions.path_info import PathInfo, locate, real_path
+from forge_core.permissions.path_info import PathInfo, link_count, links_reason, locate, real_path
 from forge_core.permissions.rules.grants import (
     check_grant,
     check_session_grant,
@@ -171,7 +171,8 @@ class PermissionPolicy:
             or self._allowed_by_rule(tool_name, use, places)
             or self._by_mode(tool_name, use, places)
         )
-        return replace(verdict, real_paths=tuple(one.real for one in places))
+        real_paths = tuple(one.real for one in places)
+        return replace(verdict, real_paths=real_paths, linked_paths=_linked(use, real_paths))
 
     def explain(self, command: str) -> LineVerdict:
         """Return how a bash line would be decided, with each of its commands."""
@@ -191,7 +192,7 @@ class PermissionPolicy:
             found.reason,
             found.rule,
             found.by,
-            session_rule=self._session_rule(tool_name, use) if is_asking else "",
+            session_rule=self._session_rule(tool_name, use, found) if is_asking else "",
             is_destructive=found.is_destructive or (found.decision is Decision.ASK and use.is_destructive),
             always_rule=always_rule,
             always_scripts=scripts,
@@ -207,11 +208,14 @@ class PermissionPolicy:
         is_reading = found.is_read_only and not use.needs_network
         return not (is_auto or found.rule or found.problem or is_reading)
 
-    def _session_rule(self, tool_name: str, use: ToolUse) -> str:
+    def _session_rule(self, tool_name: str, use: ToolUse, found: LineVerdict) -> str:
         if not use.target.strip():
             return ""
         tool = NETWORK if use.needs_network else tool_name
-        return f"{tool}({session_pattern(use.target, self.root)})"
+        pattern = (
+            exact_pattern(use.target) if found.needs_own_rule else session_pattern(use.target, self.root)
+        )
+        return f"{tool}({pattern})"
 
     def _always(self, found: LineVerdict, use: ToolUse) -> tuple[str, Scripts]:
         """Return the rule that "always" would save, and the scripts that it is bound to: a beginning whose
@@ -251,7 +255,20 @@ class PermissionPolicy:
         if held is not None:
             reason = f"{held.given} controls git or Forge itself"
             return Verdict(Decision.ASK, reason, is_destructive=True, is_private=not held.is_inside)
-        return self._asks_for_tool_file(tool_name, use, places)
+        return self._asks_for_links(use, places) or self._asks_for_tool_file(tool_name, use, places)
+
+    def _asks_for_links(self, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
+        linked = _linked(use, [one.real for one in places])
+        if not linked:
+            return None
+        reasons = [links_reason(path, link_count(path)) for path in linked[:1]]
+        reasons += [
+            f"{one.acting_program} acts on {one.given} without asking" for one in places if one.acting_program
+        ][:1]
+        private = self._private_reasons(use, places)
+        return Verdict(
+            Decision.ASK, ", and ".join(reasons + private), is_destructive=True, is_private=bool(private)
+        )
 
     def _asks_for_tool_file(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict | None:
         """Return the question about a file that programs act on, unless a rule names it."""
@@ -343,6 +360,14 @@ def warm_up() -> None:
     from forge_core.permissions.shell.syntax import read_line
 
     read_line("true")
+
+
+def _linked(use: ToolUse, real_paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Return those of the files that the call writes which have several links."""
+    if not _is_edit(use):
+        return ()
+    gone = {real_path(path) for path in use.removed}
+    return tuple(path for path in real_paths if path not in gone and link_count(path) > 1)
 
 
 def _is_edit(use: ToolUse) -> bool:

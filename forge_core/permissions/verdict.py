@@ -51,6 +51,8 @@ class Verdict:
     """When asking: the reason says no more than what the call is."""
     real_paths: tuple[Path, ...] = ()
     """Where the call's paths really led when they were judged."""
+    linked_paths: tuple[Path, ...] = ()
+    """Those of them that the call writes and that had several links."""
 
 
 class Policy(Protocol):

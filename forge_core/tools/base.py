@@ -119,6 +119,8 @@ class ToolUse:
     """Whether a sandboxed command needs to reach other machines."""
     kind: ToolKind = ToolKind.OTHER
     """Of the tool; set by `BaseTool.use`."""
+    removed: tuple[Path, ...] = ()
+    """Those of `paths` that are deleted or moved away, and not written."""
 
 
 class BeforeImages(Protocol):
@@ -160,6 +162,8 @@ class ExecutionContext:
     before_images: BeforeImages | None = None
     agreed: frozenset[Path] | None = None
     """The real paths that the policy judged before the call; None without a policy. Set by the executor."""
+    agreed_links: frozenset[Path] = frozenset()
+    """Those that may be written although they have several links. Set by the executor."""
     switches_git_off: bool = False
     """Nobody was asked about a line in which git only reads: git runs no program of the repository for it,
     whatever its config says by then. Set by the executor."""

@@ -195,6 +195,7 @@ class _JudgedCall:
         """Report a decision made without a prompt; raise ToolError if it is a denial."""
         is_allowed = verdict.decision is Decision.ALLOW
         self.context.agreed = frozenset(verdict.real_paths)
+        self.context.agreed_links = frozenset(verdict.linked_paths)
         self.context.switches_git_off = is_allowed and verdict.switches_git_off
         self.report(is_allowed, verdict.rule or verdict.reason, verdict.by)
         if not is_allowed:
@@ -254,6 +255,7 @@ class _JudgedCall:
                 "in the meantime. Nothing was done. Read it again and repeat the call."
             )
         self.context.agreed = frozenset(again.real_paths)
+        self.context.agreed_links = frozenset(again.linked_paths)
         self.context.switches_git_off = again.decision is Decision.ALLOW and again.switches_git_off
 
     def report(

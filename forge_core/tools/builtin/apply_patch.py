@@ -78,6 +78,9 @@ class ApplyPatchTool(EditingTool):
             tuple(dict.fromkeys(_paths(sections, context))),
             is_destructive=any(section.kind == "delete" or section.move_to for section in sections),
             details={"Deletes": ", ".join(gone)} if gone else {},
+            removed=tuple(
+                locate(one.path, context) for one in sections if one.kind == "delete" or one.move_to
+            ),
         )
 
 

@@ -37,6 +37,8 @@ class WriteTarget:
     path: Path
     base: Path = Path("/")
     """A folder above it. From there on no link is followed: the workspace, or the root."""
+    may_have_links: bool = True
+    """Whether a file with several hard links may be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def write_file(
             if expected is None:
                 _create(folder, name, data, attributes)
             elif not _replace(folder, name, data, expected):
-                _write_in_place(folder, name, data, expected)
+                _write_in_place(folder, name, data, expected, may_have_links=target.may_have_links)
         return made
     except OSError as error:
         raise ToolError(_failure(target.path, error)) from error
@@ -211,10 +213,16 @@ def _apply_attributes(descriptor: int, attributes: FileAttributes) -> bool:
     return True
 
 
-def _write_in_place(folder: int, name: str, data: bytes, expected: str) -> None:
+def _write_in_place(folder: int, name: str, data: bytes, expected: str, *, may_have_links: bool) -> None:
     """Overwrite the bytes of the same inode; restore the old ones when that fails half-way."""
     with _opened(name, _READ | os.O_RDWR, folder) as descriptor:
-        _check_regular(name, os.fstat(descriptor))
+        status = os.fstat(descriptor)
+        _check_regular(name, status)
+        if status.st_nlink > 1 and not may_have_links:
+            raise ToolError(
+                f"{name!r} has got {status.st_nlink} links since it was checked, so writing it may change a"
+                " file outside the workspace. Nothing was written. Repeat the call to ask the user."
+            )
         before = _read_all(descriptor)
         if sha256(before) != expected:
             raise ToolError(_CHANGED)

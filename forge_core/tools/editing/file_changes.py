@@ -83,7 +83,8 @@ class CurrentFile:
 def write_target(path: Path, context: ExecutionContext) -> tuple[WriteTarget, str]:
     """Return the real path to write to, and its display name."""
     real = real_path(path)
-    return WriteTarget(real, link_free_base(real, context)), display_path(path, context)
+    may_have_links = context.agreed is None or real in context.agreed_links
+    return WriteTarget(real, link_free_base(real, context), may_have_links), display_path(path, context)
 
 
 def current_file(path: Path, context: ExecutionContext) -> CurrentFile:

@@ -234,6 +234,7 @@ def test_a_command_that_writes_a_file_that_steers_a_tool_asks(patched: Path, lin
     for policy in (
         PermissionPolicy(patched, AUTO, sandbox="full"),
         PermissionPolicy(patched, allow=["bash"]),
+        PermissionPolicy(patched),
     ):
         verdict = policy.decide("bash", use)
         assert verdict.decision is ASK
