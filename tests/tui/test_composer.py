@@ -328,6 +328,19 @@ async def test_the_longest_paste_is_accepted_and_rewrapped_only_when_its_width_c
         assert widths[-1] == 54
 
 
+async def test_the_limit_of_a_paste_counts_what_is_already_in_the_composer(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        composer = app.chat.composer
+        first, too_long = "a" * 600_000, "b" * (LONGEST - 600_000 + 1)
+        composer.paste(first)
+        composer.paste(too_long)
+        assert composer.text == first
+        composer.restore_draft(too_long, 0)
+        assert composer.text == first
+
+
 async def test_a_paste_into_an_unfocused_window_is_accepted(config: ForgeConfig) -> None:
     """As when a file is dropped on it: the terminal pastes its name, and tells of the focus later."""
     app = make_app(config)

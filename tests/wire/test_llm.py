@@ -484,6 +484,18 @@ async def test_images_are_sent(server: SseServer, llm: OpenRouterLLM) -> None:
 PRINTED = '{"name": "read_file", "arguments": {"path": "/x"}}'
 
 
+async def test_a_call_printed_in_an_answer_cut_by_its_length_is_not_recovered(
+    server: SseServer, llm: OpenRouterLLM
+) -> None:
+    """The call is complete JSON, but what the model meant to add to it was cut off."""
+    cut = whole({"content": PRINTED}, "length")
+    server.add(stream(chunk(PRINTED), chunk("", finish_reason="length")), cut)
+    bound = llm.bind_tools([read_file])
+    for message in (await merged(bound), await bound.ainvoke("hi")):
+        assert message.tool_calls == []
+        assert message.content == PRINTED
+
+
 async def test_a_call_printed_as_text_is_recovered_and_marked(server: SseServer, llm: OpenRouterLLM) -> None:
     markup = f"I read it.\n<tool_call>\n{PRINTED}\n</tool_call>"
     pieces = [chunk(markup[start : start + 5]) for start in range(0, len(markup), 5)]

@@ -159,3 +159,17 @@ def test_an_endless_non_streamed_answer_is_aborted_at_a_size_limit() -> None:
     with pytest.raises(MalformedResponseError, match=f"more than {exchange.MAX_BODY_BYTES:,} bytes"):
         client.complete_sync(REQUEST)
     client.close()
+
+
+def test_a_stream_that_fails_after_a_token_and_a_keep_alive_is_sent_once() -> None:
+    failed = event({"error": {"code": 502, "message": "bad gateway"}})
+    with SseServer(Reply([FIRST, b": OPENROUTER PROCESSING\n\n", failed])) as server:
+        client = client_for(server, max_retries=2)
+        chunks = client.stream_sync(REQUEST)
+        seen = []
+        with pytest.raises(ServerError):
+            for found in chunks:
+                seen.append(found.text)
+        client.close()
+    assert "".join(seen) == "so far"
+    assert len(server.requests) == 1

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from forge_core.errors import ProviderError
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import DONE, KEY, chunk, event
@@ -92,3 +93,18 @@ def test_synchronous_calls_use_the_transport_too() -> None:
 )
 def test_requests_to_localhost_names_bypass_the_environment_proxy(url: str, trusts_environment: bool) -> None:
     assert OpenRouterClient(base_url=url)._connections._trust_env is trusts_environment
+
+
+async def test_an_error_does_not_repeat_a_key_of_unknown_shape() -> None:
+    key = "Tr0ub4dor-and-3-of-my-server"
+
+    def echo(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(
+            400, json={"error": {"message": f"bad header {request.headers['authorization']}"}}
+        )
+
+    async with OpenRouterClient(key, transport=httpx.MockTransport(echo), max_retries=0) as client:
+        with pytest.raises(ProviderError) as caught:
+            await client.complete(REQUEST)
+    assert "bad header" in str(caught.value)
+    assert key not in f"{caught.value} {caught.value!r}"

@@ -17,7 +17,7 @@ from forge_core.events import AgentEnd, AgentEvent, LLMChunk, Notice, ToolEnd, T
 from forge_core.llm.models import MessageRole
 from forge_core.session.session import ForgeSession
 from forge_core.store.journal import read_journal
-from forge_core.tools import BashTool
+from forge_core.tools import BashTool, ReadTool
 from tests.support.agent_tools import Echo, Slow
 from tests.support.scripted_llm import Call, Gate, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
@@ -230,6 +230,22 @@ async def test_a_denied_call_ends_the_run_as_denied(tmp_path: Path) -> None:
     last = events[-1]
     assert isinstance(last, AgentEnd)
     assert last.result.stopped_reason == "denied"
+    await session.aclose()
+
+
+async def test_one_denied_call_among_several_does_not_end_the_run_as_denied(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text\n")
+    session = scripted_session(
+        tmp_path,
+        [[Call("slow", {"kind": "deaf"}), Call("read", {"file_path": "a.txt"})], ["done"]],
+        tools=[Slow(), ReadTool()],
+        approver=Answering(Answer.NO),
+    )
+    events = await turn(session)
+    last = events[-1]
+    assert isinstance(last, AgentEnd)
+    assert [record.success for record in last.result.tool_calls] == [False, True]
+    assert last.result.stopped_reason == "complete"
     await session.aclose()
 
 

@@ -551,3 +551,22 @@ async def test_an_executor_without_a_policy_has_no_approved_paths(tmp_path: Path
     context = ExecutionContext(tmp_path, agreed=frozenset({tmp_path / "elsewhere"}))
     await ToolExecutor().execute(ReadTool(), {"file_path": "a.txt"}, context)
     assert context.agreed is None
+
+
+async def test_a_folder_that_became_a_link_while_the_user_was_asked_is_not_written_through(
+    tmp_path: Path,
+) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder in (root / "sub", outside):
+        folder.mkdir(parents=True)
+        (folder / "a.txt").write_text("same\n")
+
+    def swap() -> None:
+        (root / "sub").rename(root / "old")
+        (root / "sub").symlink_to(outside)
+
+    executor = ToolExecutor(PermissionPolicy(root), Person(YES, meanwhile=swap))
+    params = {"file_path": "sub/a.txt", "old_string": "same", "new_string": "other"}
+    result = await executor.execute(EditTool(), params, ExecutionContext(root))
+    assert "no longer what the user agreed to" in (result.error or "")
+    assert (outside / "a.txt").read_text() == (root / "old" / "a.txt").read_text() == "same\n"

@@ -261,3 +261,31 @@ def test_a_file_in_a_read_only_folder_is_written_in_place(tmp_path: Path) -> Non
     finally:
         folder.chmod(0o755)
     assert (path.read_text(), path.stat().st_ino) == ("two", inode)
+
+
+def test_a_file_with_two_names_that_has_changed_is_not_written_in_place(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    path.write_text("newer")
+    other.hardlink_to(path)
+    with pytest.raises(ToolError, match="has just changed"):
+        write_file(WriteTarget(path), b"two", sha256(b"one"))
+    assert path.read_text() == other.read_text() == "newer"
+
+
+@pytest.mark.parametrize("expected", [None, sha256(b"one")])
+def test_the_new_bytes_are_on_the_disk_before_the_file_gets_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: str | None
+) -> None:
+    path, synced = tmp_path / "a.txt", list[tuple[int, bytes | None]]()
+    if expected is not None:
+        path.write_bytes(b"one")
+    sync = os.fsync
+
+    def recording(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, path.read_bytes() if path.exists() else None))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recording)
+    write_file(WriteTarget(path), b"two", expected)
+    before = None if expected is None else b"one"
+    assert synced == [(path.stat().st_ino, before), (tmp_path.stat().st_ino, b"two")]
