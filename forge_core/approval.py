@@ -106,6 +106,8 @@ class ApprovalRequest(UserRequest[ApprovalReply]):
     """What an edit would change, already computed."""
     is_destructive: bool = False
     """Deletes, leaves the folder, or uses the network: the default answer is then no."""
+    is_undoable: bool = False
+    """Whether undo covers all that the call would change."""
     needs_network: bool = False
     """The command is to reach other machines from within the sandbox."""
     details: Mapping[str, str] = field(default_factory=dict)

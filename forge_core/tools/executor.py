@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, deny_all
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, ToolKind, deny_all
 from forge_core.errors import CallDeniedError, CallInterruptedError, ForgeError, ToolError
 from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.redact import Redactor
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
-from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
 
 INTERRUPT_GRACE_S = 0.12
@@ -220,9 +220,16 @@ class _JudgedCall:
             always_rule=verdict.always_rule,
             diffs=diffs,
             is_destructive=verdict.is_destructive,
+            is_undoable=bool(diffs) and not verdict.is_destructive and self._is_undoable(use),
             needs_network=use.needs_network,
             details=use.details,
         )
+
+    def _is_undoable(self, use: ToolUse) -> bool:
+        """Return whether undo covers the call: it keeps no files of git's own."""
+        is_edit = use.kind is ToolKind.WRITE and use.effect is Effect.WRITE
+        is_git = any(".git" in path.parts for path in use.paths)
+        return is_edit and not is_git and self.context.before_images is not None
 
     def grant(self, reply: ApprovalReply, verdict: Verdict) -> str:
         """Add the rule that the answer grants and return it; empty for "once".

@@ -2,16 +2,19 @@
 
 In a command or a path, each character that shows nothing, or that can be mistaken for another, is written
 `‹U+202E›`; a control character as its symbol (␛), a tab as →, easily missed spaces as dots. Characters that
-look like these are escaped themselves, so two texts that differ never look the same.
+look like these are escaped themselves, so two texts that differ never look the same. What would only push
+the rest out of sight is folded and counted: many blank lines (`fold_blank_lines`), many spaces in a row.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, groupby, islice
 from typing import ClassVar, TypeAlias
 
 from rich.segment import Segment
@@ -42,8 +45,13 @@ TAB_SHOWN = "→   "
 BLANK_SHOWN = "·"
 MANY_BLANKS = 4
 """Spaces in a row that are shown as dots in a command: they can push what follows out of sight."""
+FOLDED_SPACES = 40
+"""Spaces in a row from which only their number is shown."""
+FOLDED_TABS = 10
+FOLDED_LINES = 4
+"""Blank lines in a row from which only their number is shown."""
 
-_WORDS = re.compile(r"[ ]+|[^\W_][\w]*|.", re.DOTALL)
+_WORDS = re.compile(r"[ ]+|\t+|[^\W_][\w]*|.", re.DOTALL)
 _PICTURE = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
 
 
@@ -72,6 +80,27 @@ def diff_lines(diff: str) -> list[ExactLine]:
         ExactLine(text[1:], _SIGNS[text[0]], f"{text[0]} ") if text[:1] in _SIGNS else ExactLine(text, "hunk")
         for text in diff.removesuffix("\n").split("\n")
     ]
+
+
+def fold_blank_lines(lines: Iterable[ExactLine]) -> list[ExactLine]:
+    """Return the lines with each long run of blank ones (empty, or of spaces and tabs) as one line that
+    counts them."""
+    folded: list[ExactLine] = []
+    for (role, is_blank), group in groupby(lines, lambda line: (line.role, not line.text.strip(" \t"))):
+        run = list(group)
+        if is_blank and len(run) >= FOLDED_LINES:
+            kind = "blank" if any(line.text for line in run) else "empty"
+            gutter = f"{run[0].gutter[:1]}⋮ " if role in CHANGED else "⋮ "
+            shown_role = role if role in CHANGED else "blank"
+            folded.append(ExactLine(f"… {len(run):,} {kind} lines …", shown_role, gutter))
+        else:
+            folded += run
+    return folded
+
+
+def is_deceptive(lines: Iterable[ExactLine]) -> bool:
+    """Return whether the lines contain characters that show nothing, or that can be mistaken for others."""
+    return any(role == "strange" for line in lines for role, _ in spans(line))
 
 
 def exact_rows(lines: Iterable[ExactLine], width: int) -> list[ExactRow]:
@@ -105,7 +134,9 @@ def _parts(line: ExactLine) -> Iterator[tuple[str, ExactSpan, bool]]:
     solid = len(line.text.rstrip(" "))
     marks = odd_marks(line.text)
     for word in _WORDS.finditer(line.text):
-        if word[0][0] == " ":
+        if (blanks := _folded_blanks(word[0])) is not None:
+            yield word[0], ("blank", blanks), False
+        elif word[0][0] == " ":
             is_marked = word.start() >= solid or (
                 line.is_code and 0 < word.start() <= word.end() - MANY_BLANKS
             )
@@ -117,6 +148,15 @@ def _parts(line: ExactLine) -> Iterator[tuple[str, ExactSpan, bool]]:
             for index, character in enumerate(word[0], word.start()):
                 is_odd = index in marks
                 yield character, _span(character, line, character in alike, is_odd), is_odd
+
+
+def _folded_blanks(word: str) -> str | None:
+    """Return what is shown for a long run of spaces or of tabs; None for any other word."""
+    if word[0] == " " and len(word) >= FOLDED_SPACES:
+        return f"‹{len(word):,} spaces›"
+    if word[0] == "\t" and len(word) >= FOLDED_TABS:
+        return f"‹{len(word):,} tabs›"
+    return None
 
 
 def _span(character: str, line: ExactLine, is_alike: bool, is_odd_mark: bool) -> ExactSpan:
@@ -233,6 +273,10 @@ class ExactView(ScrollView, can_focus=False):
         self._lines = tuple(lines)
         self._rows: list[ExactRow] = []
         self._rows_width = -1
+        self._ends: list[int] = []
+        """For each row, the characters up to its end, which do not depend on the width."""
+        self._characters_shown = 0
+        """The characters from the beginning that have been on the screen, without a gap."""
 
     def show(self, lines: Sequence[ExactLine]) -> None:
         """Show other lines."""
@@ -248,7 +292,23 @@ class ExactView(ScrollView, can_focus=False):
         if width != self._rows_width:
             self._rows = exact_rows(self._lines, width)
             self._rows_width = width
+            self._ends = list(accumulate(sum(len(text) for _, text in row[1:]) for row in self._rows))
         return self._rows
+
+    def note_shown(self) -> None:
+        """Note that the rows now in view have been on the screen; those beyond a gap do not count."""
+        first = round(self.scroll_y)
+        stop = min(first + self.size.height, len(self._rows))
+        if first < stop and (first == 0 or self._ends[first - 1] <= self._characters_shown):
+            self._characters_shown = max(self._characters_shown, self._ends[stop - 1])
+
+    def note_all_shown(self) -> None:
+        """Note that all rows have been on the screen, here or elsewhere."""
+        self._characters_shown = sys.maxsize
+
+    def has_shown(self, rows: int) -> bool:
+        """Return whether the first `rows` rows have been on the screen."""
+        return bisect_right(self._ends, self._characters_shown) >= rows
 
     def rows_to_change(self, width: int, count: int) -> int:
         """Return the number of rows down to the one with the `count`-th changed row of a diff; 0 if nothing

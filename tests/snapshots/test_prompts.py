@@ -116,6 +116,17 @@ def test_permission_with_a_rule_for_good(snap_compare: Compare, config: ForgeCon
     assert snap_compare(app, terminal_size=(80, 24), run_before=asked("down", "down"))
 
 
+def test_permission_before_all_was_shown(snap_compare: Compare, config: ForgeConfig) -> None:
+    app = make_app(config, [[LONG]])
+    assert snap_compare(app, terminal_size=(80, 24), run_before=asked("1", "enter"))
+
+
+def test_permission_with_blank_lines_folded(snap_compare: Compare, tmp_path: Path) -> None:
+    command = command_request("echo harmless" + "\n" * 41 + "echo ok" + " " * 300 + "; python3 evil.py")
+    app = make_app(make_config(tmp_path, theme="forge-light"), [[command]])
+    assert snap_compare(app, terminal_size=(80, 24), run_before=asked())
+
+
 def test_permission_rule_being_changed(snap_compare: Compare, tmp_path: Path) -> None:
     app = make_app(make_config(tmp_path, theme="forge-light"), [[COMMAND]])
     keys = ("down", "down", "tab", "backspace", "enter")

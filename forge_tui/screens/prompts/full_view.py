@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -39,8 +39,10 @@ class FullView(ScrollingOverlay):
         Binding("end,ctrl+end", "scroll(100000000)", show=False),
     ]
 
-    def __init__(self, title: str, lines: Sequence[ExactLine]) -> None:
+    def __init__(self, title: str, lines: Sequence[ExactLine], on_end: Callable[[], None]) -> None:
+        """`on_end` is called when the last row is on the screen."""
         super().__init__()
+        self._on_end = on_end
         self._title = title
         self._view = ExactView(lines)
 
@@ -62,3 +64,5 @@ class FullView(ScrollingOverlay):
         rows, height, first = self._view.row_count, self._view.size.height, round(self._view.scroll_y)
         place = f"rows {first + 1:,}–{min(first + height, rows):,} of {rows:,} · " if rows > height else ""
         self._view.border_subtitle = Content(f"{place}Esc back to the answers")
+        if 0 < rows <= first + height:
+            self._on_end()

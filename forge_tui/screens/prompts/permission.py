@@ -13,23 +13,37 @@ from textual.widgets import Static
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.sanitize import safe_line, safe_text
+from forge_core.text_width import cell_len, clip_start
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.full_view import FullView
-from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
+from forge_tui.screens.prompts.prompt import (
+    BESIDE_ROWS,
+    FRAME_CELLS,
+    FRAME_ROWS,
+    TYPING_HINT,
+    Draft,
+    Prompt,
+    place,
+)
 from forge_tui.screens.prompts.request_text import (
+    EXACTLY,
     Option,
     all_facts,
     body_of,
     counts_of,
+    extent_of,
     facts_of,
+    is_disguised,
     options_of,
     rule_lines,
     title_of,
     warning_of,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_text import ExactLine, ExactView, exact_line
+from forge_tui.widgets.exact_text import ExactLine, ExactView, exact_line, exact_rows
 
+TITLE_CELLS = 2
+"""Cells beside a title in the border, besides the frame's."""
 CHANGED_ROWS = 2
 """Rows of a diff that show whenever there is room."""
 NOTE_ROWS = 2
@@ -47,6 +61,8 @@ SHORT_WHY_HINT = "Enter no · Esc back"
 GRANT_HINT = "Enter grant this rule · Esc back"
 WHY_LABEL = "No, because:"
 NO_ROOM_HINT = "Enlarge the window to answer · Esc no"
+READ_HINT = "PageDown or Ctrl+E shows the rest first · Esc no"
+UNREAD = "Not all of it was shown yet: PageDown or Ctrl+E."
 NOT_TYPABLE = "This rule cannot be edited in one line. Grant it as it is, or not at all."
 
 CheckRule = Callable[[str], str | None]
@@ -77,10 +93,12 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         check_rule: CheckRule,
     ) -> None:
         self._request = request
+        self._shown_rows = self._request_rows = 0
+        """Rows of the body, without the rules below: those on the screen, and all."""
         self._options = options_of(request)
         self._body = ExactView(body_of(request))
         rows = [Choice(f"{option.digit} {option.label}", option.hint) for option in self._options]
-        choices = ChoiceList(rows, chosen=self._default_index())
+        choices = ChoiceList(rows)
         super().__init__(
             self._body,
             choices,
@@ -90,6 +108,10 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             clock=clock,
             draft=draft,
         )
+        self._is_suspect = request.is_destructive or (not request.is_undoable and is_disguised(request))
+        """Whether *No* is selected at first even if all of the request shows."""
+        self._is_untouched = True
+        """Whether the user has not selected an answer yet."""
         self._workspace = workspace
         self._check_rule = check_rule
         self._writing: Option | None = None
@@ -111,15 +133,24 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         yield self._problem
 
     def on_mount(self) -> None:
-        self.watch(self._body, "scroll_y", self.show_hint, init=False)
-
-    def _default_index(self) -> int:
-        wanted = Answer.NO if self._request.is_destructive else Answer.ONCE
-        return next(i for i, option in enumerate(self._options) if option.answer is wanted)
+        self.watch(self._body, "scroll_y", self._follow_reading, init=False)
 
     @property
     def _chosen(self) -> Option:
         return self._options[self._choices.chosen]
+
+    def _may_give(self, option: Option) -> bool:
+        """Return whether all that the answer would allow has been on the screen, or can be undone."""
+        if option.answer is Answer.NO or self._request.is_undoable:
+            return True
+        has_rule = bool(option.rule) and option.hint != EXACTLY
+        return self._body.has_shown(self._body.row_count if has_rule else self._request_rows)
+
+    def _select_no_unless(self, is_whole: bool) -> None:
+        """Select *No*, until the user selects an answer, if the request is suspect or not all of it shows."""
+        is_safe = not self._is_suspect and (is_whole or self._request.is_undoable)
+        if self._is_untouched and not is_safe and self._chosen.answer is not Answer.NO:
+            self._choices.choose(next(i for i, one in enumerate(self._options) if one.answer is Answer.NO))
 
     # What shows
 
@@ -146,16 +177,43 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         left -= taken + blank if taken else 0
         # At last the body, up to half of the screen.
         least = max(least, self._body.rows_to_change(width - 1, CHANGED_ROWS))
-        self._body.styles.max_height = max(min(left - conversation, rows // 2), min(left, least), 0)
-        self.call_after_refresh(self.show_hint)
+        height = max(min(left - conversation, rows // 2), min(left, least), 0)
+        self._body.styles.max_height = height
+        self._select_no_unless(self._request_rows <= height)
+        self._show_extent(height)
+        self.call_after_refresh(self._follow_reading)
+
+    def _follow_reading(self) -> None:
+        """Take note of what is on the screen now, and show how much that is."""
+        if self.is_attached and self.is_answerable:
+            self._body.note_shown()
+            self._select_no_unless(self._body.has_shown(self._request_rows))
+            self._show_extent(self._body.size.height)
+            if self._problem_text == UNREAD and self._may_give(self._chosen):
+                self._complain("")
+        self.show_hint()
+
+    def _show_extent(self, height: int) -> None:
+        self._shown_rows = height
+        self.show_title()
+
+    def show_title(self) -> None:
+        """Show the title, and at its end how much of the request is on the screen, if not all of it."""
+        title = self.title
+        if self._shown_rows < self._request_rows:
+            room = self.screen.size.width - FRAME_CELLS - TITLE_CELLS
+            extent = extent_of(self._shown_rows, self._request_rows, room - cell_len(title))
+            title = clip_start(title, room - cell_len(extent)) + extent
+        self.border_title = Content(title)
 
     def _fill_body(self, width: int) -> int:
         """Fill the body, with the rules below if their answers cannot show them; return its rows."""
-        lines = body_of(self._request)
-        if any(not self._choices.fits(index, width) for index in range(len(self._options))):
-            lines += rule_lines(self._request)
-        self._body.show(lines)
-        return len(self._body.rows_for(width - 1))
+        are_cut = any(not self._choices.fits(index, width) for index in range(len(self._options)))
+        rules = rule_lines(self._request) if are_cut else []
+        self._body.show([*body_of(self._request), *rules])
+        count = len(self._body.rows_for(width - 1))
+        self._request_rows = count - len(exact_rows(rules, width - 1))
+        return count
 
     def hints(self) -> list[str]:
         """Return what the keys do now, and how much of the body is still below."""
@@ -170,9 +228,11 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         keys = RULE_HINT if self._chosen.rule else TEXT_HINT
         more = self._body.row_count - round(self._body.scroll_y) - self._body.size.height
         if more <= 0:
-            return [keys, KEYS_HINT]
+            return [keys, KEYS_HINT] if self._may_give(self._chosen) else [READ_HINT]
         rows = f"{more:,} more row{'s'[: more != 1]}"
         scrolling = f"{rows}: PageDown, Ctrl+E"
+        if not self._may_give(self._chosen):
+            return [f"{scrolling} · Esc no", rows]
         return [f"{keys} · {scrolling}", f"{KEYS_HINT} · {scrolling}", f"{scrolling} · Esc no", rows]
 
     def _complain(self, problem: str) -> None:
@@ -193,6 +253,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._write(self._chosen)
 
     def action_choose(self, by: int) -> None:
+        self._is_untouched = False
         self._choices.move(by)
         self._complain("")
         self.show_hint()
@@ -202,6 +263,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         for index, option in enumerate(self._options):
             if option.digit == digit and self.is_answerable:
                 self._chosen_before = self._choices.chosen
+                self._is_untouched = False
                 self._choices.choose(index)
                 self._complain("")
                 self.hold(str(digit))
@@ -212,6 +274,10 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def action_answer(self) -> None:
         if self.is_answerable and self._chosen.asks_why:
             self._write(self._chosen)
+        elif self.is_answerable and not self._may_give(self._chosen):
+            self._is_untouched = False
+            self._complain(UNREAD)
+            self.show_hint()
         elif self.is_answerable:
             self.resolve(ApprovalReply(self._chosen.answer))
 
@@ -229,7 +295,12 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         lines = body_of(self._request)
         for more in ([ExactLine(self._warning)], all_facts(self._request, self._workspace)):
             lines += [ExactLine(""), *more] if any(line.text for line in more) else []
-        self.app.push_screen(FullView(self.heading, [*lines, *rule_lines(self._request)]))
+        lines += rule_lines(self._request)
+        self.app.push_screen(FullView(self.heading, lines, self._note_all_read))
+
+    def _note_all_read(self) -> None:
+        self._body.note_all_shown()
+        self._follow_reading()
 
     def action_deny(self) -> None:
         self.resolve(ApprovalReply(Answer.NO))
@@ -253,5 +324,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             self.resolve(ApprovalReply(Answer.NO, text))
         elif problem := self._check_rule(text) if text else "The rule is empty. Esc goes back.":
             self._complain(safe_line(problem))
+        elif not self._may_give(option):
+            self._complain(UNREAD)
         elif self.is_answerable:
             self.resolve(ApprovalReply(option.answer, rule="" if text == option.rule else text))

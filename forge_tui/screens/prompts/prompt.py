@@ -120,7 +120,6 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         super().__init__(id=id)
         self.heading = heading
         self._counts = f" · {counts}" if counts else ""
-        """The end of the title."""
         self.show_waiting(0)
         self._about = about
         """Shows what is asked about; scrolls."""
@@ -222,8 +221,15 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     def show_waiting(self, count: int) -> None:
         """Show how many more prompts wait."""
-        more = f" ({count} more waiting)" if count else ""
-        self.border_title = Content(self.heading + more + self._counts)
+        self._waiting = f" ({count} more waiting)" if count else ""
+        self.show_title()
+
+    def show_title(self) -> None:
+        self.border_title = Content(self.title)
+
+    @property
+    def title(self) -> str:
+        return self.heading + self._waiting + self._counts
 
     def rearm(self, grace_s: float = GRACE_S) -> None:
         """Let keys and clicks answer only after another grace period."""

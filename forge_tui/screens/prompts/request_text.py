@@ -8,7 +8,15 @@ from pathlib import Path
 from forge_core.approval import Answer, ApprovalRequest, Effect
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
-from forge_tui.widgets.exact_text import ExactLine, command_lines, diff_lines, exact_line, oddities
+from forge_tui.widgets.exact_text import (
+    ExactLine,
+    command_lines,
+    diff_lines,
+    exact_line,
+    fold_blank_lines,
+    is_deceptive,
+    oddities,
+)
 
 PURPOSE = "Purpose, as the model says"
 """The detail that the model has written."""
@@ -18,6 +26,7 @@ LEAST_CELLS = 16
 """A fact is not truncated below this width."""
 USUAL_TIMEOUT = ("Timeout", "120 s")
 EXACTLY = "exactly this command"
+SHOWS_ALL = "Ctrl+E shows all"
 SHORT_CHARACTERS = 80
 """The size of a longer command, or of one with several lines, is shown."""
 
@@ -62,7 +71,23 @@ def counts_of(request: ApprovalRequest) -> str:
 
 
 def body_of(request: ApprovalRequest) -> list[ExactLine]:
-    """Return exactly what would be done, line by line."""
+    """Return exactly what would be done, line by line, with long runs of blank lines folded."""
+    return fold_blank_lines(_lines_of(request))
+
+
+def extent_of(shown: int, rows: int, room: int) -> str:
+    """Return the end of the title of a request of which not all rows show, in about `room` cells."""
+    counts = f" · {shown:,} of {rows:,} lines"
+    with_keys = f"{counts} · {SHOWS_ALL}"
+    return with_keys if cell_len(with_keys) <= room else counts
+
+
+def is_disguised(request: ApprovalRequest) -> bool:
+    """Return whether what would be done contains invisible, control or look-alike characters."""
+    return is_deceptive(line for line in _lines_of(request) if line.is_code or line.role == "added")
+
+
+def _lines_of(request: ApprovalRequest) -> list[ExactLine]:
     if request.effect is Effect.RUN:
         return command_lines(request.target)
     is_named_below = len(request.diffs) > 1
