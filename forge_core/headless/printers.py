@@ -25,7 +25,7 @@ from forge_core.events import (
     as_json,
 )
 from forge_core.result import AgentResult
-from forge_core.sanitize import safe_line, safe_text
+from forge_core.sanitize import mark_invisible, safe_line, safe_text
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -55,7 +55,7 @@ class TextPrinter:
     def __init__(self, out: TextIO, err: TextIO) -> None:
         self._out = out
         self._err = err
-        self._clean = safe_text if out.isatty() else str
+        self._cleaner = _Cleaner() if out.isatty() else None
         self._is_live = not _is_file(out)
         self._held: list[str] = []
         """The current answer, where it is not printed as it streams."""
@@ -103,9 +103,11 @@ class TextPrinter:
         if self._is_void:
             self._write(f"{RESTART}\n")
         self._is_void, self._has_answer = False, True
-        self._write(self._clean(text))
+        self._write(self._cleaner.feed(text) if self._cleaner else text)
 
     def _end_answer(self) -> None:
+        if self._cleaner and (rest := self._cleaner.end()):
+            self._write(rest)
         if self._held:
             self._write("".join(self._held))
         self._held = []
@@ -123,6 +125,34 @@ class TextPrinter:
 
     def _say(self, line: str) -> None:
         print(line, file=self._err, flush=True)
+
+
+class _Cleaner:
+    """Makes the fragments of an answer safe to show. The last character waits for the next fragment: whether
+    an invisible one is marked depends on its neighbours."""
+
+    def __init__(self) -> None:
+        self._before = ""
+        """The last characters that were returned, as received."""
+        self._waiting = ""
+
+    def feed(self, fragment: str) -> str:
+        text = self._waiting + fragment
+        keeps = bool(text) and not text[-1].isascii()
+        self._waiting = text[-1] if keeps else ""
+        return self._safe(text[: len(text) - keeps], self._waiting)
+
+    def end(self) -> str:
+        """Return what is left of an answer."""
+        rest, self._waiting = self._safe(self._waiting), ""
+        self._before = ""
+        return rest
+
+    def _safe(self, text: str, after: str = "") -> str:
+        head = self._before
+        shown = mark_invisible(head + text + after)[len(head) : len(head) + len(text)]
+        self._before = (head + text)[-2:]
+        return safe_text(shown, keep_invisible=True)
 
 
 def _is_file(out: TextIO) -> bool:

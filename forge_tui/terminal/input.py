@@ -206,7 +206,7 @@ class TerminalInput:
         self._pasted_size = 0
         text = text.replace("\x00", "").replace("\r\n", "\n").replace("\r", "\n")
         if text:
-            self._messages.append(events.Paste(safe_text(text)))
+            self._messages.append(events.Paste(safe_text(text, keep_invisible=True)))
 
     def _parse(self, text: str) -> None:
         try:

@@ -154,7 +154,7 @@ class Composer(TextArea):
 
     def restore_draft(self, text: str, cursor: int) -> None:
         """Append text that was typed elsewhere, with the cursor `cursor` characters into it."""
-        text, before = safe_text(text), self.text
+        text, before = safe_text(text, keep_invisible=True), self.text
         if len(before) + len(text) > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
             return
@@ -236,7 +236,7 @@ class Composer(TextArea):
         if len(text) + len(self.text) > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
             return
-        self._write(safe_text(text.replace("\r\n", "\n").replace("\r", "\n")))
+        self._write(safe_text(text.replace("\r\n", "\n").replace("\r", "\n"), keep_invisible=True))
 
     def _write(self, text: str) -> None:
         """Insert text at the cursor, in place of the selection."""
@@ -260,7 +260,7 @@ class Composer(TextArea):
             self.replace("\n", (row, column - 1), (row, column))
             return
         if chosen is not None:
-            self.replace_text(safe_text(chosen.line))
+            self.replace_text(safe_text(chosen.line, keep_invisible=True))
         text = self.take()
         self._popup.close("")
         self.post_message(self.Submitted(text))
@@ -272,7 +272,9 @@ class Composer(TextArea):
         self._follow()
         chosen = self._popup.completion
         if chosen is not None:
-            self.replace_text(safe_text(chosen.line) + (" " if chosen.takes_argument else ""))
+            self.replace_text(
+                safe_text(chosen.line, keep_invisible=True) + (" " if chosen.takes_argument else "")
+            )
 
     def action_cursor_up(self, select: bool = False) -> None:
         if self._popup.is_open and not select:

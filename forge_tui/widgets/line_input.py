@@ -39,7 +39,7 @@ class LineInput(Input):
         event.prevent_default()
         event.stop()
         line = " ".join(part.strip() for part in event.text.splitlines() if part.strip())
-        self.write(safe_line(line))
+        self.write(safe_line(line, keep_invisible=True))
 
     def write(self, text: str) -> None:
         """Insert text at the cursor, in place of the selection. The text must be safe to show."""

@@ -34,6 +34,11 @@ _TOKEN = re.compile(
     rf"|(?P<text>[^{_CONTROLS}]+)"
 )
 _CLIPBOARD_TEXT = re.compile(rf"(?:[\n\t]|[^{_CONTROLS}])*")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
+)
+"""What shows nothing and joins nothing: no text on the screen contains it."""
 _LINKS = ("http://", "https://", "mailto:")
 
 
@@ -83,6 +88,14 @@ def check_line(line: str, width: int) -> None:
         if token.lastgroup == "text":
             column = _behind(token["text"], column, width)
         _check_told(token)
+    check_visible(line)
+
+
+def check_visible(stream: str) -> None:
+    """Raises UnknownOutputError where text contains a character that shows nothing."""
+    for token in _TOKEN.finditer(stream):
+        if hidden := _INVISIBLE.search(token["text"] or ""):
+            raise UnknownOutputError(f"{hidden[0]!r} in {token['text']!r} shows nothing")
 
 
 def _token(stream: str, at: int) -> re.Match[str]:
@@ -148,6 +161,8 @@ class Stream:
     """Whether a terminal is emulated, which takes long."""
     seen: int = 0
     """Characters that were checked."""
+    has_own_text: bool = False
+    """Whether the user's own text is on the screen, in which nothing is marked."""
     _emulator: Emulator | None = None
     _size: tuple[int, int] = field(default=(0, 0))
 
@@ -155,6 +170,8 @@ class Stream:
         """Checks what has come since the last time, and gives the screen's text as the terminal has it."""
         written = self.take()
         check_stream(written, *self.app.size)
+        if not self.has_own_text:
+            check_visible(written)
         if not self.shows:
             return ""
         if self._emulator is None or self._size != tuple(self.app.size):

@@ -285,10 +285,13 @@ async def activity_line(stage: Stage, texts: Sequence[str]) -> str:
 
 async def composer(stage: Stage, texts: Sequence[str]) -> str:
     shown = []
+    stage.stream.has_own_text = True
     for text in texts:
         await stage.app.on_event(events.Paste(text))
         shown.append(await stage.painted())
         stage.app.chat.composer.take()
+    await stage.painted()
+    stage.stream.has_own_text = False
     return "\n".join(shown)
 
 

@@ -299,7 +299,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         now = self._clock() - max(time.monotonic() - event.time - LATE_S, 0.0)
         is_armed, quiet_s = self._arm(now), now - self._last_key_at
         self._last_key_at = now
-        text = NEWLINE if is_newline(event.key) else safe_line(typed_text(event))
+        text = NEWLINE if is_newline(event.key) else safe_line(typed_text(event), keep_invisible=True)
         if self.reply.done():  # answered by an earlier key of the same burst
             return self._pass_on(text)
         if is_armed and self._is_held_early:
@@ -391,9 +391,9 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self._draft.restore_draft(text, len(text))
             self._draft.say("Too long for this line: kept for your next message")
         elif self.is_writing:
-            self._line.input.write(safe_line(text.strip("\n")))
+            self._line.input.write(safe_line(text.strip("\n"), keep_invisible=True))
         else:
-            self._begin_words(safe_line(text.strip("\n")))
+            self._begin_words(safe_line(text.strip("\n"), keep_invisible=True))
         self._arm(self._clock())
 
     # The line
@@ -406,7 +406,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self.select_free_text()
         self.open_free_text()
         self._is_continued = bool(before)
-        self._line.input.begin(safe_line(before), cursor)
+        self._line.input.begin(safe_line(before, keep_invisible=True), cursor)
         self._line.input.write(text)
         if is_erasing:
             self._line.input.action_delete_left()

@@ -140,7 +140,7 @@ class TextBlock(LinesBlock):
     """The output of a command as it is, under a title if it has one."""
 
     def __init__(self, text: str, title: str = "") -> None:
-        super().__init__(safe_text(text).rstrip("\n").split("\n"))
+        super().__init__(safe_text(text, keep_invisible=True).rstrip("\n").split("\n"))
         self._title = safe_line(title)
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -163,7 +163,7 @@ class UserBlock(LinesBlock):
     is_landmark = True
 
     def __init__(self, text: str) -> None:
-        super().__init__(safe_text(text).rstrip().split("\n"))
+        super().__init__(safe_text(text, keep_invisible=True).rstrip().split("\n"))
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         bar = [Segment(MARGIN), Segment("▎", styles.user_bar), Segment(" ", styles.user)]
@@ -182,7 +182,7 @@ class NoticeBlock(LinesBlock):
         """Whether it ended the turn; only then does an error stand out."""
 
     def set_text(self, text: str, level: Level) -> None:
-        self._lines = safe_text(text).rstrip("\n").split("\n")
+        self._lines = safe_text(text, keep_invisible=True).rstrip("\n").split("\n")
         self.level: Level = level
         self.changed()
 

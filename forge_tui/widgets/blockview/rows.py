@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from forge_core.sanitize import mark_invisible
 from forge_core.text_width import cell_len, wrap_cells
 
 StyledSpan: TypeAlias = tuple[str, Style]
@@ -85,6 +87,22 @@ def slice_spans(spans: Sequence[StyledSpan], start: int, end: int) -> Iterator[S
         if stop >= end:
             return
         at = stop
+
+
+def _marked(spans: Sequence[StyledSpan]) -> Sequence[StyledSpan]:
+    """Return the spans with invisible characters marked, character for character."""
+    return _marked_with_text("".join(part for part, _ in spans), spans)[1]
+
+
+def _marked_with_text(text: str, spans: Sequence[StyledSpan]) -> tuple[str, Sequence[StyledSpan]]:
+    """Return `text`, the text of the spans, and the spans, with invisible characters marked."""
+    shown = mark_invisible(text)
+    if shown == text:
+        return text, spans
+    ends = accumulate(len(part) for part, _ in spans)
+    return shown, [
+        (shown[end - len(part) : end], style) for end, (part, style) in zip(ends, spans, strict=True)
+    ]
 
 
 class Row:
@@ -272,7 +290,7 @@ class Canvas:
     def decoration(self, spans: Sequence[StyledSpan]) -> None:
         """Add a row that cannot be selected."""
         prefix = [segment for part in self._prefixes for segment in part.take()]
-        body = [Segment(text, style) for text, style in spans]
+        body = [Segment(text, style) for text, style in _marked(spans)]
         self.rendered.rows.append(Row(prefix + body, NO_LINE, 0, 0, 0))
 
     def text(
@@ -292,15 +310,16 @@ class Canvas:
         `LogicalLine`); `hanging` indents continuation rows by that many cells.
         """
         line, text = self._line(spans, original, side, lead)
+        shown, spans = _marked_with_text(text, spans)
         width = self.width if fill is not None else min(self.width, self._measure)
-        for number, (start, end) in enumerate(_wrap(wrap, text, width, hanging)):
+        for number, (start, end) in enumerate(_wrap(wrap, shown, width, hanging)):
             segments = [segment for part in self._prefixes for segment in part.take()]
             if number and hanging:
                 segments.append(Segment(" " * hanging, fill))
             skip = sum(len(segment.text) for segment in segments)
             segments.extend(slice_spans(spans, start, end))
             if fill is not None:
-                used = cell_len(text[start:end]) + (hanging if number else 0)
+                used = cell_len(shown[start:end]) + (hanging if number else 0)
                 if used < width:
                     segments.append(Segment(" " * (width - used), fill))
             row = Row(segments, line, start, end, skip)
@@ -310,12 +329,13 @@ class Canvas:
     def columns(self, left: Column, right: Column, between: Segment) -> None:
         """Add two logical lines side by side, each wrapped (as code) in its column."""
         columns = (left, right)
+        shown = [_marked(column.spans or ()) for column in columns]
         cut = [self._wrapped_column(column) for column in columns]
         for number in range(max(len(ranges) for _, ranges in cut)):
             segments = [segment for part in self._prefixes for segment in part.take()]
             # The first part is the row itself; a second one is `beside` it and has the same segments.
             parts: list[Row] = []
-            for column, (line, ranges) in zip(columns, cut, strict=True):
+            for column, spans, (line, ranges) in zip(columns, shown, cut, strict=True):
                 if column is right:
                     segments.append(between)
                 begin = sum(len(segment.text) for segment in segments)
@@ -324,7 +344,7 @@ class Canvas:
                     continue
                 start, end = ranges[number]
                 gutter = column.rest if number else column.first
-                text = list(slice_spans(column.spans or (), start, end))
+                text = list(slice_spans(spans, start, end))
                 used = cell_len(gutter.text) + sum(cell_len(segment.text) for segment in text)
                 segments += [gutter, *text, Segment(" " * max(0, column.width - used), column.fill)]
                 row = Row(segments, line, start, end, begin + len(gutter.text))
@@ -337,7 +357,7 @@ class Canvas:
         if column.spans is None:
             return NO_LINE, []
         line, text = self._line(column.spans, column.original, column.side)
-        return line, wrap_cells(text, max(2, column.width - cell_len(column.first.text)))
+        return line, wrap_cells(mark_invisible(text), max(2, column.width - cell_len(column.first.text)))
 
     def _line(
         self, spans: Sequence[StyledSpan], original: str | None, side: Side, lead: str = ""

@@ -59,12 +59,13 @@ def position_at(layout: Layout, block: int, number: int, x: int, *, behind: bool
         after = next((later for later in rendered.rows[number:] if later.line != NO_LINE), None)
         return end_of(layout, block) if after is None else TextPosition(block, after.line, after.start)
     # Cells to characters: a wide character takes two cells, a combining mark none.
-    before = len(crop("".join(segment.text for segment in row.segments), x))
+    painted = "".join(segment.text for segment in row.segments)
+    before = len(crop(painted, x))
     part = row if row.beside is None or before < row.beside.column else row.beside
     at = max(part.start, part.start + before - part.skip)
     if behind:
         at += 1
-        while at < part.end and not cell_len(rendered.lines[part.line][at]):
+        while at < part.end and not cell_len(painted[part.skip + at - part.start]):
             at += 1  # combining marks of the character before
     return TextPosition(block, part.line, min(at, part.end))
 

@@ -147,7 +147,7 @@ class DiffPane(BlockView):
 
     def show_raw(self, text: str) -> None:
         """Show a raw patch."""
-        lines = safe_text(text).removesuffix("\n").split("\n")
+        lines = safe_text(text, keep_invisible=True).removesuffix("\n").split("\n")
         self._clear()
         for at in range(0, len(lines), _BLOCK_LINES):
             self.model.append(RawBlock(lines[at : at + _BLOCK_LINES]))

@@ -137,7 +137,9 @@ def read_patch(diff: str) -> Patch:
             patch.hunks[-1].stretches += _stretches(body, *first)
             body.clear()
 
-    for line in safe_text(_plain_ends(diff)).removesuffix("\n").split("\n") if diff else ():
+    for line in (
+        safe_text(_plain_ends(diff), keep_invisible=True).removesuffix("\n").split("\n") if diff else ()
+    ):
         if hunk := _HUNK.match(line):
             close()
             patch.hunks.append(DiffHunk(safe_line(hunk[5])))

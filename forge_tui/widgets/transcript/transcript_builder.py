@@ -217,7 +217,7 @@ class TranscriptBuilder:
             self._reasoning = ReasoningBlock(now, self.thinking, self.calls.folding)
             self._discarded.add(self._reasoning)
             self.add(self._reasoning)
-        self._reasoning.feed(safe_text(text))
+        self._reasoning.feed(safe_text(text, keep_invisible=True))
 
     def _finish_reasoning(self, now: float) -> None:
         if self._reasoning is not None:

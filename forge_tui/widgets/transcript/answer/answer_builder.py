@@ -98,7 +98,7 @@ class AnswerBuilder:
         return finished, None if is_final else self._open()
 
     def _take_in(self, text: str) -> None:
-        safe = safe_text(text)
+        safe = safe_text(text, keep_invisible=True)
         self.text.append(safe)
         self._tail += safe
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import repeat
 
 from forge_core.result import FileDiff, Omission
-from forge_core.sanitize import safe_line
+from forge_core.sanitize import mark_invisible, safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.blockview.blocks import Passage
 from forge_tui.widgets.blockview.highlighting import language_of
@@ -271,7 +271,7 @@ class CardBody:
         return omission.lines - 1 if omission is not None and omission_row(omission) in lines else 0
 
     def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
-        shown = clip(line[: 4 * canvas.width].expandtabs(8), canvas.width)
+        shown = clip(mark_invisible(line[: 4 * canvas.width]).expandtabs(8), canvas.width)
         canvas.text([(shown, styles.muted)], original=line)
 
     def _draw_all(self, canvas: Canvas, styles: TranscriptStyles, card: CardBlock) -> None:

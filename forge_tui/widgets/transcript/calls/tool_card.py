@@ -81,7 +81,8 @@ class ToolCard(CardBlock):
     def progress(self, text: str) -> None:
         """Add live output; a text that begins with \\r replaces the last line. Ignored after the end."""
         if self.is_running:
-            self.body.feed(safe_text(text.removeprefix("\r")), again=text.startswith("\r"))
+            safe = safe_text(text.removeprefix("\r"), keep_invisible=True)
+            self.body.feed(safe, again=text.startswith("\r"))
             self.changed()
 
     def tick(self, now: float) -> bool:
@@ -119,7 +120,7 @@ class ToolCard(CardBlock):
     def refuse(self, reason: str) -> None:
         """Show that the user denied it, with the reason given, if any."""
         if self.is_running:
-            self._reason = safe_text(reason).strip()
+            self._reason = safe_text(reason, keep_invisible=True).strip()
             self.body.preview_rows, self.body.is_wrapped = _REASON_LINES, True
             self.deny()
 
@@ -237,7 +238,7 @@ class ToolCard(CardBlock):
         if self._reason is not None:  # the result is worded for the model
             return self._reason
         if end.display:
-            return safe_text(end.display)
+            return safe_text(end.display, keep_invisible=True)
         text = end.result
         if end.aside:
             text = text.removeprefix(end.aside).removesuffix(end.aside)
@@ -249,7 +250,7 @@ class ToolCard(CardBlock):
             text = text.removeprefix("Error: ")
         if self.state == "interrupted" and text.startswith("interrupted") and "\n" not in text:
             return ""  # the header says so
-        return safe_text(beyond_changes(text, end.diffs)).strip("\n")
+        return safe_text(beyond_changes(text, end.diffs), keep_invisible=True).strip("\n")
 
     def _close(self) -> None:
         self.changed()

@@ -79,7 +79,7 @@ class _Inline:
 
     def _add(self, text: str, style: Style) -> None:
         # The parser decodes entities (&#27;): what was safe in the source may not be safe here.
-        text = safe_line(text)
+        text = safe_line(text, keep_invisible=True)
         if text:
             self.lines[-1].append((text, style))
             self._link_text.append(text)

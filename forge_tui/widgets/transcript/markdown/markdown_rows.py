@@ -89,7 +89,7 @@ class MarkdownRows:
             case "table_open":
                 self._table()
             case _:
-                for line in safe_text(token.content).rstrip("\n").split("\n"):
+                for line in safe_text(token.content, keep_invisible=True).rstrip("\n").split("\n"):
                     self._canvas.text([(line.expandtabs(4), self._under)], original=line)
 
     def _inline(self, under: Style, lead: str = "") -> int:
@@ -127,7 +127,9 @@ class MarkdownRows:
 
     def _code(self, token: Token) -> None:
         language = safe_line(token.info.split(maxsplit=1)[0]) if token.info.strip() else ""
-        lines, _ = highlighting.highlight(safe_text(token.content).removesuffix("\n"), language)
+        lines, _ = highlighting.highlight(
+            safe_text(token.content, keep_invisible=True).removesuffix("\n"), language
+        )
         draw_code(lines, self._canvas, self._styles, language)
 
     # Lists
