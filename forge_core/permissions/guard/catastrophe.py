@@ -65,6 +65,7 @@ def catastrophic_reason(command: str, root: Path, home: Path | None = None) -> s
     unread: set[str] = set()
     for one, folder in _walk(command, root, home):
         reason = _reason(one, folder, str(root), str(home))
+        # `_named_beside` compares all words of the line with the folder: once per folder is enough.
         is_new = len(unread) < _MAX_FOLDERS and folder not in unread
         if reason is None and is_new and _may_delete_anything(one, folder, str(home)):
             unread.add(folder)
@@ -122,6 +123,8 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
     not know names among its words may be a command that it runs."""
     folders: dict[tuple[int, ...], str] = {}
     for one in read_line(command).commands:
+        # A `cd` holds in its own shell and in those inside it: the innermost one that has changed its folder
+        # counts.
         scope = next(
             (one.scope[:size] for size in range(len(one.scope), -1, -1) if one.scope[:size] in folders), ()
         )
@@ -130,6 +133,8 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
         if one.program in ("cd", "pushd", "popd"):
             target = next((word for word in one.words[1:] if not re.match(r"-[LPe@]|--", word)), "")
             if target == "-" or one.program == "popd" or not one.is_known:
+                # A `$` in the folder marks it as unknown: `_may_delete_anything` then holds for every
+                # relative path.
                 target = "$OLDPWD"
             folders[one.scope] = absolute(target or "~", folder, str(home))
         elif one.program not in NEVER_RUN and len(one.words) > 1:
@@ -185,6 +190,7 @@ def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | No
     for written in (*command.writes, *overwritten(program, words)):
         if is_history(written, folder, root, home):
             return f"it would overwrite the history in {written}"
+    # These act on a link itself; other programs (chmod -R, rsync --delete) on what it leads to.
     follows = program not in DELETERS and program not in ("mv", "find")
     for target in (one for word in destroyed(program, words) for one in expand_braces(word)):
         named = valuable_at(target, folder, root, home, follows=follows)
@@ -218,6 +224,7 @@ def _deleted_by_clean(command: SimpleCommand, folder: str, root: str, home: str)
 
 def _ends_all(program: str, words: tuple[str, ...]) -> bool:
     """Return whether it ends every process, or every one of a user."""
+    # The first argument may be a signal (`kill -1 PID`, SIGHUP); a later `-1` means every process.
     if program == "killall5" or (program in ("kill", "pkill") and "-1" in words[1:]):
         return True
     if program not in ("pkill", "killall", "skill", "slay"):

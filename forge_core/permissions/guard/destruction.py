@@ -17,6 +17,7 @@ from forge_core.permissions.programs.program_catalog import (
 )
 from forge_core.permissions.shell.syntax import read_line
 
+# GNU programs and git accept every unambiguous prefix of a long option: `--recurs`, `--dry`.
 _RECURSIVE = re.compile(r"-\w*[rR]\w*|--r(?:e(?:c(?:u(?:r(?:s(?:i(?:ve?)?)?)?)?)?)?)?")
 _FIND_TESTS = re.compile(
     r"-(?:i?name|i?path|i?wholename|i?regex|[acm](?:time|min)|newer\w*|size|empty|user|group|perm)"
@@ -125,12 +126,14 @@ def _deletion(words: Sequence[str]) -> int | None:
 def is_filtered(words: Sequence[str]) -> bool:
     """Return whether a test before the deletion leaves most of what find meets."""
     before = list(words[: _deletion(words)])
+    # Each alternative of `-o` has tests of its own: only those of the deletion's alternative limit it.
     if "(" not in before:
         last = max((at for at, word in enumerate(before) if word in ("-o", "-or", ",")), default=-1)
         before = before[last + 1 :]
     return any(
         _FIND_TESTS.fullmatch(word)
         and (not at or before[at - 1] not in ("!", "-not"))
+        # A pattern of wildcards, dots and slashes only (`-name '*'`) matches nearly everything.
         and (word == "-empty" or re.search(r"[^*?./]", "".join(before[at + 1 : at + 2])))
         for at, word in enumerate(before)
     )
@@ -164,6 +167,7 @@ def parse_clean(words: Sequence[str], assignments: Sequence[str] = ()) -> GitCle
         if word == "--":
             operands += left
         elif word.startswith("--"):
+            # By their first letters, since git accepts prefixes: --dry-run, --force, --exclude.
             is_dry = is_dry or _DRY.fullmatch(word) is not None
             letters += "f" if word.startswith("--f") else ""
             if word.startswith("--e") and "=" not in word:
@@ -198,6 +202,7 @@ def rewrites_a_remote(words: Sequence[str]) -> str | None:
     for word in push_arguments(words):
         forces = word.startswith("--force") and not is_leased(word)
         mirrors = len(word) > 3 and "--mirror".startswith(word)
+        # A plus before a refspec forces the update of that branch.
         if forces or mirrors or word.startswith("+") or re.fullmatch(r"-[a-z]*f[a-z]*", word):
             return f"git push {word} rewrites the history of a remote"
     return None

@@ -56,6 +56,7 @@ def meets(rule: Rule, reading: Reading, folder: Path) -> RuleMatch:
     matches = _matches(rule, reading.line, folder)
     if not matches:
         return RuleMatch.YES if reading.line.strip() == rule.pattern.removeprefix("=") else RuleMatch.NO
+    # A rule may name several commands: each has to be somewhere in the line, and its best match counts.
     worst = min(max(found, default=RuleMatch.NO) for found in matches)
     is_unsure = reading.problem or may_rename_programs(reading)
     return RuleMatch.MAYBE if worst is RuleMatch.NO and is_unsure else worst
@@ -94,6 +95,7 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
     wanted = _split(rule.prefix)
     own, parts = command.words, command.parts
     if command.wrappers and wanted[0] == command.written[0]:
+        # The rule itself begins with a wrapper (`sudo apt`), so it is compared with all words.
         own = command.written
         parts = tuple(Word(word) for word in own)
     elif not is_harmlessly_wrapped(command):
@@ -184,6 +186,7 @@ def _at(wanted: tuple[str, ...], words: Sequence[Word], *, is_fed: bool) -> Rule
     found = program.text.rpartition("/")[2].casefold()
     if program.is_dynamic:
         best = RuleMatch.MAYBE
+    # Either side may be a pattern: a name in the rule, or a program given by a glob (`/bin/r?`).
     elif found == name or (program.has_glob and fnmatchcase(name, found)) or fnmatchcase(found, name):
         best = RuleMatch.YES
     else:
@@ -214,10 +217,12 @@ def _rest(wanted: Sequence[str], words: Sequence[Word], *, is_fed: bool) -> Rule
             ):
                 is_value = False
                 break
+            # A word right after an option may be its value, so the search goes on behind it.
             if not word.text.startswith("-") and not is_value:
                 return RuleMatch.NO
             is_value = word.text.startswith("-")
         else:
+            # xargs and similar programs may add the words that are missing.
             return min(best, RuleMatch.MAYBE) if is_fed else RuleMatch.NO
     return best
 
@@ -236,6 +241,7 @@ def _option(want: str, words: Sequence[Word]) -> RuleMatch:
             for text in texts
         )
         return RuleMatch.YES if is_given else RuleMatch.NO
+    # Letters of short options may be joined or apart: `-rf`, `-r -f` and `--recursive --force` are the same.
     letters = set(want[1:])
     given = {letter for text in texts if re.match(r"-\w", text) for letter in text[1:]}
     given |= {

@@ -50,6 +50,7 @@ def _met_by(word: Word, rule: Rule, root: Path, folders: Sequence[Path]) -> bool
         return False
     for part in paths_in(word.text):
         if not word.has_glob:
+            # Names relative to the first folder, the root, have been compared in `line_policy` already.
             if any(denies_paths(rule, [locate(folder / part, root)]) for folder in folders[1:]):
                 return True
             continue
@@ -99,6 +100,7 @@ def _holds(folder: Path, rule: Rule, root: Path, *, hides_names: bool) -> bool:
                 for entry in entries:
                     if entry.name == ".git" or (hides_names and entry.name.startswith(".")):
                         continue
+                    # Counted across all folders, so the time is bounded however deep the tree is.
                     left -= 1
                     if left < 0 or denies_paths(rule, [locate(Path(entry.path), root)]):
                         return True

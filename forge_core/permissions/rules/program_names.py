@@ -68,6 +68,7 @@ def _names_of(program: str, searched: tuple[str, ...], folder: str) -> tuple[str
     names: list[str] = []
     try:
         path = next((one for one in places if os.access(one, os.X_OK) and not os.path.isdir(one)), "")  # noqa: PTH112
+        # Each link on the way counts: a rule may name any of them, and realpath would give only the last.
         for _ in range(_MAX_LINKS):
             if not path or not os.path.islink(path):  # noqa: PTH114
                 break
@@ -76,12 +77,14 @@ def _names_of(program: str, searched: tuple[str, ...], folder: str) -> tuple[str
     except (OSError, ValueError):
         return ()
     own = program.rpartition("/")[2]
+    # The file behind a link of a multi-call program (busybox) says nothing: it acts by the link's name.
     return tuple(one for one in names if one.rpartition("/")[2] not in MULTICALL | {own})
 
 
 def _unaliased(command: SimpleCommand, reading: Reading, folder: Path) -> Iterator[tuple[str, ...] | None]:
     words = command.words[1:]
     own = subcommand(words)
+    # git ignores an alias with the name of one of its own subcommands.
     if not own or own[0] in OWN_SUBCOMMANDS:
         return
     settings = [word for one in reading.commands for word in settings_of(one)]
@@ -115,6 +118,7 @@ def may_rename_programs(reading: Reading) -> bool:
         name = one.written[0] if one.written else ""
         if ("/" in name or sets_path or "PATH" in sets) and name.rpartition("/")[2] in made - {""}:
             return True
+    # IFS and namerefs change only what is expanded.
     if "$" not in reading.line:
         return False
     has_reference = any(

@@ -123,6 +123,7 @@ def readings(
         piece for pieces in words for piece in pieces if isinstance(piece, Hole) and _values(piece, variables)
     )
     choices = [_values(hole, variables) for hole in names]
+    # Not all combinations are looked at: yield the words with unknown variables too, which covers the rest.
     if prod(len(one) for one in choices) > _MAX_READINGS:
         yield tuple(word for pieces in words for word in _resolved(pieces, {})), True
     for chosen in islice(product(*choices), _MAX_READINGS):
@@ -138,13 +139,16 @@ def _values(hole: Hole, variables: Mapping[str, Sequence[Pieces]], depth: int = 
         for piece in pieces:
             if isinstance(piece, str):
                 parts.append([piece])
+            # Values may refer to each other without end: `A=$B; B=$A`.
             elif depth < 3:
                 parts.append(_values(piece, variables, depth + 1) or [piece.raw])
             else:
                 parts.append([piece.raw])
         known += ["".join(one) for one in islice(product(*parts), _MAX_READINGS)]
+    # An operator may change the value (`${X%.txt}`): the result may also be something else.
     if known and not hole.is_simple:
         known.append(hole.raw)
+    # Blanks and braces of a value have no meaning in quotes; without quotes its blanks separate words.
     if known and hole.is_quoted:
         return list(dict.fromkeys(plain(one) for one in known))
     return list(
@@ -161,6 +165,7 @@ def _resolved(pieces: Pieces, values: Mapping[Hole, str]) -> Iterator[Word]:
         elif piece in values:
             text += values[piece]
             is_dynamic = is_dynamic or bool(re.search(r"[$`]", values[piece]))
+        # An unquoted `$IFS` separates words: `cat$IFS/etc/passwd`.
         elif piece.name == "IFS" and not piece.is_quoted:
             text += " ".translate(_MARK)
         else:
@@ -198,6 +203,7 @@ def braces(text: str) -> list[str]:
     todo = [text]
     while todo:
         one = todo.pop()
+        # Beyond the limit braces remain as they are written, and `_word` marks the word as dynamic.
         found = None if len(done) + len(todo) > _MAX_BRACES else _first_braces(one)
         if found is None:
             done.append(one)
@@ -237,6 +243,7 @@ def expanded_count(pieces: Iterable[Piece]) -> int:
             else:
                 count = _counted_length(plain(text[top.start : at])) or top.as_text
             _multiply(waiting[-1], count)
+    # Braces that are not closed are text.
     while len(waiting) > 1:
         _multiply(waiting[-2], waiting.pop().as_text)
     return waiting[0].current

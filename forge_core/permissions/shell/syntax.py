@@ -141,6 +141,7 @@ class _Reader:
         self.nodes_left -= tree.nodes
         if not is_hint:
             self.problem = self.problem or tree.problem
+        # Commands of the tree, as far as it was read, are kept besides: neither reading is known to find all.
         if tree.problem:
             self.crude(text, depth, scope, is_hint)
         if not is_hint:
@@ -148,6 +149,8 @@ class _Reader:
             self.features |= tree.features
             self.brace_words += tree.brace_words
             for name, values in tree.variables.items():
+                # Every value that the line assigns anywhere remains possible: branches, loops and functions
+                # may run in any order, so that a later assignment does not replace an earlier one.
                 self.variables[name] = [*self.variables.get(name, []), *values]
         for bare in tree.commands:
             self.command(bare, is_nested, is_hint, text)
@@ -224,6 +227,7 @@ class _Reader:
     def feed(self) -> None:
         """Read what the line itself prints or writes, where a shell of the line may read it."""
         programs = {one.program for one in self.commands}
+        # A file that the line writes and also runs by its name is read like the input of a shell.
         written = {target.rpartition("/")[2] for one in self.commands for target in one.writes}
         if programs.isdisjoint(RUNS_INPUT) and programs.isdisjoint(written):
             return
@@ -302,6 +306,7 @@ def _crude_commands(line: str) -> list[tuple[str, ...]]:
     line = _ANSI.sub(lambda found: ansi_c(found[1]), line)
     line = re.sub(r"\$\{?IFS\}?", " ", line)
     found: dict[tuple[str, ...], None] = {}
+    # Quotes may join a word (`r'm'`) or contain a command (`sh -c 'rm x'`): read the line both ways.
     for text in (re.sub(r"[\\'\"]", "", line), re.sub(r"['\"]", " ; ", line).replace("\\", "")):
         for part in dict.fromkeys(_BREAK.split(text)):
             words = tuple(part.split(maxsplit=_MAX_CRUDE_WORDS)[:_MAX_CRUDE_WORDS])

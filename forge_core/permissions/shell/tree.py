@@ -113,6 +113,8 @@ class _TreeReader:
         kind = node.type
         if kind in _OWN_SHELL:
             if kind == "command_substitution" and self.source[node.start_byte] == ord("`"):
+                # In backquotes bash removes the backslash before `$`, a backquote and a backslash, and only
+                # then parses. The grammar does not, so that the text is read again as a script of its own.
                 inner = self.text(node)[1:-1]
                 self.tree.scripts.append(
                     (re.sub(r"\\([$`\\])", r"\1", inner), depth + 1, (*scope, self.shell()))
@@ -195,6 +197,7 @@ class _TreeReader:
         self.tree.commands.append(bare)
         self.gather(node, bare, parts)
         end, before = -1, ""
+        # Parts come from several nodes, since redirections hold words too: restore the order of the source.
         for part in sorted(parts, key=lambda one: one.start_byte):
             if re.fullmatch(
                 r"\d+[<>]", self.source[part.start_byte : part.end_byte + 1].decode(errors="replace")
@@ -202,6 +205,7 @@ class _TreeReader:
                 continue  # `a \⏎ 2>b`: the number belongs to the redirection
             pieces = tuple(self.pieces(part, depth, scope))
             gap = self.source[end : part.start_byte].decode(errors="replace") if end >= 0 else " "
+            # Two nodes with nothing or a continued line between them are one word to bash.
             if bare.words and _JOINT.fullmatch(gap):
                 if before == "$" and self.source[part.start_byte : part.start_byte + 1] == b'"':  # $"…"
                     bare.words[-1] = (*bare.words[-1][:-1], str(bare.words[-1][-1])[:-1])
@@ -236,6 +240,7 @@ class _TreeReader:
                     continue
                 self.visit(child, bare.depth, bare.scope, is_piped=bare.is_piped)
         if node.type == "variable_assignment":
+            # An assignment without a command: its value is not a word of a command.
             del parts[:]
             self.assignment(node, bare)
 
@@ -310,6 +315,7 @@ class _TreeReader:
         bare.redirects.append(("<<", ()))
         if body is None or re.search(r"['\"\\]", written):
             return
+        # The delimiter is not quoted, so bash expands the document and runs the substitutions in it.
         seen = [child for child in body.children if child.type != "heredoc_content"]
         for child in seen:
             self.pieces(child, bare.depth, bare.scope)
@@ -327,6 +333,7 @@ class _TreeReader:
         self.word_depth += 1
         found = self.pieces_of(node, depth, scope, is_quoted=is_quoted)
         self.word_depth -= 1
+        # Only a whole word is counted: the braces of its parts multiply with each other.
         if not self.word_depth and (count := expanded_count(found)) > 1:
             self.tree.brace_words += count
         return found
@@ -348,6 +355,8 @@ class _TreeReader:
             case "expansion":
                 return [self.expansion(node, depth, scope, is_quoted)]
             case "command_substitution" | "process_substitution":
+                # The words in a substitution are counted by themselves; they do not multiply with this word's
+                # braces.
                 outer, self.word_depth = self.word_depth, 0
                 self.visit(node, depth, scope)
                 self.word_depth = outer
@@ -434,6 +443,7 @@ def _end_fault(written: str, body: str, end: str, behind: str, *, strips: bool) 
     closes = end.lstrip("\t") if strips else end
     if delimiter in lines or closes != delimiter or re.search(r"[$`\n]", written) or behind not in ("", "\n"):
         return _UNCLEAR
+    # Unless the delimiter is quoted, bash joins continued lines before it compares them with the delimiter.
     continued = re.search(r"\\\n", body) if not re.search(r"['\"\\]", written) else None
     return _UNCLEAR if continued and delimiter in body.replace("\\\n", "").split("\n") else ""
 

@@ -64,8 +64,10 @@ def unwrap(words: tuple[Word, ...]) -> Unwrapped:
         if program == "env":
             scripts += _string_scripts("env", words)
         rest = _behind(words, wrapper)
+        # Without a command they do something themselves: env prints the environment, xargs runs echo.
         if not rest and program in ("env", "xargs", "exec", "time"):
             break
+        # `command -v NAME` only looks the name up.
         if program == "command" and any(re.fullmatch(r"-[pvV]*[vV]", word.text) for word in words[1:2]):
             break
         wrappers.append(program)
@@ -139,6 +141,7 @@ def _look_into(found: Unwrapped, program: str) -> None:
     elif program in INTERPRETERS or re.match(r"(?:python|perl|ruby|php|lua)[\d.]+$", program):
         found.scripts += _literals(words)
     found.scripts += _string_scripts(program, words)
+    # A text that is empty or begins with an expansion names its program only when it runs.
     for text, is_known in found.scripts:
         found.is_opaque = found.is_opaque or (not is_known and bool(re.match(r"\s*(?:[$`]|$)", text)))
 
@@ -156,6 +159,7 @@ def _shell(found: Unwrapped) -> None:
         if option == "--":
             break
     if is_text:
+        # Only the first operand of `-c` is certainly run; the others are its parameters, which it may run.
         found.scripts += [(word.text, not at and not word.is_dynamic) for at, word in enumerate(words[:20])]
         found.is_opaque = found.is_opaque or any(word.is_dynamic for word in words[:1])
     elif program_of(found.words) != "su" and (
@@ -225,6 +229,8 @@ def _string_scripts(program: str, words: tuple[Word, ...]) -> list[tuple[str, bo
             value = re.sub(r"^(?:exec=|.*(?:ProxyCommand|LocalCommand)[= ])", "", words[at + 1].text)
             scripts.append((value, not words[at + 1].is_dynamic))
         elif re.match(r"-\w.", word.text):
+            # A value joined to a short option: the shortest prefix that is an option ends where the value
+            # begins.
             cuts = (cut for cut in range(2, min(len(word.text), 6)) if pattern.fullmatch(word.text[:cut]))
             scripts += [(word.text[cut:], not word.is_dynamic) for cut in islice(cuts, 1)]
     return scripts
