@@ -113,14 +113,18 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
     """Return what may happen to the line: deny before ask before allow, wherever a rule comes from."""
     reading = read_line(line)
     clear_match_cache()
+    # Before everything else: no rule and no mode allows it.
     danger = catastrophic_reason(line, context.root)
     if danger is not None:
         return LineVerdict(
             Decision.DENY, f"{danger}, which Forge never runs in any mode", problem=reading.problem
         )
+    # Without a certain parse the commands are guesses: only the line as a whole is decided.
     shown = [] if reading.problem else [n for n, one in enumerate(reading.commands) if not one.is_hint]
     commands = [reading.commands[number] for number in shown]
     parts = tuple(_part(number, reading, context) for number in shown)
+    # In order of precedence, the first verdict counts: what denies comes before what asks, and that before
+    # what allows.
     found = (
         _ruled("deny", reading, context, parts)
         or _denied_by_path(reading, context)
@@ -213,6 +217,7 @@ def _confirmed_each_time(reading: Reading, context: DecisionContext) -> LineVerd
 
 def _allowed_whole(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     """Return what a rule for the very line, a rule for every line, or a fault of the line decides."""
+    # Before the checks of the parse: the user has approved these very characters.
     rule = _own_rule(reading, context)
     if rule is not None:
         return LineVerdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
@@ -267,6 +272,7 @@ def _unclear(reading: Reading, context: DecisionContext) -> LineVerdict | None:
             if meets(rule, reading, context.root) is RuleMatch.MAYBE:
                 reason = f"{_UNKNOWN}, and the {kind} rule {rule} might cover it"
                 return LineVerdict(Decision.ASK, reason, str(rule), "rule")
+    # Rules on editing do not keep a file from being read.
     kept = [rule for rule in _path_rules(context) if rule.tool != "edit"]
     met = denied_file_rule(reading, context.root, kept)
     if met is not None:
@@ -323,6 +329,8 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
             if is_met_by(rule, reading, number, context.root):
                 return Decision(kind), f"the {kind} rule {rule} covers it", str(rule), "rule"
     alone = replace(reading, commands=(command,))
+    # A function may redefine a program's name, and arithmetic or an operator may run more than the words
+    # show: no allow rule and no list on single commands applies then.
     is_plain = not reading.functions and not reading.features
     if is_plain:
         for origin, rule in context.allowing():

@@ -106,6 +106,7 @@ class _Scripts:
     def hashed(self) -> Scripts:
         left = _MAX_BYTES
         found: dict[str, str] = {}
+        # The limit is for all scripts together: they are hashed whenever the line is decided.
         for path in self.paths:
             name = path.removeprefix(f"{self.root}/")
             found[name], size = _digest(path, left)
@@ -118,6 +119,7 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
     folders = list(folders_before(reading, command, scripts.root))
     if (command.is_opaque and not _holds_its_program(command)) or _is_fed_its_program(command, folders):
         raise _CannotTellError
+    # Files that variables name, and the folders where a program looks for more.
     _look_at_variables(command, folders, scripts)
     folders += _named_folders(command.assignments, folders)  # PYTHONPATH=src
     if not command.words or (kind == "harmless" and "/" not in command.words[0]):
@@ -127,9 +129,11 @@ def _look_into(command: SimpleCommand, reading: Reading, scripts: _Scripts) -> N
         raise _CannotTellError
     taken = command.written[: len(command.written) - len(command.words)]
     folders += _named_folders(taken, folders)  # env -C sub ./x
+    # What the wrappers name, a program or a file, counts too.
     for part in {part for word in taken for part in paths_in(word)}:
         _add_file(part, folders, scripts)
     _look_at_program(command, reading, folders, scripts)
+    # The command's own arguments, as far as its program may run what they name.
     match kind:
         case "filter":
             _add_words(
@@ -209,6 +213,8 @@ def _look_at_program(
 
 def _add_searched(name: str, reading: Reading, scripts: _Scripts) -> None:
     """A program found by its name: the places in the workspace that are looked at before it is found."""
+    # Folders of the workspace before the one with the program count too: a file put there would be found
+    # first.
     for entry in searched_folders(reading, scripts.root):
         path = Path(os.path.realpath(scripts.root / entry)) / name
         if path.is_relative_to(scripts.root):
@@ -219,6 +225,7 @@ def _add_searched(name: str, reading: Reading, scripts: _Scripts) -> None:
 
 def _look_at_variables(command: SimpleCommand, folders: Sequence[Path], scripts: _Scripts) -> None:
     for assignment in settings_of(command):
+        # Any variable may name a file; one that makes programs load code must be known word for word.
         name, _, value = assignment.partition("=")
         if _LOADS.fullmatch(name) and re.search(r"[$`]", value):
             raise _CannotTellError
@@ -333,6 +340,7 @@ def _digest(path: str, most: int) -> tuple[str, int]:
     """Return the hash of where the path leads and of what is there, and the size. Raises when it is no
     file that can be read, or larger than `most`."""
     try:
+        # O_NONBLOCK: opening a FIFO would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT, 0
@@ -340,6 +348,7 @@ def _digest(path: str, most: int) -> tuple[str, int]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             raise _CannotTellError
+        # With the path: a link that leads elsewhere has changed, even where the contents are equal.
         total = hashlib.sha256(os.fsencode(os.path.realpath(path)) + b"\0")
         while block := file.read(1 << 20):
             total.update(block)

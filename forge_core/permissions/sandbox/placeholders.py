@@ -54,6 +54,7 @@ class _Notes:
     def is_ours(self, path: Path) -> bool:
         """Return whether what is at `path` was put there by a sandbox. A kill between creating it and
         noting its number leaves only the plan: then an empty folder is taken for ours."""
+        # By inode: a file of the same name that someone has created since is not removed.
         numbers = {number for one, number in self.made if one == path}
         if not numbers:
             return path in self.planned and path not in self.found
@@ -150,6 +151,7 @@ class MountedPaths:
         that one's to remove."""
         notes = _read(record)
         needed = self.in_use(besides=record)
+        # In reverse order of creation: a folder is empty once what was created in it later is removed.
         for path in reversed(notes.planned | dict.fromkeys(one for one, _ in notes.made)):
             if not notes.is_ours(path):
                 continue
@@ -157,6 +159,8 @@ class MountedPaths:
                 self._hand_over(path, record)
             else:
                 _remove(path)
+        # Not deleted: processes that share the lock hold this inode, and a new file would have a lock of its
+        # own.
         os.truncate(record, 0)
 
     def _hand_over(self, path: Path, former: Path) -> None:
@@ -183,6 +187,8 @@ class Placeholders:
         """Return a descriptor that keeps all placeholders until its last copy is closed, for `--sync-fd`. The
         caller closes it. Raises OSError when the folder can't be written to."""
         self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # The lock of a descriptor lasts until all copies are closed, so the child's copy keeps it for its
+        # lifetime.
         descriptor = os.open(self._record, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
@@ -205,6 +211,7 @@ class Placeholders:
         others = [(_MOUNTED, path) for path in mounted if path not in known.mounted]
         standing: list[Path] = []
         with _appending(self._record) as note:
+            # Recorded before anything is created: a kill from here on leaves nothing that no record names.
             note([*plans, *others])
             for path, kind in missing.items():
                 try:
@@ -242,6 +249,7 @@ def _appending(record: Path) -> Iterator[Callable[[Sequence[tuple[bytes, Path]]]
 
         def note(entries: Sequence[tuple[bytes, Path]]) -> None:
             data = b"".join(tag + os.fsencode(path) + b"\0" for tag, path in entries)
+            # A part of an entry would name another path.
             if os.write(descriptor, data) != len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(record))
 
