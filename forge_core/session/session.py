@@ -198,6 +198,8 @@ class ForgeSession:
             raise ForgeError(NOTHING_TO_RETRY)
         queue = self._events.begin_turn(self._journal.event)
         task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
+        # Closes the queue however the task ends, or the reader would wait forever. What a cancelled turn has
+        # queued is dropped.
         task.add_done_callback(lambda ended: queue.close(discard=ended.cancelled()))
         self._task = task
         self._is_interrupted = False
@@ -269,6 +271,8 @@ class ForgeSession:
             task.cancel()
             await asyncio.wait([task])
         async with AsyncExitStack() as last_first:  # a failure of one does not keep the others open
+            # Closed from the last to the first: the journal and the provider after everything that still uses
+            # them.
             last_first.callback(close_log, self._logger)
             last_first.push_async_callback(self._provider.close)
             last_first.push_async_callback(asyncio.to_thread, self._journal.close)

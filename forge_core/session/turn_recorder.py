@@ -45,6 +45,7 @@ class TurnRecorder:
 
     def close(self, result: AgentResult | None, total: TokenUsage) -> None:
         """End what is open, and record the run's messages."""
+        # Only what no END of the stream has closed: a START never gets a second one.
         if self._open_llm is not None:
             self._journal.event(
                 LLMEnd(

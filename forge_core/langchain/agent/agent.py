@@ -182,6 +182,8 @@ class ForgeAgent:
             elif failed is not None:
                 await run.execute(failed.text, manager)
         finally:
+            # No await here: memory and result are complete before another run can begin, also after a hard
+            # cancel.
             self._run = None
             self.last_result = run.settle()
             self._failed = run.failed_step()
@@ -256,6 +258,7 @@ class AgentRun:
         self._limit = agent.max_iterations if resumed is None else resumed.limit
         self._watch = agent.new_watch() if resumed is None else resumed.watch
         self._loop_found: str | None = None
+        # The step that failed was counted already, and its repetition counts it again.
         self._record = RunRecord(agent.memory, 0 if resumed is None else resumed.iteration - 1)
         self._result: AgentResult | None = None
         # The current step.
@@ -358,6 +361,7 @@ class AgentRun:
         history = self._agent.memory.to_langchain_messages()
         self._call = ModelCall(self._agent.bound_llm(), history, chain.get_child(), self.stop, retries)
         await self._call.stream(self._events)
+        # A hard cancel does not get here: `_call` stays set, and `settle` stores what it had brought.
         call, self._call = self._call, None
         message: AIMessage | None = None
         retry: Retry | None = None
@@ -447,6 +451,8 @@ class AgentRun:
         try:
             await tools.run()
         finally:
+            # Also after a hard cancel every call in the memory gets its result; `settle` finds none left
+            # open.
             self._record.add_results(tools.records(), tools.messages())
             self._open_calls = []
         records = tools.records()

@@ -70,6 +70,7 @@ class ToolRound:
                 await self._run_batch(batch)
             await asyncio.gather(*self._reports)
         finally:
+            # `gather` was not reached or was cancelled: the tasks still end within the run.
             if self._reports:
                 await asyncio.wait(self._reports)
 
@@ -122,6 +123,7 @@ class ToolRound:
             if self._stop.reason is None:  # a hard cancel of the whole run
                 raise
         finally:
+            # Every start gets its end, also after a hard cancel.
             duration = max(0.0, time.monotonic() - started - context.waited_s)
             self._finish(call, result, duration)
 
@@ -221,6 +223,7 @@ def _batches(calls: Sequence[PendingCall], tools: ToolRegistry) -> list[list[Pen
     together = False
     for call in calls:
         tool = tools.get(call.name)
+        # An unknown tool changes nothing: its call only returns an error.
         overlaps = tool is None or not (
             tool.effect is Effect.WRITE or tool.category is ToolCategory.EXECUTION
         )

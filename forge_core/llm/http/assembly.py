@@ -55,6 +55,7 @@ class CallAssembler:
             return False
         if delta.id and call.wire_id and delta.id != call.wire_id:
             return True
+        # Without two ids to compare, only complete arguments show that a further name begins another call.
         return not (delta.id and call.wire_id) and _is_whole(call.arguments)
 
     def finished(self) -> list[ToolCall]:
@@ -68,6 +69,7 @@ class CallAssembler:
 def _fresh_name(call: _Call, name: str | None) -> str | None:
     """Return what `name` adds to the call's name: all of it, a further piece, or nothing if it is
     repeated."""
+    # Some providers repeat the whole name on each fragment, others send it in pieces.
     if not name or name == call.name or call.arguments:
         return name if name and not call.name else None
     return name
@@ -100,6 +102,7 @@ class ReasoningAssembler:
         block = self._block_for(detail)
         for field_name, value in detail.items():
             if field_name in self._JOINED and isinstance(value, str):
+                # Joined only in `finished`: growing a string per fragment would copy it each time.
                 block.setdefault(field_name, "")
                 self._pieces.setdefault((id(block), field_name), []).append(value)
             elif value is not None or field_name not in block:

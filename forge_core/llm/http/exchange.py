@@ -91,6 +91,7 @@ class HttpExchange:
                 async for chunk in chunks:
                     yield chunk
         except (httpx.HTTPError, OSError) as error:
+            # After the finish reason the answer is complete, however the connection ends.
             if reader is None or not reader.is_finished:
                 raise _completed(self.errors.from_network(error, _during(reader)), reader) from error
         finally:
@@ -118,12 +119,14 @@ class HttpExchange:
                 except TimeoutError:
                     if reader.is_finished:
                         return
+                    # Nothing since the machine woke: the connection was lost while it slept.
                     error = self._lost_asleep() if watch.was_lost_asleep else self._silence(reader, clock)
                     raise reader.fail(error) from None
                 new = reader.end() if data is None else reader.feed(data)
                 if new:
                     for chunk in merge_burst(new):
                         yield chunk
+                    # After the yields, so that the time that the consumer takes does not count.
                     clock.saw(new)
                     watch.progress(clock.left_s())
                 if data is None:
@@ -152,6 +155,7 @@ class HttpExchange:
         read_s: float | None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Request:
+        # A stream passes no `read_s`: `ReadWatchdog` limits its reads.
         timeout = {"connect": self.deadlines.connect_s, "read": read_s, "write": 60.0, "pool": 60.0}
         return client.build_request(
             method,

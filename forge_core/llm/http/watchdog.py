@@ -82,6 +82,7 @@ class ReadWatchdog(AbstractContextManager["ReadWatchdog"]):
             self._has_fired = True
             self._task.cancel()
             return
+        # At the limit with no read waiting, the consumer is busy: look again soon, but without spinning.
         self._timer = self._loop.call_later(min(max(left_s, min(0.05, self._limit_s)), LOOK_S), self._look)
 
     def _end_after_sleep(self, now: float) -> float:

@@ -81,6 +81,7 @@ def _json_call(document: Any) -> RawCall | None:
         return None
     names = [key for key in NAME_KEYS if isinstance(document.get(key), str)]
     arguments = [key for key in ARGUMENT_KEYS if key in document]
+    # Two names or an unknown key: data that only resembles a call.
     if len(names) != 1 or len(arguments) != 1 or set(document) - {*names, *arguments} - OTHER_KEYS:
         return None
     given = document[arguments[0]]

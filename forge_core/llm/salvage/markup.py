@@ -72,6 +72,7 @@ _OBSERVATION = re.compile(r"(?m)^[ \t]*Observation:.*", re.DOTALL)
 def find_markup(text: str, start: int = 0) -> Markup | None:
     """Return the calls that `text` ends with, searched from `start` on; None when there are none."""
     for match in itertools.islice(START.finditer(text, start), _MAX_STARTS):
+        # An odd number of fences: the markup is quoted in a code block.
         if text.count("```", start, match.start()) % 2:
             continue
         calls = _read(text[match.start() :].strip())
@@ -86,6 +87,7 @@ def tiles(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
     place = 0
     while place < len(text):
         match = pattern.match(text, place)
+        # A pattern that matches nothing would not advance.
         if match is None or match.end() == place:
             return []
         matches.append(match)

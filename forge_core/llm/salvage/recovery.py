@@ -45,6 +45,7 @@ class RecoveredCalls:
 
 def recover_calls(text: str, tools: Sequence[ToolDefinition | dict[str, Any]]) -> RecoveredCalls | None:
     """Return the calls that `text` consists of or ends with; None for an ordinary answer."""
+    # Every form that is recognised contains one of these characters.
     if not tools or len(text) > _MAX_CHARS or not any(mark in text for mark in "{[(<:"):
         return None
     schemas = tool_schemas(tools)
@@ -88,6 +89,7 @@ def tool_schemas(tools: Iterable[ToolDefinition | dict[str, Any]]) -> dict[str, 
 def _whole_answer(body: str, tools: Iterable[str]) -> list[RawCall | None]:
     if body.startswith("```"):
         return _fenced(body)
+    # A list of Python calls begins with a bracket too; one of JSON calls has a quote soon after it.
     if body.startswith(("{", "[{")) or (body.startswith("[") and '"' in body[:200]):
         calls = json_calls(body)
         if calls is not None:
@@ -130,6 +132,7 @@ def _python_call(node: ast.expr | None) -> RawCall | None:
         arguments = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords if word.arg}
     except (ValueError, TypeError, RecursionError, MemoryError):
         return None
+    # Shorter by a `**mapping`, which has no name, or by a name that is given twice.
     if len(arguments) != len(node.keywords):
         return None
     name = ast.unparse(node.func)

@@ -91,6 +91,7 @@ def _types(part: Mapping[str, Any]) -> list[str]:
 
 
 def _is_a(value: Any, kind: str) -> bool:
+    # bool is a subclass of int, but true is not a number in JSON.
     if isinstance(value, bool):
         return kind == "boolean"
     if isinstance(value, float) and value.is_integer() and kind == "integer":

@@ -44,6 +44,7 @@ class TextGate:
         if self._holds_to_the_end:
             self._waiting.append(text)
             return ""
+        # The common case, decided without a pattern: no call begins in the middle of a line.
         if not self._waiting and "\n" not in text and self._is_mid_line:
             return self._show(text)
         text = self.held + text
@@ -73,6 +74,7 @@ class TextGate:
         if self._is_mid_line and not start:
             return self._show(text)
         for match in START.finditer(text, start):
+            # Outside code fences only; inside one, markup is quoted.
             if (self._fences + (self._ticks + text[: match.start()]).count("```")) % 2 == 0:
                 self._waiting.append(text[match.start() :])
                 self._holds_to_the_end = True
@@ -89,6 +91,7 @@ class TextGate:
             self._is_mid_line = text[-1] != "\n"
             joined = self._ticks + text
             self._fences += joined.count("```")
+            # The backticks of one fence may be split over two pieces.
             self._ticks = "`" * ((len(joined) - len(joined.rstrip("`"))) % 3)
             self.shown_chars += len(text)
         return text
