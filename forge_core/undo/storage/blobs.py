@@ -92,12 +92,15 @@ class BlobStore:
         self.close()
         self._current = max(old) + 1
         self._end = 0
+        # Copied to new segments before an old one is deleted: a kill in between leaves blobs twice, never
+        # none.
         locations, self._locations = self._locations, {}
         before = self.total_bytes
         try:
             for digest, location in living:
                 self._append(digest, location.flag, self._payload(location))
         except OSError:
+            # The old segments are still there: blobs that were not copied keep their place in them.
             self._locations = locations | self._locations
             raise
         self.total_bytes -= before
@@ -120,6 +123,7 @@ class BlobStore:
             write_all(fd, record)
         except OSError:
             with contextlib.suppress(OSError):
+                # A torn record would hide all that follow it: `_read_segment` stops there.
                 os.ftruncate(fd, self._end)
             raise
         self._locations[digest] = _Location(self._current, self._end + _HEADER.size, len(payload), flag)
@@ -146,6 +150,7 @@ class BlobStore:
             offset = 0
             while offset + _HEADER.size <= size:
                 magic, flag, digest, length = _HEADER.unpack(os.pread(fd, _HEADER.size, offset))
+                # Without a valid header the beginning of the next record is unknown.
                 if magic != _MAGIC or offset + _HEADER.size + length > size:
                     break
                 self._locations[digest.hex()] = _Location(segment, offset + _HEADER.size, length, flag)

@@ -51,6 +51,8 @@ class ContentStore:
 
     def keep(self, data: bytes, digest: str) -> str:
         """Store the bytes; return why that was not possible, or an empty string."""
+        # Also for a blob that is stored already: only an old turn may refer to it, which `_make_room` may
+        # drop.
         self._fresh.add(digest)
         if digest in self._blobs:
             return ""
@@ -94,6 +96,8 @@ class ContentStore:
             return False
         is_shorter = False
         needed = self._needed(self._log.history.digests())
+        # Shared contents are freed with the last turn that needs them, so the sum is computed again for each
+        # turn.
         while self._blobs.size_of(needed) + size > self._ceiling and self._log.forget_oldest():
             is_shorter = True
             needed = self._needed(self._log.history.digests())

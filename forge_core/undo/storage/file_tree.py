@@ -24,6 +24,7 @@ from forge_core.workspace.beneath import opened_folder, write_all
 FILE_TYPE_MASK = 0o170000
 """The bits of a mode that hold the file type, as S_IFMT in inode(7)."""
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: opening a FIFO would wait for a writer.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1024 * 1024
@@ -95,6 +96,8 @@ class FileTree:
                 return Content(FileState(EntryKind.LINK, target=os.readlink(name, dir_fd=fd)))
             if not stat.S_ISREG(status.st_mode):
                 return Content(FileState(EntryKind.OTHER, mode))
+            # The entry may have been replaced since `status`: O_NOFOLLOW refuses a link, `read_file` any
+            # other kind.
             return read_file(os.open(name, _READ_FLAGS, dir_fd=fd), max_bytes)
 
     def remove(self, path: str, kind: EntryKind) -> None:
@@ -152,12 +155,15 @@ class FileTree:
                     with os.fdopen(new, "wb", buffering=0) as file:
                         write_all(new, data)
                         if old is not None and stat.S_ISREG(old.st_mode):
+                            # Owner, attributes and mode are set before the rename, so the file never shows
+                            # with others; the mode last, since changing the owner clears its set-ID bits.
                             _take_over(fd, name, new, old)
                         os.fchmod(new, mode)
                         if self.syncs_each:
                             os.fsync(file.fileno())
                     os.rename(temporary, name, src_dir_fd=fd, dst_dir_fd=fd)
             except PermissionError:
+                # Writing in place would also change the file under its other names.
                 if old is None or not stat.S_ISREG(old.st_mode) or old.st_nlink > 1:
                     raise
                 _write_in_place(fd, name, data, mode)

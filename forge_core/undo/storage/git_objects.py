@@ -56,6 +56,7 @@ class GitObjects:
             status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             if stamp != self._stamp:
+                # Set before the index is read: one that cannot be read is not tried again until it changes.
                 self._stamp = stamp
                 data = path.read_bytes() if status.st_size <= _MAX_INDEX_BYTES else b""
                 self._ids = dict(self._below_root(data))
@@ -157,5 +158,6 @@ def _objects(output: bytes) -> Iterator[tuple[str, bytes]]:
             size = int(words[2])
             yield words[0].decode(), output[offset : offset + size]
             offset += size + 1
+        # Another type: skip its bytes. A missing object has a line of two words and no bytes.
         elif len(words) == 3:
             offset += int(words[2]) + 1

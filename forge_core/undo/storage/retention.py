@@ -40,6 +40,7 @@ def prune_others(own: Path) -> None:
         if path != own and not path.is_symlink() and (path / LOCK).is_file()
     ]
     total = 0
+    # The latest first, so that the limit of size meets the oldest.
     for used_at, size, path in sorted(folders, reverse=True):
         total += size
         if total > KEPT_BYTES or time.time() - used_at > KEPT_SECONDS:
@@ -59,6 +60,7 @@ def _measure(path: Path) -> tuple[float, int]:
 
 def _remove_unused(path: Path) -> None:
     with contextlib.suppress(OSError):
+        # Raises where a session uses the folder, which is then kept.
         fd = lock(path)
         try:
             shutil.rmtree(path, ignore_errors=True)

@@ -88,6 +88,7 @@ class TurnRecord:
         if known is not None and known.after == first:
             first = known.before
         doubt = self.doubts.get(path)
+        # Keep what `doubts` promises: the later change begins with the result of the doubtful one.
         if doubt is not None and doubt.change.after != first:
             del self.doubts[path]
         net = FileChange(path, first, change.after)
