@@ -23,11 +23,16 @@ from forge_core.permissions.guard.destruction import (
     removed_by_text,
     rewrites_a_remote,
 )
-from forge_core.permissions.guard.valuable_paths import absolute, is_history, is_whole_folder, valuable_at
+from forge_core.permissions.guard.valuable_paths import (
+    absolute,
+    is_history,
+    is_whole_folder,
+    kept_at,
+    valuable_at,
+)
+from forge_core.permissions.programs.fatal_arguments import FATAL, FATAL_BEHIND_OTHERS
 from forge_core.permissions.programs.program_catalog import (
     DELETERS,
-    DEVICE_WRITERS,
-    FORMATTERS,
     GUARDED,
     INPUT_FEEDERS,
     NEVER_RUN,
@@ -36,7 +41,9 @@ from forge_core.permissions.shell.syntax import SimpleCommand, read_line, words_
 from forge_core.workspace.globs import expand_braces
 
 _DISK = re.compile(
-    r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper/|dm-\d|md\d|mem$|kmem$|port$|sr\d)"
+    r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|dm-\d|md\d|mem$|kmem$|port$|sr\d|dasd[a-z]|zd\d"
+    r"|nbd\d|rbd\d|pmem\d|mtd(?:block)?\d|bcache\d|drbd\d|sg\d"
+    r"|(?!(?:pts|shm|fd|input|net|snd|mqueue|bus|dri|tcp|udp|char)/)[\w.+-]+/[\w.+-]+)"
 )
 _FUNCTION = re.compile(
     r"(?<![\w:.@-])(?:function\s{1,9})?([\w:.@-]{1,64})\s{0,9}\(\)\s{0,9}[{(]([^}]{0,500})"
@@ -45,6 +52,8 @@ _FUNCTION = re.compile(
 _MAX_FOLDERS = 8
 """In so many folders a deletion that cannot be read is compared with what the line names; it asks anyway."""
 _MAX_WORDS = 200
+_FOLDER_REMOVERS = ("find", "tar", "gtar", "bsdtar", "rsync", "zip")
+"""Programs that delete folders besides what they are for, by an option."""
 _TEXT_RUNNERS = ("python", "node", "perl", "ruby", "deno", "bun", "php")
 
 
@@ -140,7 +149,7 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
         elif one.program not in NEVER_RUN and len(one.words) > 1:
             is_guessed = one.is_guessed or one.program in INPUT_FEEDERS
             for at, word in enumerate(one.words[1:_MAX_WORDS], 1):
-                if word.rpartition("/")[2] in GUARDED:
+                if word.rpartition("/")[2] in GUARDED | FATAL_BEHIND_OTHERS:
                     inner = replace(one, words=one.words[at:], parts=one.parts[at:], is_guessed=is_guessed)
                     yield inner, folder
 
@@ -148,9 +157,15 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
 def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:
     """Return whether it deletes folders whose names come from elsewhere: a variable, a substitution, its
     input."""
-    if command.program not in DELETERS or not is_recursive(command.words[1:]):
+    program, words = command.program, command.words[1:]
+    if program not in DELETERS:
+        if program not in _FOLDER_REMOVERS:
+            return False
+        targets = list(destroyed(program, words))
+        return any(re.search(r"[$`]", absolute(word, folder, home)) for word in targets)
+    if not is_recursive(words):
         return False
-    operands = list(destroyed(command.program, command.words[1:]))
+    operands = list(destroyed(program, words))
     if not operands or command.is_guessed or not INPUT_FEEDERS.isdisjoint(command.wrappers):
         return True
     return any(re.search(r"[$`]", absolute(word, folder, home)) for word in operands)
@@ -169,14 +184,13 @@ def _named_beside(command: str, folder: str, root: str, home: str) -> str | None
 
 def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
     program, words = command.program, command.words[1:]
-    written = [*command.writes, *(words if program in DEVICE_WRITERS else ())]
-    if program == "dd":
-        written += overwritten(program, words)
-    disk = next(filter(_DISK.match, written), None)
+    disk = next(filter(_DISK.match, (*command.writes, *overwritten(program, words))), None)
     if disk is not None:
         return f"it overwrites the device {disk}"
-    if program.startswith("mkfs") or program in FORMATTERS:
-        return f"{program} destroys what is on a disk"
+    fatal = FATAL.get("mkfs" if program.startswith("mkfs.") else program)
+    is_command = not command.is_hint or len(words) > 0  # a bare `halt` in some text is a word
+    if fatal is not None and is_command and fatal.arguments.search(" ".join(words[:_MAX_WORDS])):
+        return f"{program} {fatal.effect}"
     if program == "git":
         return rewrites_a_remote(words) or _deleted_by_clean(command, folder, root, home)
     if _ends_all(program, words):
@@ -190,10 +204,14 @@ def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | No
     for written in (*command.writes, *overwritten(program, words)):
         if is_history(written, folder, root, home):
             return f"it would overwrite the history in {written}"
+        kept = kept_at(written, folder, home, is_recursive=False)
+        if kept is not None:
+            return f"it would overwrite {kept}"
     # These act on a link itself; other programs (chmod -R, rsync --delete) on what it leads to.
     follows = program not in DELETERS and program not in ("mv", "find")
     for target in (one for word in destroyed(program, words) for one in expand_braces(word)):
         named = valuable_at(target, folder, root, home, follows=follows)
+        named = named or kept_at(target, folder, home, is_recursive=True)
         if named is not None:
             return f"{program} would destroy {named}"
         if program in DELETERS and is_whole_folder(target, folder, root, home):

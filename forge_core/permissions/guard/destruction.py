@@ -25,6 +25,12 @@ _FIND_TESTS = re.compile(
 _REMOVALS = re.compile(
     r"(?:rmtree|remove_tree|rm_rf|rm_r|rmSync|rmdirSync|rimraf)\W[^'\"\n]{0,80}['\"]([^'\"\n]{1,200})['\"]"
 )
+_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
+_OUTPUT_OPTIONS = {
+    "curl": re.compile(r"-[a-zA-Z]*o|--output=?"),
+    "wget": re.compile(r"-[a-zA-Z]*O|--output-document=?"),
+    "sort": re.compile(r"-[a-zA-Z]*o|--output=?"),
+}
 _DRY = re.compile(r"--d(?:r(?:y(?:-(?:r(?:u(?:n)?)?)?)?)?)?")
 _EVERYTHING = re.compile(r"(?:\.|\*+|:/|:\(top\))?/*")
 
@@ -88,11 +94,25 @@ def overwritten(program: str, words: Sequence[str]) -> Iterator[str]:
     operands = [word for word in words if not word.startswith("-")]
     if program in OVERWRITERS or program in ("rm", "unlink"):
         yield from operands
-    elif program in ("cp", "mv", "install", "ln"):
+    elif program in ("cp", "mv", "install", "ln", "scp", "rsync"):
         yield from operands[-1:]
         yield from operands[:-1] if program == "mv" else ()
-    elif program == "dd":
-        yield from (word[3:] for word in words if word.startswith("of="))
+    elif program == "ddrescue":
+        yield from operands[1:2]
+    elif program in ("dd", "dcfldd", "dc3dd"):
+        yield from (word.partition("=")[2] for word in words if re.match(r"(?:h?of|wipe)=", word))
+    elif program in ("sed", "gsed", "perl") and any(map(_IN_PLACE.match, words)):
+        yield from operands
+    elif program in _OUTPUT_OPTIONS:
+        yield from _values(words, _OUTPUT_OPTIONS[program])
+
+
+def _values(words: Sequence[str], option: re.Pattern[str]) -> Iterator[str]:
+    """Yield the values of an option, joined to it or behind it."""
+    for at, word in enumerate(words):
+        found = option.match(word)
+        if found is not None:
+            yield word[found.end() :] or "".join(words[at + 1 : at + 2])
 
 
 def _archived(words: Sequence[str]) -> Iterator[str]:

@@ -16,6 +16,21 @@ _ALL = re.compile(r"\*+|\.\*|\?\*|\{\*,\.\*\}|\.?\[[!^]\.\]\*|\.\?\?\*|\.\?\*")
 """A last part of a path that matches everything in the folder, or all hidden entries."""
 _WILD = re.compile(r"[*?\[{$`]")
 _KEYS = ("/.ssh", "/.gnupg")
+_KEPT_IN_HOME = table(
+    ".ssh/ .gnupg/ .password-store/ .aws/ .azure/ .config/gcloud/ .config/gh/hosts.yml .config/op/"
+    " .config/sops/ .config/rclone/rclone.conf .local/share/keyrings/ .kube/config .docker/config.json .netrc"
+    " _netrc .pgpass .pypirc .npmrc .git-credentials .vault-token .cargo/credentials"
+    " .cargo/credentials.toml Library/Keychains/"
+)
+"""Keys and logins, below the home folder; what ends in `/` with everything below it."""
+_KEPT_IN_SYSTEM = table(
+    "etc/shadow etc/gshadow etc/passwd etc/group etc/sudoers etc/sudoers.d/ etc/ssh/ etc/pam.d/"
+    " etc/ssl/private/ etc/fstab etc/crypttab etc/systemd lib/modules/ usr/lib/modules/ boot/ efi/"
+    " sys/firmware/efi/ proc/sysrq-trigger"
+)
+_HOMES = re.compile(r"/(?:root|home/[^/]+|Users/[^/]+)/(.+)")
+_REPLACEABLE = re.compile(r"/\.ssh/(?:known_hosts.*|config|[^/]*\.pub)$")
+"""In a folder of keys, but none of them."""
 _LIVE = re.compile(r"/proc/(?:self|thread-self)(?:/task/\d+)?/(cwd|root)(?=/|$)")
 
 
@@ -36,6 +51,33 @@ def is_whole_folder(target: str, folder: str, root: str, home: str) -> bool:
         if inner != path and _holds(inner, root):
             return True
     return False
+
+
+def kept_at(target: str, folder: str, home: str, *, is_recursive: bool) -> str | None:
+    """Return what of the keys, accounts and boot files the target names, or None. What is destroyed with
+    all below it (`is_recursive`) may also be a folder that holds some."""
+    for path in dict.fromkeys((absolute(target, folder, home), _real(target, folder, home, follows=False))):
+        if _REPLACEABLE.search(path):
+            continue
+        found = _HOMES.match(path)
+        below = path.removeprefix(f"{home}/") if path.startswith(f"{home}/") else found[1] if found else ""
+        if below and any(_names_kept(below, one, is_recursive=is_recursive) for one in _KEPT_IN_HOME):
+            return f"the keys in {target}"
+        if any(_names_kept(path[1:], one, is_recursive=is_recursive) for one in _KEPT_IN_SYSTEM):
+            return f"what the system starts or logs in with ({target})"
+    return None
+
+
+def _names_kept(path: str, kept: str, *, is_recursive: bool) -> bool:
+    own, names = path.split("/"), kept.rstrip("/").split("/")
+    for part, name in zip(own, names, strict=False):
+        if name.startswith(".") and not part.startswith("."):  # no glob meets a hidden name without its dot
+            return False
+        if part != name and not (_WILD.search(part) and fnmatchcase(name, part.replace("[^", "[!"))):
+            return False
+    if len(own) > len(names):
+        return kept.endswith("/")
+    return is_recursive or (len(own) == len(names) and not kept.endswith("/"))
 
 
 def is_history(target: str, folder: str, root: str, home: str) -> bool:

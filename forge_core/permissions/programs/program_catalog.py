@@ -23,7 +23,6 @@ Trait: TypeAlias = Literal[
     "deletes",
     "destructive",
     "filter",
-    "formats_disks",
     "glue",
     "guarded",
     "harmless_wrapper",
@@ -44,7 +43,6 @@ Trait: TypeAlias = Literal[
     "script_after_subcommand",
     "shell",
     "short_config_options",
-    "writes_devices",
     "writes_files",
 ]
 """A fact about a program; each is documented at the table that is made from it."""
@@ -317,16 +315,13 @@ _RECORDS = (
     Program("[[ ] done esac fi help popd pushd read unset", ("runs_nothing",)),
     # Programs that change files, disks and processes
     Program("srm trash", ("deletes",)),
-    Program("shred", ("destructive", "writes_devices", "overwrites", "guarded")),
-    Program("truncate", ("destructive", "writes_devices", "overwrites")),
-    Program("rsync", ("copies_folders", "writes_devices", "names_files", "network"),
+    Program("shred", ("destructive", "overwrites", "guarded")),
+    Program("truncate", ("destructive", "overwrites")),
+    Program("rsync", ("copies_folders", "names_files", "network"),
         script_options=r"-\w*e|--rsh|--rsync-path", risky_options="-e"),
     Program("scp", ("copies_folders", "names_files", "network"), script_options=r"-o(?:\w*Command)?|-S"),
-    Program("install", ("writes_devices", "names_files")),
+    Program("install", ("names_files",)),
     Program("link", ("names_files",)),
-    Program("badblocks hdparm pv sgdisk", ("writes_devices",)),
-    Program("wipefs", ("formats_disks", "guarded")),
-    Program("blkdiscard cryptsetup diskutil fdisk gdisk mkswap parted sfdisk", ("formats_disks",)),
     Program("dd", ("destructive", "guarded", "writes_files")),
     Program("mkfs", ("destructive", "guarded")),
     Program("patch", ("writes_files",)),
@@ -334,11 +329,11 @@ _RECORDS = (
     Program("halt killall pkill poweroff reboot shutdown unlink", ("destructive",)),
     Program("mkdir touch", ("runs_nothing", "only_inside", "writes_files")),
     Program("rm", ("deletes", "destructive", "runs_nothing")),
-    Program("mv", ("destructive", "writes_devices", "runs_nothing", "names_files")),
+    Program("mv", ("destructive", "runs_nothing", "names_files")),
     Program("chmod chown", ("destructive", "guarded", "runs_nothing")),
     Program("kill rmdir", ("destructive", "runs_nothing")),
-    Program("tee", ("writes_devices", "overwrites", "runs_nothing")),
-    Program("cp", ("writes_devices", "runs_nothing", "names_files")),
+    Program("tee", ("overwrites", "runs_nothing")),
+    Program("cp", ("runs_nothing", "names_files")),
     Program("ln", ("runs_nothing", "names_files")),
     Program("split", script_options="--filter"),
     Program("sysctl", script_options="-w"),
@@ -461,8 +456,6 @@ ARCHIVERS = _having("copies_folders")
 DELETERS = _having("deletes")
 OVERWRITERS = _having("overwrites")
 """They overwrite every file that they are given."""
-DEVICE_WRITERS = _having("writes_devices")
-FORMATTERS = _having("formats_disks")
 GUARDED = _having("deletes", "guarded")
 """Programs that the guard looks for among the words of commands that it does not know."""
 DESTRUCTIVE = _having("destructive")

@@ -1,0 +1,425 @@
+"""What the guard denies in every mode, by kind, and the harmless commands next to it."""
+
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import Effect
+from forge_core.config.settings import PermissionMode
+from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.guard.catastrophe import catastrophic_reason
+from forge_core.tools.base import ToolUse
+
+ROOT = Path("/work/proj")
+HOME = Path("/home/me")
+
+CREDENTIALS = r"""
+> ~/.ssh/id_rsa
+: > ~/.ssh/id_ed25519
+echo x > "$HOME/.ssh/id_rsa"
+rm ~/.ssh/*
+rm ~/.ssh/id_rsa
+rm -f ~/.ssh/id_ed25519 ~/.ssh/id_ed25519.pub
+rm ~/.ssh/authorized_keys
+rm ~/.s*/id_*
+cd ~/.ssh && rm *
+cd && rm .ssh/id_rsa
+unlink ~/.ssh/id_rsa
+shred -u ~/.ssh/id_rsa
+truncate -s 0 ~/.ssh/id_rsa
+mv ~/.ssh/id_rsa /tmp/x
+mv ~/.ssh /tmp/x
+cp /dev/null ~/.ssh/id_rsa
+ln -sf x ~/.ssh/id_rsa
+install -m 600 x ~/.ssh/id_rsa
+dd if=/dev/zero of=/home/me/.ssh/id_rsa
+tee ~/.ssh/id_rsa < x
+curl -o ~/.ssh/id_rsa http://x
+wget -O ~/.ssh/authorized_keys http://x
+sed -i d ~/.ssh/id_rsa
+perl -pi -e s/a/b/ ~/.netrc
+sort x -o ~/.netrc
+scp host:x ~/.ssh/id_rsa
+find ~/.ssh -type f -delete
+find ~/.ssh -name 'id_*' -delete
+rm -r ~/.gnupg/private-keys-v1.d
+rm ~/.gnupg/pubring.kbx
+> ~/.gnupg/trustdb.gpg
+gpg --delete-secret-keys me
+gpg --batch --yes --delete-secret-and-public-key ABCD
+rm ~/.aws/credentials
+> ~/.aws/config
+rm ~/.kube/config
+> ~/.docker/config.json
+rm ~/.netrc
+> ~/.git-credentials
+rm ~/.pgpass
+rm -rf ~/.password-store
+rm ~/.password-store/mail.gpg
+pass rm -r mail
+rm -rf ~/.local/share/keyrings
+rm ~/.config/gh/hosts.yml
+rm -rf ~/.config/gcloud
+rm -rf ~/.config
+rm -rf ~/.azure
+> /etc/shadow
+rm /etc/shadow
+sed -i s/x// /etc/passwd
+echo x > /etc/sudoers
+tee /etc/sudoers.d/me < x
+rm /etc/ssh/ssh_host_ed25519_key
+rm -f /root/.ssh/authorized_keys
+sudo rm /home/other/.ssh/id_rsa
+userdel -r me
+deluser --remove-home me
+security delete-keychain login.keychain
+"""
+
+DISKS = r"""
+dd if=/dev/zero of=/dev/disk/by-id/ata-x
+dd if=/dev/zero of=/dev/vg0/root
+dd if=x of=/dev/nbd0
+dd if=x of=/dev/zd0
+dd if=x of=/dev/pmem0
+dd if=x of=/dev/mtd0
+dd if=x of=/dev/dasda
+cat x > /dev/zvol/tank/a
+dcfldd if=/dev/zero of=/dev/sda
+dc3dd wipe=/dev/sda
+ddrescue -f x /dev/sda
+pv x > /dev/sda
+badblocks -w /dev/sda
+hdparm --user-master u --security-erase p /dev/sda
+hdparm --trim-sector-ranges 1:1 /dev/sda
+blkdiscard /dev/sda
+blkdiscard -f /dev/nvme0n1
+nvme format /dev/nvme0n1
+nvme sanitize /dev/nvme0 -a 2
+nvme delete-ns /dev/nvme0 -n 1
+sg_format --format /dev/sg0
+sg_sanitize --block /dev/sg0
+sgdisk --zap-all /dev/sda
+sgdisk -Z /dev/sda
+sgdisk -o /dev/sda
+sfdisk /dev/sda < table
+sfdisk --delete /dev/sda
+fdisk /dev/sda
+cfdisk /dev/sda
+gdisk /dev/sda
+parted /dev/sda mklabel gpt
+parted -s /dev/sda rm 1
+wipefs --all /dev/sda
+wipefs -af /dev/sda1
+mkfs.xfs -f /dev/sda1
+mke2fs /dev/sda1
+mkswap /dev/sda2
+mkdosfs /dev/sda1
+newfs_msdos /dev/disk2
+cryptsetup luksFormat /dev/sda1
+cryptsetup erase /dev/sda1
+cryptsetup luksKillSlot /dev/sda1 0
+cryptsetup luksRemoveKey /dev/sda1
+diskutil eraseDisk JHFS+ x disk2
+diskutil apfs deleteContainer disk1
+nwipe --autonuke
+scrub /dev/sda
+debugfs -w -R 'rm x' /dev/sda1
+xfs_repair -L /dev/sda1
+flash_erase /dev/mtd0 0 0
+flashrom -w x.bin
+sudo -n wipefs -a /dev/sdb
+xargs -n1 wipefs -a
+format.com c:
+"""
+
+POOLS = r"""
+zpool destroy tank
+zpool destroy -f tank
+sudo zpool destroy tank
+zpool labelclear -f /dev/sda
+zpool create -f tank /dev/sda
+zfs destroy -r tank/home
+zfs destroy tank/home@snap
+zfs rollback -r tank@old
+zfs receive -F tank/x
+lvremove -f vg0/root
+lvm lvremove vg0/root
+vgremove vg0
+pvremove /dev/sda1
+lvreduce -L1G vg0/root
+mdadm --zero-superblock /dev/sda1
+mdadm --create /dev/md0 -l1 -n2 /dev/sda /dev/sdb
+mdadm -S /dev/md0
+btrfs subvolume delete /mnt/x
+btrfs sub del /mnt/x
+btrfs device remove /dev/sdb /mnt
+btrfs check --repair /dev/sda1
+bcachefs format /dev/sda
+dmsetup remove_all
+dmsetup wipe_table root
+ceph osd pool delete a a --yes-i-really-really-mean-it
+ceph osd destroy 1
+ceph fs rm x --yes-i-really-mean-it
+rados purge pool --yes-i-really-really-mean-it
+rbd rm pool/image
+gluster volume delete v
+stratis pool destroy p
+vdo remove --name v
+drbdadm wipe-md r0
+env X=1 zpool destroy tank
+timeout 5 zfs destroy tank
+mytool zpool destroy tank
+"""
+
+BOOT = r"""
+rm /boot/vmlinuz-6.1
+rm -f /boot/initrd.img-*
+rm -rf /boot/efi/EFI
+rm -rf /boot/grub
+> /boot/grub/grub.cfg
+mv /boot/vmlinuz /tmp/x
+truncate -s0 /boot/grub2/grub.cfg
+find /boot -type f -delete
+rm /efi/loader/loader.conf
+rm /etc/fstab
+> /etc/fstab
+sed -i d /etc/crypttab
+rm -rf /etc/systemd
+rm -rf /lib/modules
+rm -rf /usr/lib/modules/6.1
+rm -rf /sys/firmware/efi/efivars
+rm /sys/firmware/efi/efivars/Boot0001-x
+efibootmgr -B -b 0001
+efibootmgr --delete-bootnum --bootnum 1
+efibootmgr -O
+bootctl remove
+update-initramfs -d -k all
+apt-get remove -y linux-image-amd64
+apt purge linux-image-6.1
+dnf remove kernel
+nvram -c
+"""
+
+SHUTDOWN = r"""
+shutdown -h now
+shutdown
+shutdown -r +5
+sudo shutdown now
+/sbin/shutdown -P now
+poweroff
+poweroff -f
+reboot
+reboot --force
+halt -p
+init 0
+init 6
+telinit 0
+telinit 1
+systemctl poweroff
+systemctl reboot -i
+systemctl --no-wall halt
+systemctl kexec
+systemctl rescue
+systemctl emergency
+systemctl isolate rescue.target
+systemctl start poweroff.target
+loginctl poweroff
+loginctl terminate-user me
+loginctl kill-user me
+echo b > /proc/sysrq-trigger
+echo o | sudo tee /proc/sysrq-trigger
+kexec -e
+busybox reboot
+busybox poweroff -f
+rtcwake -m off -s 10
+dbus-send --system --dest=org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager.PowerOff boolean:true
+busctl call org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager Reboot b true
+gdbus call --system --dest org.freedesktop.login1 --object-path / --method org.freedesktop.login1.Manager.PowerOff true
+osascript -e 'tell app "System Events" to shut down'
+nohup shutdown -h now &
+bash -c 'sleep 1; reboot'
+echo shutdown -h now | sh
+env reboot
+timeout 5 poweroff
+true && halt
+$(reboot)
+wsl.exe --shutdown
+openrc-shutdown -p now
+runit-init 0
+"""
+
+UNKNOWN_FOLDERS = r"""
+find $(pwd) -delete
+find "$D" -delete
+find $D -delete
+find $D -type f -delete
+find "$D" -exec rm -rf {} +
+find ${D:-x} -mindepth 1 -delete
+find "$@" -delete
+find . $D -delete
+tar -C "$D" --remove-files -cf x.tar .
+tar --remove-files -cf x.tar $D
+tar --remove-files -cf x.tar $(ls)
+tar -C $(pwd) --remove-files -cf /tmp/x.tar a
+rsync -a --delete empty/ "$D"
+rsync -a --delete empty/ $(pwd)/
+zip -rm x.zip "$D"
+"""
+
+HARMLESS = r"""
+cat ~/.ssh/config
+cat ~/.ssh/id_rsa.pub
+ls -la ~/.ssh
+rm ~/.ssh/known_hosts
+> ~/.ssh/known_hosts
+ssh-keyscan host >> ~/.ssh/known_hosts
+echo 'Host x' >> ~/.ssh/config
+cp ~/.ssh/id_rsa.pub x.pub
+ssh-keygen -R host
+ssh-keygen -t ed25519 -f new_key
+ssh-add -l
+gpg --list-secret-keys
+gpg --verify x.sig x
+rm x.gpg
+rm server.key
+rm .env
+> .netrc
+rm -rf ~/.config/nvim
+rm -rf ~/.local/share/nvim
+rm -rf ~/.cache/pip
+rm ~/.npm/_logs/x.log
+cat /etc/passwd
+grep me /etc/passwd
+cp /etc/passwd x
+cp /etc/fstab fstab.bak
+id me
+zpool list
+zpool status -v
+zpool import
+zpool create --help
+zfs list -t snapshot
+zfs snapshot tank@x
+zfs get all tank
+lsblk
+lsblk -f
+blkid
+df -h
+mkfs --help
+mkfs.ext4 -V
+fdisk -l
+fdisk --list /dev/sda
+sfdisk -l
+sfdisk -d /dev/sda
+parted -l
+parted /dev/sda print
+gdisk -l /dev/sda
+sgdisk -p /dev/sda
+sgdisk --info=1 /dev/sda
+wipefs /dev/sda
+wipefs --help
+hdparm -I /dev/sda
+hdparm -tT /dev/sda
+badblocks -sv /dev/sda
+nvme list
+nvme smart-log /dev/nvme0
+smartctl -a /dev/sda
+cryptsetup status root
+cryptsetup luksDump /dev/sda1
+cryptsetup --version
+diskutil list
+diskutil info disk1
+blkdiscard --help
+mdadm --detail /dev/md0
+cat /proc/mdstat
+lvs
+vgs
+pvs
+lvdisplay
+btrfs subvolume list /
+btrfs filesystem usage /
+btrfs device stats /
+dmsetup ls
+ceph status
+ceph osd pool ls
+rbd ls
+cp /dev/sda x.img
+dd if=/dev/sda of=x.img bs=512 count=1
+pv /dev/sda
+cat /dev/null > x
+ls /boot
+cp /boot/config-6.1 .
+cat /boot/grub/grub.cfg
+efibootmgr
+efibootmgr -v
+bootctl status
+lsinitramfs /boot/initrd.img
+update-initramfs -u
+apt-get remove cowsay
+apt list linux-image-amd64
+systemctl status
+systemctl status reboot.target
+systemctl --user restart app
+systemctl list-units
+systemctl start nginx
+systemctl is-active poweroff.target
+shutdown --help
+shutdown -c
+reboot --help
+loginctl list-sessions
+init --help
+man shutdown
+python3 -c "print('reboot')"
+grep -rn reboot src
+npm run reboot
+pytest -k shutdown
+git commit -m 'reboot'
+echo shutdown -h now
+which poweroff
+docker run x reboot
+journalctl -b
+last reboot
+uptime
+find $(pwd) -name '*.pyc'
+find "$D" -print
+find $D -name '*.pyc' -newer x
+tar -C "$D" -cf x.tar .
+tar -xf x.tar -C "$D"
+mv "$A" "$B"
+chmod +x "$F"
+rsync -a a/ "$D"
+rm -f "$F"
+"""
+
+
+def _lines(text: str) -> list[str]:
+    return text.strip().splitlines()
+
+
+KINDS = {"credentials": CREDENTIALS, "disks": DISKS, "pools": POOLS, "boot": BOOT, "shutdown": SHUTDOWN}
+
+
+@pytest.mark.parametrize("line", [line for text in KINDS.values() for line in _lines(text)])
+def test_the_guard_denies_what_destroys_keys_disks_pools_and_the_running_system(line: str) -> None:
+    assert catastrophic_reason(line, ROOT, HOME)
+
+
+def test_the_guard_denies_in_every_mode_and_despite_any_rule(tmp_path: Path) -> None:
+    for mode in PermissionMode:
+        policy = PermissionPolicy(tmp_path, mode, allow=["bash"], sandbox="full")
+        for line in ("shutdown -h now", "rm ~/.ssh/*", "zpool destroy tank"):
+            assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.DENY, (mode, line)
+
+
+@pytest.mark.parametrize("line", _lines(HARMLESS))
+def test_the_guard_denies_no_harmless_neighbour(line: str, tmp_path: Path) -> None:
+    assert catastrophic_reason(line, ROOT, HOME) is None
+    policy = PermissionPolicy(tmp_path, PermissionMode.YOLO)
+    assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ALLOW
+
+
+@pytest.mark.parametrize("line", _lines(UNKNOWN_FOLDERS))
+def test_a_deletion_in_folders_that_cannot_be_determined_is_never_allowed(line: str, tmp_path: Path) -> None:
+    yolo = PermissionPolicy(tmp_path, PermissionMode.YOLO)
+    ruled = PermissionPolicy(tmp_path, allow=["bash"])
+    assert yolo.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.DENY
+    assert ruled.decide("bash", ToolUse(Effect.RUN, line)).decision is not Decision.ALLOW
