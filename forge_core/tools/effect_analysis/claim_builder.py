@@ -70,6 +70,7 @@ class ClaimBuilder:
         for path in dict.fromkeys(map(self.relative, _spellings(os.fspath(word)), repeat(cwd))):
             if path is None:
                 continue
+            # Writing follows a link, removing does not: the claim is on what is really changed.
             real, is_link = self._written_through(path) if effect in _THROUGH_LINKS else (path, False)
             if is_link and any(known.path == path for known in self.found):
                 claim = replace(claim, proof=Proof.NONE)  # an earlier command may have replaced the link
@@ -89,6 +90,7 @@ class ClaimBuilder:
             return
         covers = Covers.BELOW if below else Covers.GLOB if has_glob(claim.path) else Covers.EXACT
         is_counted = (claim.effect in _ONCE_EACH or not below) and not self.is_repeated
+        # 0 stands for an unknown number of times.
         claim = replace(claim, covers=covers, times=claim.times if is_counted else 0)
         self.found[claim] = self.found.get(claim, 0) + 1
 
@@ -107,6 +109,7 @@ class ClaimBuilder:
     def relative(self, word: str | Path, cwd: Path) -> str | None:
         """Return the path of a word relative to the workspace; None when it is unknown or outside."""
         text = os.fspath(word)
+        # A numbered name is narrow enough as a pattern; `$X` alone could be any file.
         text = _VARIABLE.sub("*", text) if _is_numbered(text) else text
         if re.search(r"[$`\0]", text) or text.startswith("~"):
             return None

@@ -63,6 +63,7 @@ def _with_one_unrolled(text: str) -> str | None:
         rounds = _rounds(node, source) if node.type == "for_statement" else None
         if rounds is not None:
             body = "{ " + "\n".join(rounds) + "\n}"
+            # Only one loop per parse: the offsets of all other nodes are wrong now.
             return (source[: node.start_byte] + body.encode() + source[node.end_byte :]).decode()
         nodes += reversed(node.children)
     return None
@@ -99,5 +100,7 @@ def _words(value: str) -> list[str]:
         plain = value.strip("'\"")
         return [plain if _WORD.fullmatch(plain) else ""]
     first, last = (int(counted[1]), int(counted[2])) if counted[2] else (1, int(counted[1]))
+    # Braces count down too; `seq 3 1` of GNU prints nothing.
     step = -1 if first > last and value.startswith("{") else 1
+    # One more than the limit, so that the caller sees that there are too many.
     return list(map(str, range(first, last + step, step)))[: _MAX_ROUNDS + 1]

@@ -59,6 +59,7 @@ class _Flow:
                 names.append(node.id)
             elif isinstance(node, ast.alias):
                 names.append(node.asname or node.name)
+        # A name that is bound twice may be something else when it is called.
         self._functions = {name: one for name, one in self._functions.items() if names.count(name) == 1}
 
     def block(self, body: Sequence[ast.stmt], times: int, depth: int) -> bool:
@@ -106,6 +107,7 @@ class _Flow:
         name = _called(node)
         if name in _ENDS:
             return False
+        # By the identity of the node: a call in a function is counted for each call of that function.
         self.found[id(node)] = self.found.get(id(node), 0) + times
         function = self._functions.get(name) if isinstance(node.func, ast.Name) else None
         if function is None:

@@ -103,6 +103,7 @@ class AnswerBlock(Block):
     @property
     def revision(self) -> int:
         """Incremented also when the whole answer changes its appearance."""
+        # In the high bits, which a block's own changes never reach: neither count can cancel the other.
         return self._changes + (self.answer.appearance << 32)
 
     def assign(self, answer: AnswerText, start: int, end: int | None) -> None:
@@ -240,11 +241,13 @@ class CodeBlock(AnswerBlock):
         ]
 
     def _tokens(self) -> list[list[highlighting.CodeToken]]:
+        # A closed piece keeps no tokens: it is highlighted again when it is drawn, and its rows are cached.
         if not self._is_open:
             return highlighting.highlight("\n".join(self.lines), self._language, self._start)[0]
         self._lex_new_lines()
         if not self._partial:
             return self._lexed
+        # The state after the partial line is discarded: the line is lexed again when it is complete.
         return [*self._lexed, *highlighting.highlight(self._partial, self._language, self._state)[0]]
 
     def _lex_new_lines(self) -> None:

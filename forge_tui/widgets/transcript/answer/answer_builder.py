@@ -118,6 +118,7 @@ class AnswerBuilder:
         if not window.strip() or (window == self._seen and not is_full and not is_final):
             return False
         self._seen = window
+        # A part of a split block is parsed with what came before it in short: its markers, a table's head.
         source = self._lead.source(window)
         tokens = outline(source)
         if self._freeze(source, tokens, is_final and not is_full):
@@ -229,6 +230,7 @@ class AnswerBuilder:
 
     def _finish(self, block: AnswerBlock, taken: int) -> None:
         """Add a finished block that ends after `taken` characters of the tail."""
+        # The tail is always the end of `text`, so its length gives its position.
         end = self.text.length - len(self._tail) + taken
         block.assign(self.text, self._start, end)
         self._start = end
@@ -291,6 +293,7 @@ class Fence:
     def __init__(self, opening: re.Match[str], gap: int, containers: tuple[Container, ...] = ()) -> None:
         marks, info = opening["marks"], safe_line(opening["info"].strip())
         mark = re.escape(marks[0])
+        # CommonMark: the closing fence has the same character, at least as many of it, and nothing after it.
         self._closing = re.compile(rf" {{0,3}}{mark}{{{len(marks)},}}[ \t]*\Z")
         self._may_close = re.compile(rf" {{0,3}}{mark}*[ \t]*\Z")
         self._indent = re.compile(rf" {{0,{len(opening['indent'])}}}")
@@ -337,6 +340,7 @@ class Fence:
     def _show_partial(self, rest: str) -> None:
         if not self._is_mid_line:
             depth, rest = enter(rest, self.containers)
+            # A line of marks may still become the closing fence, so it is not shown as code.
             is_inside = depth == len(self.containers) and not self._may_close.match(rest)
             rest = self._indent.sub("", rest, count=1) if is_inside else ""
         self.piece.set_partial(rest)

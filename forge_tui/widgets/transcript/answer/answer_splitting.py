@@ -67,6 +67,7 @@ def window_of(tail: str, is_final: bool) -> tuple[str, bool]:
         return (tail if is_final else tail[: tail.rfind("\n") + 1]), False
     window = tail[:WINDOW_CHARS]
     complete = window.rfind("\n") + 1
+    # A long unfinished line is split itself; a short one waits, since its kind is not known yet.
     return (window[:complete] if WINDOW_CHARS - complete < _LONG_LINE else window), True
 
 
@@ -139,6 +140,7 @@ class _Splitter:
         if len(rows) < 3:
             return self._in_text(inside)
         head = self._lead.head or "".join(f"{line}\n" for line in self._lines[:2])
+        # The first part decides for all, so that the columns of later parts are aligned with it.
         widths = self._lead.widths or natural_widths(head + "\n".join(self._lines[2 : rows[-1]]))
         return SplitPoint(rows[-1], 0, Lead(inside, head=head, widths=widths), 0)
 

@@ -127,6 +127,7 @@ class CallTracker:
         if group is None:
             self._add(card)
             return
+        # Remove the reasoning at the end, replace the card before it by the group, then add both to it.
         for _ in thoughts:
             self._layout.replace(len(blocks) - 1, [])
         if group is not last:

@@ -101,6 +101,7 @@ class CardBlock(Block):
             return range(0)
         end = self._passages[at + 1][0] if at + 1 < len(self._passages) else None
         rows = rendered.rows[self._passages[at][0] : end]
+        # Decoration belongs to no line, so it is neither searched nor selected.
         lines = [part.line for row in rows for part in row.parts if part.line != NO_LINE]
         return range(min(lines), max(lines) + 1) if lines else range(0)
 
@@ -114,6 +115,7 @@ class CardBlock(Block):
             left._restore(self._revealed.pop(left))
         for block in path:
             self._revealed.setdefault(block, block._shown_state())
+        # From the outermost card inwards: each unfolds, and shows the page with the one inside it.
         for inner, outer in reversed(list(pairwise(path))):
             outer.set_open(True)
             if outer.calls.show(inner):
@@ -228,6 +230,7 @@ class CardBlock(Block):
     def _target_at(self, row: int) -> ClickTarget | None:
         if not self._targets:
             return ClickTarget(self, "header")
+        # A target extends to the next one: the last that begins at or above the row.
         return next((target for at, target in reversed(self._targets) if at <= row), None)
 
 

@@ -179,6 +179,7 @@ class CardBody:
         if self._is_live:
             yield self._text
             return
+        # Items are numbered in one sequence: first the pieces of the changes, then the lines of the output.
         changes, lines = len(self._changes), self._lines()
         pages = self._pages or self._all_pages()
         for number in range(len(pages)):
@@ -271,6 +272,7 @@ class CardBody:
         return omission.lines - 1 if omission is not None and omission_row(omission) in lines else 0
 
     def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
+        # Cut before measuring: only its beginning can show, and a line may have megabytes.
         shown = clip(mark_invisible(line[: 4 * canvas.width]).expandtabs(8), canvas.width)
         canvas.text([(shown, styles.muted)], original=line)
 

@@ -34,6 +34,7 @@ class Pages:
         lines = chars = 0
         for number, (more_lines, more_chars) in enumerate(sizes):
             lines, chars = lines + more_lines, chars + more_chars
+            # A page has at least one item, however long that is.
             if lines > more_lines and (lines > PAGE_LINES or chars > PAGE_CHARS):
                 self._starts.append(number)
                 lines, chars = more_lines, more_chars
@@ -104,6 +105,7 @@ class Pages:
         turned = turn_page(self._numbers, direction, len(self))
         if turned is None:
             return False
+        # On the way back the mark is at the last new item, next to the text that the user was reading.
         self._new_from = self.end if direction > 0 else self.first - 1
         self._numbers = turned
         return True

@@ -273,6 +273,7 @@ class ToolCard(CardBlock):
 
 def without_part(text: str, part: str) -> str:
     """Return `text` without the last occurrence of `part` as whole lines."""
+    # Framed, so that the first and the last line are found as whole lines too.
     framed = f"\n{text}\n"
     at = framed.rfind(f"\n{part}\n")
     if at < 0:

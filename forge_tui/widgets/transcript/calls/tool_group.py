@@ -66,6 +66,7 @@ class ToolGroup(CardBlock):
         self.calls.count += 1
         self._calls_of.setdefault(_way(card.subject), Counter())[card.subject.key] += 1
         name = safe_line(card.subject.name)
+        # Known names are counted beyond the limit too: `_note_end` subtracts from them.
         if name in self._names or len(self._names) < _NAMES:
             self._names[name] += 1
         if card.is_running:
@@ -160,6 +161,7 @@ class ToolGroup(CardBlock):
     def _time(self) -> str:
         if self._running:
             card = next(iter(self._running))
+            # The oldest running card: it began first, so it covers the time of the others.
             since = max(card.started, self._busy_until)
             return time_so_far(self._busy_s + max(0.0, card.started + card.elapsed_s - since))
         return time_taken(self._busy_s)
