@@ -12,8 +12,19 @@ from pathlib import Path
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.path_checks import is_folder
 
-_SYSTEM_SECRETS = table("/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/ssl/private")
+_SYSTEM_SECRETS = table(
+    """/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/ssl/private /etc/krb5.keytab
+    /etc/ssh/ssh_host_rsa_key /etc/ssh/ssh_host_ecdsa_key /etc/ssh/ssh_host_ed25519_key /etc/wireguard
+    /etc/letsencrypt /etc/NetworkManager/system-connections /etc/security/opasswd /var/mail /var/spool/mail
+    /var/spool/cron /var/backups"""
+)
 """Root is their owner and needs no capability to read them."""
+_LOGIN_VARIABLES = table(
+    """GNUPGHOME KUBECONFIG AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE GOOGLE_APPLICATION_CREDENTIALS
+    CLOUDSDK_CONFIG AZURE_CONFIG_DIR DOCKER_CONFIG NETRC PGPASSFILE PASSWORD_STORE_DIR CODEX_HOME
+    CLAUDE_CONFIG_DIR NPM_CONFIG_USERCONFIG npm_config_userconfig PIP_CONFIG_FILE HF_TOKEN_PATH HISTFILE"""
+)
+"""The variables that move what programs otherwise keep in a home."""
 _MAX_SOCKETS = 200
 
 
@@ -29,8 +40,10 @@ def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def secrets_outside(more: Iterable[Path]) -> list[Path]:
-    """Return the real paths of what is there of the system's secrets and of `more`."""
-    named = [*sorted(_SYSTEM_SECRETS), *map(str, more)]
+    """Return the real paths of what is there of the system's secrets, of the logins that variables of Forge's
+    own environment name, and of `more`."""
+    moved = [one for name in sorted(_LOGIN_VARIABLES) for one in os.environ.get(name, "").split(os.pathsep)]
+    named = [*sorted(_SYSTEM_SECRETS), *(one for one in moved if one.startswith("/")), *map(str, more)]
     found = {os.path.realpath(one): None for one in named if os.access(one, os.R_OK)}
     return [Path(one) for one in found if one != "/"]
 

@@ -10,6 +10,7 @@ is shown: an interpreter counts only where its standard library is beside it.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,6 +138,7 @@ class _Finder:
         """Determine the folders that are empty for the command, and what else is hidden."""
         named = [self.environment.get(name, "") for name in _XDG.values()]
         folders = [*self.homes, *(Path(os.path.realpath(one)) for one in (*_FOLDERS_OF_HOMES, *named) if one)]
+        folders += other_mounts(folders, _mounts())
         for folder in sorted(set(folders), key=_depth):
             is_outside = folder != Path("/") and not is_in(
                 folder, (*self.view.covered, *self.writable, *_SYSTEM)
@@ -189,7 +191,8 @@ class _Finder:
         for toolchain in TOOLCHAINS:
             folders = [self._located(home, name) for name in toolchain.folders]
             named = Path(self.environment.get(toolchain.variable) or "-")
-            if named.is_absolute() and any(is_there(named / mark) for mark in toolchain.marks):
+            is_marked = named.is_absolute() and any(is_there(named / mark) for mark in toolchain.marks)
+            if is_marked and self._may_be_shown(named, Path(os.path.realpath(named))):
                 folders.append(named)
             for folder in folders:
                 if is_folder(folder):
@@ -292,10 +295,43 @@ class _Finder:
         }
 
 
+@lru_cache(maxsize=1)
+def _mounts() -> str:
+    """Return the mounts of this process, as they were when the first command ran."""
+    try:
+        return Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+
+
+def other_mounts(folders: Iterable[Path], mountinfo: str) -> list[Path]:
+    """Return where else the folders can be seen: a bind mount or a subvolume may show them a second time.
+
+    Source: man 5 proc, /proc/pid/mountinfo.
+    """
+    rows = [line.split(" ", 5) for line in mountinfo.splitlines()]
+    mounts = [(row[2], Path(_unescaped(row[3])), Path(_unescaped(row[4]))) for row in rows if len(row) == 6]
+    found = []
+    for folder in folders:
+        around = [one for one in mounts if is_in(folder, [one[2]])]
+        if not around:
+            continue
+        device, top, point = max(reversed(around), key=lambda one: _depth(one[2]))
+        inside = top / folder.relative_to(point)
+        for other_device, other_top, other_point in mounts:
+            if other_device == device and is_in(inside, [other_top]):
+                found.append(other_point / inside.relative_to(other_top))
+    return [one for one in dict.fromkeys(found) if one not in folders]
+
+
+def _unescaped(name: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda one: chr(int(one[1], 8)), name)
+
+
 def is_in(path: Path, folders: Iterable[Path]) -> bool:
     """Return whether `path` is one of `folders`, or lies in one."""
     whole = f"{path}/"
-    return any(whole.startswith(f"{folder}/") for folder in folders)
+    return any(whole.startswith(f"{folder}/".replace("//", "/")) for folder in folders)
 
 
 def _entries(home: Path) -> Iterator[tuple[str, bool]]:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from forge_core.permissions.sandbox.confine import landlock_abi
-from forge_core.permissions.sandbox.home_view import HomeViewer
+from forge_core.permissions.sandbox.hidden import secrets_outside
+from forge_core.permissions.sandbox.home_view import HomeViewer, other_mounts
 from forge_core.permissions.sandbox.project_caches import ProjectCaches
 from forge_core.permissions.sandbox.sandbox import Sandbox
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
@@ -443,3 +444,51 @@ def test_caches_that_are_no_longer_used_are_removed(tmp_path: Path) -> None:
             thread.join()
     assert not old_folder.parent.exists()
     assert new_folder.is_dir()
+
+
+MOUNTS = """\
+22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
+30 22 0:44 /@home /home rw - btrfs /dev/sdb rw
+31 22 0:44 / /mnt/all rw - btrfs /dev/sdb rw
+32 22 0:44 /@home/ada/my\\040files /srv/files rw - btrfs /dev/sdb rw
+33 22 8:1 /root /backup rw - ext4 /dev/sda1 rw
+"""
+
+
+def test_a_home_that_is_mounted_twice_is_hidden_at_both_places() -> None:
+    home = Path("/home/ada")
+    assert other_mounts([home], MOUNTS) == [Path("/mnt/all/@home/ada")]
+    assert other_mounts([home / "my files"], MOUNTS) == [
+        Path("/mnt/all/@home/ada/my files"),
+        Path("/srv/files"),
+    ]
+    assert other_mounts([Path("/root")], MOUNTS) == [Path("/backup")]
+    assert other_mounts([Path("/srv")], MOUNTS) == []
+
+
+def test_logins_that_a_variable_moves_out_of_the_home_are_hidden(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gnupg/key", "kube1", "kube2"):
+        world.write(world.outside / name)
+    monkeypatch.setenv("GNUPGHOME", str(world.outside / "gnupg"))
+    monkeypatch.setenv("KUBECONFIG", f"{world.outside}/kube1:{world.outside}/kube2:relative")
+    expected = {world.outside / name for name in ("gnupg", "kube1", "kube2")}
+    assert expected <= {*secrets_outside([])}
+
+
+def test_a_variable_that_names_the_home_shows_no_folder_of_the_same_name(world: World) -> None:
+    world.write(world.home / "bin/tool", "", 0o755)
+    world.write(world.home / "git/project/file")
+    world.variables["CARGO_HOME"] = str(world.home)
+    assert SECRET not in world.run("cat ~/git/project/file").output
+
+
+def test_links_in_the_home_to_folders_above_it_change_nothing(world: World) -> None:
+    for name, target in ((".wine", "/"), (".nvm", "/"), (".pyenv", world.base), (".cargo", world.home)):
+        (world.home / name).symlink_to(target)
+    done = world.run(
+        "cat README.md; cat ~/.ssh/id_ed25519 ~/.nvm$HOME/.ssh/id_ed25519 ~/.pyenv/home/.ssh/id_ed25519"
+    )
+    assert done.output.startswith("hello\n")
+    assert SECRET not in done.output
