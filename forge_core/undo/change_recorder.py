@@ -16,7 +16,8 @@ from forge_core.sanitize import safe_line
 from forge_core.undo.attribution.command_changes import Attribution, AttributionContext, SourceFiles
 from forge_core.undo.attribution.write_counts import WriteCounts
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
-from forge_core.undo.file_state import ABSENT, FileChange, FileState
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
+from forge_core.undo.git_programs import bare_repositories, differing, steering_files
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport, not_undoable, turn_view
 from forge_core.undo.restore import Restorer, RestoreResult
 from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
@@ -49,6 +50,13 @@ class CommandWatch:
     writes: WriteCounts
     doubtful: set[str] = field(default_factory=set)
     """The paths of changes that may be the user's."""
+    links: frozenset[str] = frozenset()
+    """Links to other repositories in git's index when it began, and the next the files that steer git."""
+    steering: dict[str, int | None] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
+    bare: set[str] = field(default_factory=set)
+    """New bare repositories."""
+    unprivileged: set[str] = field(default_factory=set)
     exit_status: int | None = None
 
 
@@ -88,6 +96,8 @@ class ChangeRecorder:
         self._pending: dict[str, _Pending] = {}
         self._watches: set[CommandWatch] = set()
         self._gave_up = ""
+        self._planted: set[str] = set()
+        """Repositories that commands have made: what is in them is theirs."""
         self._lock: int | None = None
 
     def open(self) -> None:
@@ -209,7 +219,15 @@ class ChangeRecorder:
             self._log.report(
                 f"This turn can't be undone as a whole: files could not be kept ({self._contents.trouble})."
             )
-        return CommandWatch(self._log.running, diff.gave_up, self._git.history_stamp(), expected, writes)
+        return CommandWatch(
+            self._log.running,
+            diff.gave_up,
+            self._git.history_stamp(),
+            expected,
+            writes,
+            links=self._git.links(),
+            steering=self._steering_files(),
+        )
 
     def after_command(
         self, watch: CommandWatch, ended_ns: int = 0, *, goes_on: bool = False, exit_status: int | None = None
@@ -239,10 +257,10 @@ class ChangeRecorder:
             reason = f"what the command changed: {watch.gave_up}"
             self._log.lose(reason, "")
             self._log.report(f"What commands change here can't be undone: {watch.gave_up}.")
-            return CommandEffects((reason,))
+            return self._effects(watch, (reason,))
         diff = self._update()
         if diff.gave_up:
-            return CommandEffects((f"what the command changed: {diff.gave_up}",))
+            return self._effects(watch, (f"what the command changed: {diff.gave_up}",))
         lost = dict(diff.lost)
         if self._git.history_stamp() != watch.history_stamp:
             lost[_HISTORY] = ""
@@ -253,7 +271,23 @@ class ChangeRecorder:
             self._attribute(diff, running, ended_ns if running == [watch] else 0)
         else:
             lost.update({change.path: "changed after its turn" for change in diff.changes})
-        return CommandEffects(not_undoable(lost, diff.ignored), tuple(sorted(watch.doubtful)))
+        return self._effects(watch, not_undoable(lost, diff.ignored))
+
+    def _effects(self, watch: CommandWatch, lost: tuple[str, ...]) -> CommandEffects:
+        return CommandEffects(
+            lost,
+            tuple(sorted(watch.doubtful)),
+            tuple(sorted(watch.changed | differing(watch.steering, self._steering_files()))),
+            tuple(sorted(watch.bare)),
+            tuple(sorted(self._git.links() - watch.links)),
+            tuple(sorted(watch.unprivileged)),
+        )
+
+    def _steering_files(self) -> dict[str, int | None]:
+        placeholders = relative_placeholders(self._root, self._mounts)
+        found = steering_files(self._root, [".git", *self._snapshot.repositories])
+        placeholders |= relative_placeholders(self._root, self._mounts)
+        return {name: stamp for name, stamp in found.items() if name not in placeholders}
 
     def undo(self, also: Sequence[str] | None = ()) -> UndoReport:
         """Undo the last turn, and those of the changes that may be the user's that `also` names (None: all).
@@ -309,9 +343,31 @@ class ChangeRecorder:
         """Update the snapshot; after an update that gave up, none is tried again in the same turn."""
         if self._gave_up:
             return SnapshotDiff(gave_up=self._gave_up)
-        diff = self._snapshot.update(self._contents)
+        drops = any(watch.expected.is_confined for watch in self._watches)
+        diff = self._snapshot.update(self._contents, is_idle=not self._watches, drops_privileges=drops)
         self._gave_up = diff.gave_up
+        bare = bare_repositories(self._root, diff.changes)
+        if self._watches:
+            self._planted |= diff.new_repositories | bare
+        for watch in self._watches:
+            watch.changed |= {
+                one.path
+                for one in diff.changes
+                if one.after.kind not in (EntryKind.ABSENT, EntryKind.FOLDER)
+                or one.path in diff.new_repositories
+            }
+            watch.changed.update(diff.lost, diff.ignored)
+            watch.bare |= bare
+            watch.unprivileged |= diff.privileged if drops else set()
         return diff
+
+    def _is_planted(self, change: FileChange, watches: Sequence[CommandWatch]) -> bool:
+        """Return whether it belongs to a repository that a command has made, or is a new file of a kind that
+        counts as the command's."""
+        if any(f"{change.path}/".startswith(f"{folder}/") for folder in self._planted):
+            return True
+        is_new = change.before == ABSENT and change.after.kind is not EntryKind.FOLDER
+        return is_new and any(watch.expected.owns_new(change.path) for watch in watches)
 
     def _running_watches(self) -> list[CommandWatch]:
         """Return the watches of commands that belong to the running turn."""
@@ -325,6 +381,7 @@ class ChangeRecorder:
         What only a job of an earlier turn explains belongs to neither, and is not recorded.
         """
         explained = self._explained(diff, running, ended_ns)
+        explained |= {change.path for change in diff.changes if self._is_planted(change, running)}
         others = [watch for watch in self._watches if watch not in running]
         elsewhere = self._explained(diff, others) if len(explained) < len(diff.changes) else set()
         names = dict.fromkeys(watch.expected.command for watch in running if watch.expected.command)

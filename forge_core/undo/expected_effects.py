@@ -6,8 +6,8 @@ as the command's only where one of these claims explains it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from fnmatch import fnmatchcase
 
@@ -111,6 +111,10 @@ class Claim:
         return self.effect not in (FileEffect.REMOVE, FileEffect.MODE) and self.path.startswith(folder + "/")
 
 
+def _owns_nothing(path: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedEffects:
     """The claims of one command line."""
@@ -120,6 +124,10 @@ class ExpectedEffects:
     claims: tuple[Claim, ...] = ()
     is_job: bool = False
     """It runs for long while the user works: then only what the content proves counts."""
+    is_confined: bool = False
+    """It runs in a sandbox: the setuid and setgid bits that files get are removed."""
+    owns_new: Callable[[str], bool] = field(default=_owns_nothing, compare=False)
+    """Whether a new file at this path counts as the command's, whatever its line says."""
 
     def about(self, path: str) -> list[Claim]:
         return [claim for claim in self.claims if claim.is_about(path)]

@@ -25,6 +25,15 @@ class CommandEffects:
     """A summary of what changed and cannot be restored, or was not covered."""
     doubtful: tuple[str, ...] = ()
     """What changed while it ran and may be the user's: undo leaves it alone unless it is chosen."""
+    changed: tuple[str, ...] = ()
+    """All files that were created or changed, those that are not covered included; ignored folders as a whole
+    and with a slash."""
+    repositories: tuple[str, ...] = ()
+    """New folders that git takes for a repository without a `.git` entry."""
+    git_links: tuple[str, ...] = ()
+    """Links to other repositories that were added to git's index."""
+    unprivileged: tuple[str, ...] = ()
+    """Files whose new setuid or setgid bit was removed."""
 
 
 @dataclass(frozen=True, slots=True)

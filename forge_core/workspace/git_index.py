@@ -14,6 +14,7 @@ _ID_OFFSET = 40
 """Bytes of an entry before its object id."""
 _MODE_OFFSET = 24
 _REGULAR = 0o100000
+_LINK = 0o160000
 _EXTENDED = 0x4000
 """The flag of an entry with two more bytes of flags."""
 _STAGE = 0x3000
@@ -32,6 +33,11 @@ class IndexEntry(NamedTuple):
     @property
     def is_regular(self) -> bool:
         return self.mode & 0o170000 == _REGULAR
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it stands for a commit of another repository: a submodule."""
+        return self.mode & 0o170000 == _LINK
 
 
 def parse_index(data: bytes, id_bytes: int = 20) -> Iterator[IndexEntry]:

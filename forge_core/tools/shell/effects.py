@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
 
 from forge_core.permissions.read_only.read_only_commands import is_read_only
+from forge_core.permissions.tool_files import acting_program
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.effect_analysis.command_lines import expected_effects
 from forge_core.tools.paths import MAX_TEXT_BYTES, display_path
 from forge_core.undo.expected_effects import ExpectedEffects
+from forge_core.undo.report import CommandEffects
 
 _MAX_WATCHED = 2_000
 _MAX_NAMED = 20
 
+_IN_GIT = re.compile(
+    r"(?P<repository>(?:.*?/)?\.git)/(?:(?P<steers>config|config\.worktree|commondir|hooks/[^/]*)|.*)",
+    re.DOTALL,
+)
+"""A path in a `.git` folder; `steers` those that make git run programs."""
 _Stamp = tuple[int, int, int]
 
 
@@ -43,7 +51,12 @@ class EffectsWatch:
         self._stamps = await asyncio.to_thread(lambda: {path: _stamp(path) for path in paths})
         if self._context.before_images is not None:
             if self._expected is None:
-                self._expected = await asyncio.to_thread(_expected, self._command, Path(self._context.root))
+                expected = await asyncio.to_thread(_expected, self._command, Path(self._context.root))
+                is_confined = self._context.sandbox is not None
+                owns_new = acting_program if is_confined else (lambda path: "")
+                self._expected = replace(
+                    expected, is_confined=is_confined, owns_new=lambda path: bool(owns_new(path))
+                )
             self._before = await self._context.before_images.before_command(self._expected, self._before)
 
     async def so_far(self) -> list[str]:
@@ -81,6 +94,7 @@ class EffectsWatch:
             effects = await self._context.before_images.after_command(
                 self._before, goes_on=goes_on, exit_status=exit_status
             )
+            notes += _planted(effects)
             if effects.not_undoable:
                 notes.append(f"[/undo cannot bring back: {_named(list(effects.not_undoable))}]")
             if effects.doubtful:
@@ -95,6 +109,26 @@ def _expected(command: str, root: Path) -> ExpectedEffects:
         return expected_effects(command, root)
     except (OSError, ValueError, RecursionError):
         return ExpectedEffects(command)
+
+
+def _planted(effects: CommandEffects) -> list[str]:
+    """Return notes about what other programs will act on without being asked."""
+    found: dict[str, str] = {}
+    for path in effects.changed:
+        in_git = _IN_GIT.fullmatch(path)
+        if in_git is not None and (in_git["repository"] in effects.changed or not in_git["steers"]):
+            continue
+        if program := acting_program(path.rstrip("/")):
+            found[path] = program
+    found.update(dict.fromkeys(effects.repositories, "a bare git repository"))
+    found.update(dict.fromkeys(effects.git_links, "a link in git's index"))
+    notes: list[str] = []
+    if found:
+        names = _named([f"{path} ({program})" for path, program in sorted(found.items())])
+        notes.append(f"[created or changed, and other programs act on them without being asked: {names}]")
+    if effects.unprivileged:
+        notes.append(f"[the setuid or setgid bit was removed: {_named(list(effects.unprivileged))}]")
+    return notes
 
 
 def _named(names: list[str]) -> str:

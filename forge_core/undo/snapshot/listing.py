@@ -29,12 +29,24 @@ class Listing:
     ignored: dict[str, int] = field(default_factory=dict)
     """Ignored files and folders (these end with a slash) and their stamps; ignored folders are not
     entered."""
+    repositories: dict[str, int] = field(default_factory=dict)
+    """The `.git` entries that were left out, and their inodes."""
+    new_repositories: set[str] = field(default_factory=set)
+    """The `.git` entries that were not: they are listed with all that is in them."""
     unreadable: list[str] = field(default_factory=list)
     """Folders that could not be listed."""
     gave_up: str = ""
     """Why the scan ended early; empty when it is complete."""
     left_out: frozenset[str] = frozenset()
     """Paths that count as missing, whatever is there."""
+
+    def is_new_repository(self, path: str, inode: int, repositories: Mapping[str, int] | None) -> bool:
+        """Return whether a `.git` entry is listed with what is in it; note it in any case."""
+        if path == ".git" or repositories is None or repositories.get(path) == inode:
+            self.repositories[path] = inode
+            return False
+        self.new_repositories.add(path)
+        return True
 
     def leave_out(self, paths: frozenset[str]) -> None:
         """Drop these paths and everything below them."""
@@ -54,13 +66,15 @@ def scan(
     *,
     is_trusted: bool = True,
     hidden: Collection[str] = (),
+    repositories: Mapping[str, int] | None = None,
     max_entries: int = MAX_ENTRIES,
 ) -> Listing:
     """List the entries below `root`; links are never followed.
 
     Paths in `known` and `known_ignored` are not tested against the rules again, which halves the time; with
     `is_trusted=False`, for rules that have changed, every path is. `hidden` are relative paths that are left
-    out with everything below them.
+    out with everything below them. So are the `.git` entries in `repositories` (None: all that are not in
+    `known`), by their paths and inodes; others are entered like any folder, and nothing in them is ignored.
     """
     listing = Listing()
     deadline = time.monotonic() + MAX_SECONDS
@@ -69,11 +83,14 @@ def scan(
 
     def is_left_out(path: str, entry: os.DirEntry[str]) -> bool:
         """Test an entry that is not known; record it when it is ignored."""
+        if entry.name == ".git":
+            return path not in known and not listing.is_new_repository(path, entry.inode(), repositories)
+        if "/.git/" in path:
+            return False
         is_folder = entry.is_dir(follow_symlinks=False)
         slashed = path + "/" if is_folder else path
         if slashed in ignored or rules.is_ignored_itself(path, is_folder):
-            if entry.name != ".git":
-                listing.ignored[slashed] = _whole_stamp(entry)
+            listing.ignored[slashed] = _whole_stamp(entry)
             return True
         return path in hidden
 

@@ -8,6 +8,7 @@ not copied.
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
 import time
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
+from forge_core.undo.git_programs import is_in_git
 from forge_core.undo.snapshot.file_capture import CapturedFile, FileCapture
 from forge_core.undo.snapshot.listing import MAX_ENTRIES, Listing, scan
 from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
@@ -30,6 +32,7 @@ _TICK_NS = 20_000_000
 a new stamp."""
 _COARSE_NS = 2_000_000_000
 """The step of file systems that store whole seconds."""
+_PRIVILEGES = stat.S_ISUID | stat.S_ISGID
 _CACHES = ("__pycache__/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/")
 """Ignored folders that are not worth reporting."""
 
@@ -45,6 +48,10 @@ class SnapshotDiff:
     """Ignored entries that changed."""
     changed_at_ns: dict[str, int] = field(default_factory=dict)
     """The change times of the entries in `changes` that exist."""
+    new_repositories: set[str] = field(default_factory=set)
+    """The `.git` entries among `changes` that are new, with all that is in them."""
+    privileged: set[str] = field(default_factory=set)
+    """Files that got a setuid or setgid bit."""
     gave_up: str = ""
     """Why the workspace could not be scanned; empty when it was."""
 
@@ -76,6 +83,10 @@ class WorkspaceSnapshot:
         self._claimed: set[str] = set()
         """Files that a file tool has changed: covered also where git ignores them."""
         self._ignored: dict[str, int] = {}
+        self._repositories: dict[str, int] = {}
+        """The `.git` entries that are the user's, by path and inode: nothing in them is covered."""
+        self._privileged: set[str] = set()
+        """Files that have a setuid or setgid bit."""
         self._unreadable: set[str] = set()
         self._updated_ns = 0
 
@@ -102,18 +113,28 @@ class WorkspaceSnapshot:
         """Return the same with caches."""
         return frozenset(self._ignored)
 
-    def update(self, contents: ContentStore) -> SnapshotDiff:
+    @property
+    def repositories(self) -> list[str]:
+        """Return the `.git` entries that are the user's."""
+        return list(self._repositories)
+
+    def update(
+        self, contents: ContentStore, *, is_idle: bool = True, drops_privileges: bool = False
+    ) -> SnapshotDiff:
         """Compare the workspace with the snapshot, store what differs, and make it the new snapshot.
 
-        The first update reports no differences.
+        The first update reports no differences. While no command runs (`is_idle`), new repositories are the
+        user's. With `drops_privileges` setuid and setgid bits that files have got are removed.
         """
+        is_idle = is_idle or self._rules is None
         began_ns = time.time_ns()
         old_rules = self._rules
-        rules, rules_stamp, listing = self._list()
+        rules, rules_stamp, listing = self._list(is_idle)
         if listing.gave_up:
             return SnapshotDiff(gave_up=listing.gave_up)
         contents.begin(is_first=old_rules is None)
-        diff = SnapshotDiff()
+        diff = SnapshotDiff(new_repositories=listing.new_repositories)
+        self._find_privileged(listing, diff, drops_privileges and not is_idle)
         # Entries that are known and not listed: deleted, or merely ignored by now.
         now_ignored: set[str] = set()
         gone = self._gone(listing, diff, now_ignored)
@@ -159,7 +180,7 @@ class WorkspaceSnapshot:
             self._unstable.add(path)
         return state, captured.why
 
-    def _list(self) -> tuple[IgnoreRules, int, Listing]:
+    def _list(self, is_idle: bool) -> tuple[IgnoreRules, int, Listing]:
         """Return the ignore rules in force and a listing by them.
 
         The scan itself finds the .gitignore files: when one of them has changed, it is repeated with new
@@ -170,13 +191,13 @@ class WorkspaceSnapshot:
         is_trusted = rules is not None and stamp == self._rules_stamp
         if rules is None or not is_trusted:
             rules = IgnoreRules(self._root)
-        listing = self._scan(rules, is_trusted)
+        listing = self._scan(rules, is_trusted, is_idle)
         if is_trusted and not listing.gave_up and self._rules_differ(listing):
             rules = IgnoreRules(self._root)
-            listing = self._scan(rules, False)
+            listing = self._scan(rules, False, is_idle)
         return rules, stamp, listing
 
-    def _scan(self, rules: IgnoreRules, is_trusted: bool) -> Listing:
+    def _scan(self, rules: IgnoreRules, is_trusted: bool, is_idle: bool) -> Listing:
         """List the workspace without placeholders: those noted before the scan or while it ran."""
         placeholders = relative_placeholders(self._root, self._mounts)
         listing = scan(
@@ -186,10 +207,31 @@ class WorkspaceSnapshot:
             self._ignored,
             is_trusted=is_trusted,
             hidden=self._hidden,
+            repositories=None if is_idle else self._repositories,
             max_entries=self._max_entries,
         )
         listing.leave_out(placeholders | relative_placeholders(self._root, self._mounts))
         return listing
+
+    def _find_privileged(self, listing: Listing, diff: SnapshotDiff, drops: bool) -> None:
+        """Find the files that have got a setuid or setgid bit, before they are read; remove it with
+        `drops`."""
+        for path, status in list(listing.status.items()):
+            if not (stat.S_ISREG(status.st_mode) and status.st_mode & _PRIVILEGES):
+                self._privileged.discard(path)
+            elif path not in self._privileged:
+                diff.privileged.add(path)
+                if drops and (after := self._dropped(path, stat.S_IMODE(status.st_mode))) is not None:
+                    listing.status[path], listing.stamps[path] = after, stamp_of(after)
+                else:
+                    self._privileged.add(path)
+
+    def _dropped(self, path: str, mode: int) -> os.stat_result | None:
+        """Remove the bits of one file; None when that fails."""
+        with contextlib.suppress(OSError):
+            self._tree.set_mode(path, mode & ~_PRIVILEGES, EntryKind.FILE)
+            return self._tree.status(path)
+        return None
 
     def _rules_differ(self, listing: Listing) -> bool:
         ignored = (path for path, stamp in listing.ignored.items() if self._ignored.get(path) != stamp)
@@ -279,7 +321,7 @@ class WorkspaceSnapshot:
                 diff.lost[path] = self._uncovered[path]
             return
         before = self._states.get(path, ABSENT)
-        if before is ABSENT and old_rules is not None:
+        if before is ABSENT and old_rules is not None and not is_in_git(path):
             is_folder = state is not None and state.kind is EntryKind.FOLDER
             if old_rules.is_ignored(path, is_folder):
                 if not is_folder and listing.status[path].st_ctime_ns >= self._updated_ns:
@@ -313,5 +355,6 @@ class WorkspaceSnapshot:
                 self._states[path] = state
             else:
                 self._uncovered[path] = fresh[path].why
+        self._repositories = listing.repositories
         self._stamps = listing.stamps
         self._ignored = listing.ignored

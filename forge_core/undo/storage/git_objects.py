@@ -34,6 +34,7 @@ class GitObjects:
         """The repository around the folder."""
         self._stamp: tuple[int, int, int] | None = None
         self._ids: dict[str, str] = {}
+        self._links: frozenset[str] = frozenset()
         self._is_there: dict[str, bool] = {}
         self._algorithm = "sha1"
         self.find()
@@ -59,10 +60,15 @@ class GitObjects:
                 # Set before the index is read: one that cannot be read is not tried again until it changes.
                 self._stamp = stamp
                 data = path.read_bytes() if status.st_size <= _MAX_INDEX_BYTES else b""
-                self._ids = dict(self._below_root(data))
+                self._ids, self._links = self._below_root(data)
         except (OSError, ValueError, IndexError):
-            self._ids = {}
+            self._ids, self._links = {}, frozenset()
         return self._ids
+
+    def links(self) -> frozenset[str]:
+        """Return the paths, relative to the root, at which the index holds a link to another repository."""
+        self.tracked()
+        return self._links
 
     def present(self, ids: Collection[str]) -> set[str]:
         """Return those of `ids` that git holds. One call of git checks all that were not checked before."""
@@ -115,13 +121,19 @@ class GitObjects:
         stamps = [stamp_or_none(folder / name) for name in ("logs/HEAD", "packed-refs")]
         return hash((read_small(folder / "HEAD"), *stamps))
 
-    def _below_root(self, data: bytes) -> Iterator[tuple[str, str]]:
+    def _below_root(self, data: bytes) -> tuple[dict[str, str], frozenset[str]]:
+        """Return the ids of regular files, and the links to other repositories."""
         assert self.repository is not None
         inside = self._root.relative_to(self.repository.top).as_posix()
         prefix = "" if inside == "." else inside + "/"
+        ids: dict[str, str] = {}
+        links: set[str] = set()
         for entry in parse_index(data, 32 if self._algorithm == "sha256" else 20):
-            if entry.is_regular and not entry.stage and entry.name.startswith(prefix):
-                yield entry.name[len(prefix) :], entry.object_id.hex()
+            if entry.is_link and entry.name.startswith(prefix):
+                links.add(entry.name[len(prefix) :])
+            elif entry.is_regular and not entry.stage and entry.name.startswith(prefix):
+                ids[entry.name[len(prefix) :]] = entry.object_id.hex()
+        return ids, frozenset(links)
 
     def _uses_sha256(self) -> bool:
         config = read_small(self.repository.common_dir / "config") if self.repository else None

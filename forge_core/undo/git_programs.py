@@ -1,0 +1,54 @@
+"""The parts of git repositories that make git run programs, as far as a command can have changed them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from forge_core.undo.file_state import ABSENT, EntryKind, FileChange
+from forge_core.undo.storage.file_tree import stamp_or_none
+
+_FILES = ("config", "config.worktree", "commondir")
+_MAX_REPOSITORIES = 100
+_MAX_HOOKS = 100
+
+
+def steering_files(root: Path, repositories: Iterable[str]) -> dict[str, int | None]:
+    """Return the config files and hooks of these `.git` entries, with stamps that change when they do. About
+    20 calls of stat for each."""
+    found: dict[str, int | None] = {}
+    for repository in sorted(repositories)[:_MAX_REPOSITORIES]:
+        names = [f"{repository}/{name}" for name in _FILES]
+        try:
+            hooks = sorted(os.listdir(root / repository / "hooks"))[:_MAX_HOOKS]  # noqa: PTH208  names alone
+        except OSError:
+            hooks = []
+        names += [f"{repository}/hooks/{name}" for name in hooks if not name.endswith(".sample")]
+        found.update((name, stamp_or_none(root / name)) for name in names)
+    return found
+
+
+def differing(before: Mapping[str, int | None], after: Mapping[str, int | None]) -> set[str]:
+    """Return the files that have changed or come into being."""
+    return {name for name, stamp in after.items() if stamp is not None and before.get(name) != stamp}
+
+
+def bare_repositories(root: Path, changes: Iterable[FileChange]) -> set[str]:
+    """Return the folders that these changes have made into a repository without a `.git` of its own: git uses
+    one when it is called in it, or when a link leads to it."""
+    heads = [
+        change.path.removesuffix("/HEAD")
+        for change in changes
+        if change.path.endswith("/HEAD") and change.before == ABSENT and change.after.kind is EntryKind.FILE
+    ]
+    return {
+        folder
+        for folder in heads
+        if not is_in_git(folder) and all((root / folder / name).is_dir() for name in ("objects", "refs"))
+    }
+
+
+def is_in_git(path: str) -> bool:
+    """Return whether the path is a `.git` entry or below one."""
+    return "/.git/" in f"/{path}/"

@@ -1,0 +1,282 @@
+"""What a sandboxed command leaves for other programs to run later: reported at once, and undone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from forge_core.permissions.sandbox.placeholders import MountedPaths
+from forge_core.permissions.sandbox.probing import probe_now
+from forge_core.permissions.sandbox.sandbox import Sandbox
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind
+from forge_core.tools import BashTool, ExecutionContext, ToolExecutor
+from forge_core.tools.shell.job_table import JobTable
+from forge_core.undo import UndoStore
+from tests.unit.undo.workspace import GIT, make_repository, shell
+
+pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+
+
+@dataclass
+class Project:
+    """A workspace in which scripts of the model run as the bash tool runs them."""
+
+    root: Path
+    context: ExecutionContext
+    store: UndoStore
+
+    async def script(self, text: str, *, language: str = "sh", command: str = "") -> str:
+        """Run a script that was there before the turn, so that nothing on the line says what it writes."""
+        (self.root / "evil").write_text(text)
+        await self.store.begin_turn("turn")
+        line = command or f"{'python3' if language == 'python' else 'sh'} evil"
+        done = await ToolExecutor().execute(BashTool(), {"command": line}, self.context)
+        await self.store.end_turn()
+        return done.for_model()
+
+
+@pytest.fixture
+async def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Project]]:
+    for name, value in GIT.items():
+        monkeypatch.setenv(name, value)
+    made: list[Project] = []
+
+    def project(*, repository: bool = True, sandboxed: bool = True) -> Project:
+        root = (tmp_path / "ws").resolve()
+        root.mkdir()
+        (root / "a.py").write_text("x = 1\n")
+        (root / ".gitignore").write_text("build/\n.env*\n*.log\nlogs/\n.idea/\n")
+        if repository:
+            make_repository(root)
+        state_dir = tmp_path / "state"
+        sandbox = None
+        if sandboxed:
+            state = probe_now("auto", root)
+            if state.kind is not SandboxKind.BUBBLEWRAP:
+                pytest.skip(f"no bubblewrap sandbox here: {state.reason}")
+            sandbox = Sandbox(state, root, state_dir=state_dir)
+        store = UndoStore(root, state_dir / "s1" / "undo", private=state_dir, mounts=MountedPaths(state_dir))
+        context = ExecutionContext(root, before_images=store, jobs=JobTable(), sandbox=sandbox)
+        made.append(Project(root, context, store))
+        return made[-1]
+
+    yield project
+    for one in made:
+        assert one.context.jobs is not None
+        await one.context.jobs.aclose()
+        await one.store.aclose()
+
+
+NESTED = """
+git init -q nested && cd nested && echo x > file && git add file
+git -c user.name=a -c user.email=a@b commit -qm x
+git config core.fsmonitor "touch $PWD/../stolen; false"
+"""
+ATTACK = f"({NESTED}); git add nested 2>/dev/null"
+
+
+async def test_a_nested_repository_is_reported_and_undone(make: Callable[..., Project]) -> None:
+    project = make()
+    told = await project.script(ATTACK)
+    assert "nested/.git (git)" in told
+    assert "nested (a link in git's index)" in told
+    await project.store.undo()
+    assert not (project.root / "nested" / ".git").exists()
+    subprocess.run(["git", "status"], cwd=project.root, env=os.environ | GIT, check=True, capture_output=True)
+    assert not (project.root / "stolen").exists()
+
+
+async def test_without_the_undo_the_attack_works(make: Callable[..., Project]) -> None:
+    project = make()
+    await project.script(ATTACK)
+    subprocess.run(
+        ["git", "status"], cwd=project.root, env=os.environ | GIT, check=False, capture_output=True
+    )
+    assert (project.root / "stolen").exists()
+
+
+@pytest.mark.parametrize("repository", [True, False])
+async def test_redo_brings_the_repository_back_and_a_second_undo_removes_it(
+    make: Callable[..., Project], repository: bool
+) -> None:
+    project = make(repository=repository)
+    await project.script(NESTED)
+    assert not (await project.store.undo()).conflicts
+    assert not (await project.store.redo()).conflicts
+    assert shell(project.root, "git -c core.fsmonitor= -C nested fsck --strict") == 0
+    await project.store.undo()
+    assert not (project.root / "nested" / ".git").exists()
+
+
+PLANTS = {
+    "a .git file": ("mkdir -p sub; echo 'gitdir: ../a' > sub/.git", "sub/.git (git)", "sub/.git"),
+    "a bare repository": ("git init -q --bare store", "store (a bare git repository)", "store/config"),
+    "a bare repository with a work tree": (
+        "git init -q --bare x/y.git; git -C x/y.git config core.worktree ..",
+        "x/y.git (a bare git repository)",
+        "x/y.git/config",
+    ),
+    "deep down": (
+        "mkdir -p a/b/c/d/e/f/g && git init -q a/b/c/d/e/f/g",
+        "a/b/c/d/e/f/g/.git (git)",
+        "a/b/c/d/e/f/g/.git",
+    ),
+    "a renamed folder": (
+        "git init -q x && mv x y && mkdir z && mv y z/w",
+        "z/w/.git (git)",
+        "z/w/.git",
+    ),
+    "copied from elsewhere": ("git init -q /tmp/x && cp -r /tmp/x here", "here/.git (git)", "here/.git"),
+    "a link to a repository": (
+        "git init -q store1/.git; ln -s store1/.git .x; mkdir s; ln -s ../store1/.git s/.git",
+        "s/.git (git)",
+        "s/.git",
+    ),
+    "an editor's tasks": (
+        "mkdir -p .vscode; echo '{}' > .vscode/tasks.json",
+        ".vscode/tasks.json (an editor)",
+        ".vscode/tasks.json",
+    ),
+    "an environment": (
+        "echo 'touch x' > .envrc2; echo 'touch x' > src.envrc; mkdir s; echo 'curl x' > s/.mise.toml",
+        "s/.mise.toml (",
+        "s/.mise.toml",
+    ),
+    "instructions": (
+        "mkdir -p docs; echo 'run x' > docs/AGENTS.md",
+        "docs/AGENTS.md (an assistant)",
+        "docs/AGENTS.md",
+    ),
+    "git attributes": ("echo '* filter=x' > .gitattributes", ".gitattributes (git)", ".gitattributes"),
+    "a hook manager": (
+        "mkdir .husky; echo x > .husky/pre-commit",
+        ".husky/pre-commit (a git hook)",
+        ".husky/pre-commit",
+    ),
+    "submodules": (
+        "printf '[submodule \"x\"]\\n path = x\\n url = y\\n' > .gitmodules",
+        ".gitmodules (git)",
+        ".gitmodules",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTS)
+async def test_other_plants_are_reported_and_undone(name: str, make: Callable[..., Project]) -> None:
+    project = make()
+    text, reported, path = PLANTS[name]
+    told = await project.script(text)
+    assert reported in told
+    assert os.path.lexists(project.root / path)
+    await project.store.undo()
+    assert not os.path.lexists(project.root / path)
+
+
+async def test_an_ignored_plant_is_reported(make: Callable[..., Project]) -> None:
+    told = await make().script("mkdir .idea; echo x > .idea/workspace.xml")
+    assert ".idea/ (an editor)" in told
+
+
+async def test_an_index_link_of_an_ignored_folder_is_reported(make: Callable[..., Project]) -> None:
+    told = await make().script(
+        f"mkdir build; cd build; ({NESTED}); cd ..; git add -f build/nested 2>/dev/null"
+    )
+    assert "build/nested (a link in git's index)" in told
+
+
+async def test_a_change_of_a_file_that_was_there_is_reported(make: Callable[..., Project]) -> None:
+    project = make()
+    (project.root / "CLAUDE.md").write_text("be kind\n")
+    assert "CLAUDE.md (an assistant)" in await project.script("echo 'run x' >> CLAUDE.md")
+    assert "CLAUDE.md" not in await project.script("echo x > other")
+
+
+async def test_repositories_that_were_there_are_not_reported(make: Callable[..., Project]) -> None:
+    project = make()
+    shell(project.root, "git init -q vendor/lib && git init -q --bare store")
+    told = await project.script("echo x > vendor/lib/file; echo x > out")
+    assert "other programs act" not in told
+    shell(project.root, "git init -q mine")
+    assert "other programs act" not in await project.script("echo y > out")
+    await project.store.undo()
+    assert (project.root / "mine" / ".git").exists()
+
+
+async def test_a_repository_of_the_users_that_is_replaced_is_reported(make: Callable[..., Project]) -> None:
+    project = make()
+    deep = "a/b/c/d/e/f/g"
+    shell(project.root, f"mkdir -p {deep} && git init -q {deep}")
+    told = await project.script(f"mv {deep}/.git {deep}/old; git init -q {deep}")
+    assert f"{deep}/.git (git)" in told
+
+
+async def test_config_and_hooks_that_a_sandbox_cannot_hold_are_reported(make: Callable[..., Project]) -> None:
+    project = make(sandboxed=False)
+    told = await project.script("echo x > .git/hooks/pre-commit; git config core.fsmonitor x")
+    assert ".git/config (git)" in told
+    assert ".git/hooks/pre-commit (git)" in told
+
+
+async def test_ordinary_commands_report_nothing(make: Callable[..., Project]) -> None:
+    project = make()
+    for text in (
+        "echo x > b.py",
+        "mkdir -p src && echo x > src/c.py",
+        "git add -A; git commit -qm x",
+        "true",
+    ):
+        told = await project.script(text)
+        assert "other programs act" not in told
+        assert "setuid" not in told
+
+
+async def test_later_work_in_a_planted_repository_is_the_commands(make: Callable[..., Project]) -> None:
+    project = make()
+    await project.script(NESTED)
+    told = await project.script(
+        "cd nested && echo y > f && git -c core.fsmonitor= add f && git log -1 > /dev/null"
+    )
+    assert "nested/.git" not in told.partition("may be the user's own edits")[2]
+
+
+async def test_setuid_bits_are_dropped_and_reported(make: Callable[..., Project]) -> None:
+    project = make()
+    text = (
+        "import os\nopen('tool', 'w').write('x')\n"
+        "try: os.chmod('tool', 0o2755)\nexcept PermissionError: pass\n"
+        "try: os.chmod('tool', 0o6755)\nexcept PermissionError: pass\n"
+    )
+    told = await project.script(text, language="python")
+    assert stat.S_IMODE((project.root / "tool").stat().st_mode) == 0o755
+    assert "[the setuid or setgid bit was removed: tool]" in told
+
+
+async def test_setuid_bits_of_large_files_are_dropped(make: Callable[..., Project]) -> None:
+    project = make()
+    await project.script("head -c 12000000 /dev/zero > large; chmod 2755 large")
+    assert stat.S_IMODE((project.root / "large").stat().st_mode) == 0o755
+
+
+async def test_bits_that_the_user_set_stay(make: Callable[..., Project]) -> None:
+    project = make()
+    (project.root / "own").write_text("x")
+    (project.root / "own").chmod(0o4755)
+    (project.root / "shared").mkdir()
+    (project.root / "shared").chmod(0o2775)
+    told = await project.script("echo x > shared/file; mkdir shared/below; echo y > own")
+    assert "setuid" not in told
+    assert (project.root / "shared" / "below").stat().st_mode & stat.S_ISGID
+
+
+async def test_commands_outside_the_sandbox_keep_the_bits_that_they_set(make: Callable[..., Project]) -> None:
+    project = make(sandboxed=False)
+    told = await project.script("echo x > tool; chmod 4755 tool")
+    assert (project.root / "tool").stat().st_mode & stat.S_ISUID
+    assert "setuid" not in told
