@@ -333,14 +333,14 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
     # show: no allow rule and no list on single commands applies then.
     is_plain = not reading.functions and not reading.features
     if is_plain:
+        folders = folders_before(reading, command, context.root)
         for origin, rule in context.allowing():
             if origin == "project allow" and rule.pattern is None:
                 continue
             if origin == "saved" and "/" in "".join(command.words[:1]):
                 continue  # a file that may have changed since: only the exact line is bound to it
-            if covers(rule, command, context.root, is_granted=origin in GRANTED) and _may_cover(
-                origin, alone, context
-            ):
+            is_covered = covers(rule, command, context.root, is_granted=origin in GRANTED, folders=folders)
+            if is_covered and _may_cover(origin, alone, context):
                 return Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule"
     if context.mode is PermissionMode.YOLO:
         return Decision.ALLOW, "mode yolo", "", "mode"

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret
+from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.git_command_line import subcommand_index
 from forge_core.permissions.programs.program_catalog import (
     FEEDERS,
@@ -20,7 +20,7 @@ from forge_core.permissions.programs.program_catalog import (
 )
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.read_only.read_only_commands import is_harmlessly_wrapped, writes_nothing
-from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky
+from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky, leads_outside
 from forge_core.permissions.rules.program_names import (
     clear_caches,
     may_be_git,
@@ -84,13 +84,22 @@ def _matches(rule: Rule, line: str, folder: Path) -> tuple[tuple[RuleMatch, ...]
     )
 
 
-def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool = False) -> bool:
+def covers(
+    rule: Rule,
+    command: SimpleCommand,
+    root: Path,
+    *,
+    is_granted: bool = False,
+    folders: Sequence[Path] = (),
+) -> bool:
     """Return whether an allow rule covers one command. Only what is known word for word is covered. A rule
     that `is_granted` in a prompt, rather than written by the user, covers a program only with words that are
-    known to be harmless for it, and any other line only as it is."""
+    known to be harmless for it, and any other line only as it is. A program that reads is covered inside
+    `root` only, in whichever of `folders` it may run, apart from what the rule itself names."""
     if rule.pattern is None:
         return not is_granted
-    if not rule.prefix or not _is_plainly_known(command):
+    folders = folders or (root,)
+    if not rule.prefix or not _is_plainly_known(command, root, folders):
         return False
     wanted = _split(rule.prefix)
     own, parts = command.words, command.parts
@@ -106,23 +115,25 @@ def covers(rule: Rule, command: SimpleCommand, root: Path, *, is_granted: bool =
     added = parts[len(wanted) :]
     if is_granted:
         return runner_of(list(wanted)) is not None and is_harmless(own, added, root)
-    return not is_risky(wanted, added, root)
+    return not (is_risky(wanted, added, root) or leads_outside(wanted, added, root, folders))
 
 
-def _is_plainly_known(command: SimpleCommand) -> bool:
+def _is_plainly_known(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
     return (
         command.is_known
         and not command.assignments
         and not command.fed
         and writes_nothing(command)
-        and all(_is_plain_input(target) for target in command.reads)
+        and all(_is_plain_input(target, root, folders) for target in command.reads)
     )
 
 
-def _is_plain_input(target: str) -> bool:
+def _is_plain_input(target: str, root: Path, folders: Sequence[Path]) -> bool:
     if target == "/dev/null":
         return True
-    return re.match(r"/|~|.*(?:\.\.|[$`*?\[])", target) is None and not is_secret(target)
+    if re.match(r"/|~|.*(?:\.\.|[$`*?\[])", target):
+        return False
+    return not any(locate(folder / target, root).is_private for folder in folders)
 
 
 @lru_cache(maxsize=256)

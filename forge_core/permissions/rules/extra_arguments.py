@@ -15,15 +15,18 @@ from pathlib import Path
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.git_command_line import RUNS_GPG
 from forge_core.permissions.programs.program_catalog import (
+    FILTERS,
     HARMLESS_TO_ALL,
     LONG_OPTIONS_WITH_ONE_DASH,
     ONLY_INSIDE,
+    READERS,
     RISKY_OPTIONS,
     RUNNING_WORDS,
 )
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.word_paths import names_secret, paths_in
+from forge_core.permissions.read_only.argument_matching import parse_arguments
+from forge_core.permissions.read_only.word_paths import glob_stays, names_secret, paths_in
 from forge_core.permissions.shell.shell_words import Word
 
 _RUNS_OR_WRITES = table(
@@ -55,6 +58,38 @@ def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool
         return False
     own = len(runner.words) - (len(words) - len(added))
     return all(_is_known(word.text, runner.options) and _stays(word, root) for word in added[max(own, 0) :])
+
+
+def leads_outside(prefix: Sequence[str], added: Sequence[Word], root: Path, folders: Sequence[Path]) -> bool:
+    """Return whether what is `added` to a program that reads, run in one of `folders`, is a path outside of
+    `root`, links, globs and the values of options followed. A text to search for is no path."""
+    program = prefix[0].rpartition("/")[2]
+    if program not in READERS and program not in FILTERS and program != "find":
+        return False
+    if program == "cd" and len(prefix) == 1 and not added:
+        return True  # it goes home
+    spec = READERS.get(program)
+    known = parse_arguments((*map(Word, prefix[1:]), *added), spec) if spec is not None else None
+    places: Sequence[Word] = added
+    if known is not None:
+        places = [word for word in added if any(word is path for path in known.paths)]
+    elif program in FILTERS:
+        operands = [word for word in added if not word.text.startswith("-")]
+        places = [word for word in added if word not in operands[:1]]
+    return any(_is_elsewhere(word, root, folders) for word in places)
+
+
+def _is_elsewhere(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+    if word.has_tilde or (word.has_glob and not glob_stays(word, root, folders)):
+        return True
+    parts = paths_in(word.text) - {"/dev/null"}
+    if word.text.startswith("-"):
+        parts |= set(re.findall(r"(?:[/~]|\.\.).*", word.text, re.DOTALL)[:1])
+    return any(
+        part.startswith("~") or not locate(folder / part, root).is_inside
+        for part in parts
+        for folder in folders
+    )
 
 
 def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:

@@ -159,7 +159,7 @@ def test_a_session_approval_of_a_runner_covers_its_harmless_variations(
         ("cat:*", "cat *.txt", ASK),
         ("cat:*", "cat src/*", ALLOW),
         ("cat:*", "cat ~/.ssh/id_rsa", ASK),
-        ("cat:*", "cat ~nobody/x", ALLOW),
+        ("cat:*", "cat ~nobody/x", ASK),
         ("cat:*", "cat /*/*/*/*/*", ASK),
         ("cat:*", "cat 'src", ASK),
         ("cat .env:*", "cat .env", ALLOW),
@@ -274,3 +274,86 @@ def test_a_saved_grant_covers_harmless_variations_and_the_exact_line(
 def test_a_rule_that_the_user_wrote_is_wider_than_a_saved_grant(root: Path) -> None:
     assert decision(PermissionPolicy(root, allow=["bash(pylint:*)"]), "pylint -j2 a.py") is ALLOW
     assert decision(PermissionPolicy(root, allow=["bash"]), "npm test") is ALLOW
+
+
+OUTSIDE = """
+cat | cat /etc/passwd
+cat | cat ../x
+cat | cat src/../../x
+cat | cat away/passwd
+cat | cd src && cat ../away/passwd
+cat | cd src && cat link/passwd
+cat | cat /etc/host*
+cat | cat away/*
+cat | cat ../*
+cat | cat "$HOME/x"
+cat | cat $OLDPWD/x
+cat | cat ~
+cat | cat < away/passwd
+cat | cat < ../x
+grep | grep -r key ~
+grep | grep -r key ~/notes
+grep | grep -rn key /
+grep | grep -f /etc/passwd a
+grep | grep -nf../x a
+grep | grep --file=../x a
+grep | grep -R key away
+ls | ls -R /
+ls | ls ~
+ls | ls ..
+ls | ls away/
+ls | ls /home/*
+find | find / -name x
+find | find ~ -name x
+find | find src -newer /etc/passwd
+rg | rg key ..
+rg | rg key away/
+rg | rg --ignore-file ../x key
+head | head -n 3 ../x
+tail | tail -f /var/log/syslog
+sed | sed -n 1p /etc/passwd
+sed | sed s/a/b/ ../x
+awk | awk 1 /etc/passwd
+awk | awk '{print $1}' ../x
+sort | sort /etc/passwd
+sort | sort --files0-from=../x
+wc | wc -l ../x
+diff | diff src/a.py ../x
+stat | stat /root
+tree | tree /
+du | du -sh ~
+jq | jq . ../x
+jq | jq --slurpfile a ../x .
+file | file /etc/shadow
+cd | cd ..
+cd | cd
+cd | cd away
+cd | cd ~ && ls
+"""
+
+
+@pytest.mark.parametrize("row", OUTSIDE.strip().splitlines())
+def test_a_rule_for_a_program_that_reads_covers_the_folder_only(root: Path, row: str) -> None:
+    (root / "src/link").symlink_to("/etc")
+    program, _, command = row.partition(" | ")
+    assert decision(PermissionPolicy(root, allow=[f"bash({program}:*)"]), command) is ASK
+
+
+@pytest.mark.parametrize(
+    ("rule", "command"),
+    [
+        ("cat:*", "cat src/a.py"),
+        ("grep:*", "grep -rn '/usr/bin' src"),
+        ("grep:*", "grep -n '../x' src/a.py"),
+        ("sed:*", "sed 's/a/b/' src/a.py"),
+        ("awk:*", "awk '/x/ {n++}' src/a.py"),
+        ("find:*", "find src -name '*.py'"),
+        ("ls /etc:*", "ls /etc -la"),
+        ("cat /etc/hosts:*", "cat /etc/hosts -n"),
+        ("cat /etc/hosts", "cat /etc/hosts"),
+        ("git log:*", "git log ../other"),
+        ("python:*", "python ../x.py"),
+    ],
+)
+def test_a_rule_that_names_what_is_outside_covers_it(root: Path, rule: str, command: str) -> None:
+    assert decision(PermissionPolicy(root, allow=[f"bash({rule})"]), command) is ALLOW
