@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.config.settings import PermissionMode
 from forge_core.events import AgentEvent, Notice, Permission
 from forge_core.permissions import PermissionPolicy
 from forge_core.tools import (
@@ -570,3 +571,26 @@ async def test_a_folder_that_became_a_link_while_the_user_was_asked_is_not_writt
     result = await executor.execute(EditTool(), params, ExecutionContext(root))
     assert "no longer what the user agreed to" in (result.error or "")
     assert (outside / "a.txt").read_text() == (root / "old" / "a.txt").read_text() == "same\n"
+
+
+class LinkedMeanwhile(EditTool):
+    """Edits, after something has put a link in place of the folder `sub`."""
+
+    async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        (context.root / "sub").rename(context.root / "old")
+        (context.root / "sub").symlink_to("other")
+        return await super().execute(params, context)
+
+
+@pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.ACCEPT_EDITS])
+async def test_only_the_file_that_was_approved_is_written(tmp_path: Path, mode: PermissionMode) -> None:
+    for name in ("sub", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.txt").write_text("same\n")
+    policy = PermissionPolicy(tmp_path, mode, edit_tools={"edit"})
+    params = {"file_path": "sub/a.txt", "old_string": "same", "new_string": "new"}
+    result = await ToolExecutor(policy, Person(YES)).execute(
+        LinkedMeanwhile(), params, ExecutionContext(tmp_path)
+    )
+    assert "is not what was approved" in (result.error or "")
+    assert (tmp_path / "other" / "a.txt").read_text() == "same\n"
