@@ -118,14 +118,15 @@ _RECORDS = (
     # Interpreters, and editors, debuggers and pagers that can run programs
     Program("sed", ("filter", "interpreter"),
         read_only=ArgumentSpec("nErus", long="--quiet --silent --regexp-extended", texts=1),
-        risky_options="-i", writing_options="-[A-Za-z]*i.*|--in-place.*"),
+        risky_options="-i -f", writing_options="-[A-Za-z]*i.*|--in-place.*"),
     Program("perl", ("interpreter",), version="--version", risky_options="-e -i",
         writing_options="-[A-Za-z]*i.*"),
     Program("man", ("runs_nothing", "interpreter"), script_options="-P|--pager|-H|--html"),
     Program("zip", ("copies_folders", "checker", "interpreter"), script_options="-TT|--unzip-command"),
     Program("nc", ("interpreter", "network"), script_options="-c|-e"),
     Program("ncat", ("interpreter", "network"), script_options="-c|-e|--exec|--sh-exec"),
-    Program("awk gawk gsed mawk nawk", ("filter", "interpreter")),
+    Program("awk gawk mawk nawk", ("filter", "interpreter"), risky_options="-E -f -i -l -o"),
+    Program("gsed", ("filter", "interpreter"), risky_options="-i -f"),
     Program("bun", ("interpreter", "script_after_subcommand", "runs_scripts")),
     Program("deno", ("interpreter", "script_after_subcommand"), version="--version"),
     Program("R", ("interpreter", "script_after_subcommand")),
@@ -277,7 +278,8 @@ _RECORDS = (
     Program("nl", read_only=ArgumentSpec("p", "b:K n:K w:N s:D v:N i:N", is_free=True)),
     Program("uptime", read_only=ArgumentSpec("ps", operands="none")),
     Program("xxd", ("runs_nothing",),
-        read_only=ArgumentSpec("pubia", "l:N s:N c:N g:N", most=1, joins_values=False)),
+        read_only=ArgumentSpec("pubia", "l:N s:N c:N g:N", most=1, joins_values=False),
+        risky_options="-r"),
     Program("head tail", ("runs_nothing",), read_only=ArgumentSpec("qvz", "n:N c:N", "--lines:N --bytes:N"
         " --quiet --silent --verbose", has_digits=True, is_free=True)),
     Program("jq", ("runs_nothing",), read_only=ArgumentSpec("rcMCSeajns", long="--raw-output"
