@@ -31,6 +31,7 @@ from forge_core.permissions.programs.program_catalog import (
 )
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.argument_matching import ParsedArguments, parse_arguments
+from forge_core.permissions.read_only.git_contents import shown_secret
 from forge_core.permissions.read_only.word_paths import glob_stays, holds_secret, paths_in
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
@@ -129,7 +130,11 @@ def _is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
         return not command.writes and not command.reads
     if any(re.search(r"[*?\[]", path) or not _stays(path, root, folders) for path in command.reads):
         return False
-    return _is_listed(command, root, folders) and not git_runs(command, folders)
+    return (
+        _is_listed(command, root, folders)
+        and not git_runs(command, folders)
+        and not shown_secret(command, folders)
+    )
 
 
 def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:

@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret, locate, real_path
+from forge_core.permissions.path_info import locate, real_path
 from forge_core.permissions.programs.git_command_line import SHOWS_FILES
-from forge_core.permissions.programs.git_config import index_around
 from forge_core.permissions.programs.program_catalog import (
     LISTINGS,
     READERS,
@@ -23,17 +22,13 @@ from forge_core.permissions.programs.program_catalog import (
     VERSIONS,
 )
 from forge_core.permissions.read_only.argument_matching import parse_arguments
+from forge_core.permissions.read_only.git_contents import indexed_secrets, shown_secret
 from forge_core.permissions.read_only.read_only_commands import folders_before, git_runs
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
-from forge_core.workspace.git_index import blob_id, index_version, parse_index
+from forge_core.workspace.git_index import blob_id
 
 _INSTALLED = re.compile(r"/(?:usr|bin|sbin|opt|nix|snap|System|Library)/")
-_MAY_BE_SECRET = re.compile(
-    rb"\.env|id_rsa|id_dsa|id_ecdsa|id_ed25519|netrc|pgpass|pypirc|npmrc|htpasswd|credentials|vault-token"
-    rb"|client_secret|secring|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)\0|\.(?:ssh|gnupg|aws|docker|kube|azure)/",
-    re.IGNORECASE,
-)
 _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib\w*|opt|etc|proc|sys|dev|tmp|var/tmp)(?:/|$)")
 """Where the sandbox lets commands read, and what it gives them for themselves."""
 _MAX_FILE_BYTES = 1_000_000
@@ -121,12 +116,8 @@ def _changed_secrets(folder: Path) -> Iterator[str]:
     """Yield files with keys that git tracks and whose bytes are not those that it holds. What git holds,
     it shows by other commands too."""
     try:
-        work_tree, data = index_around(folder)
-        # Parsing takes 1 µs an entry. Version 4 shortens names, so the pattern would miss them.
-        if not data or (index_version(data) < 4 and not _MAY_BE_SECRET.search(data)):
-            return
-        for entry in parse_index(data):
-            if is_secret(entry.name) and _differs(work_tree / entry.name, entry.object_id):
+        for work_tree, entry in indexed_secrets(folder):
+            if _differs(work_tree / entry.name, entry.object_id):
                 yield entry.name
     except (IndexError, OSError, ValueError):
         yield "a file"
@@ -149,6 +140,8 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
     setting = git_runs(command, folders)
     if setting:
         return f"the repository's git config runs programs: {setting}"
+    if shown := shown_secret(command, folders):
+        return f"git may show {shown}, which may contain keys or passwords"
     for target in command.writes:
         where = locate(root / target, root)
         if not where.is_inside and not target.startswith(("/tmp/", "/dev/")) and "$" not in target:
