@@ -148,11 +148,12 @@ def _values(hole: Hole, variables: Mapping[str, Sequence[Pieces]], depth: int = 
     # An operator may change the value (`${X%.txt}`): the result may also be something else.
     if known and not hole.is_simple:
         known.append(hole.raw)
-    # Blanks and braces of a value have no meaning in quotes; without quotes its blanks separate words.
+    # A value's blanks, braces and globs have no meaning in quotes. Without quotes its blanks separate words
+    # and its globs match, even if they were quoted in the assignment.
     if known and hole.is_quoted:
         return list(dict.fromkeys(plain(one) for one in known))
     return list(
-        dict.fromkeys(re.sub(r"[ \t\n]", lambda found: found[0].translate(_MARK), one) for one in known)
+        dict.fromkeys(re.sub(r"[ \t\n*?\[\]]", lambda found: found[0].translate(_MARK), one) for one in known)
     )
 
 

@@ -203,6 +203,12 @@ def test_a_denied_file_cannot_be_read_through_a_pattern(root: Path, mode: Permis
         "cat *",  # a link leads there
         "cat */*/*/*/zzz",
         "cd src && cat ../.en*",
+        "X='.en*'; cat $X",
+        'X=".e?v"; cat $X',
+        "X='.[e]nv'; Y=$X; cat $Y",
+        "X=\\.en\\*; cat ${X}",
+        "for f in '.en*'; do cat $f; done",
+        "cat ${X:-'.en*'}",
         "tar cf - .",
         "tar -C . -cf x.tar .",
         "cp -r . ../x",
