@@ -373,12 +373,12 @@ class TestAsking:
 
     async def test_without_a_user_the_answer_is_no(self, file: Path, events: list[AgentEvent]) -> None:
         executor = ToolExecutor(PermissionPolicy(file.parent))
-        result = await executor.execute(BashTool(), {"command": "touch x"}, self.context(file, events))
+        result = await executor.execute(BashTool(), {"command": "cp x y"}, self.context(file, events))
         assert not result.success
         assert "no user is available" in (result.error or "")
-        assert "--allow 'bash(touch x)'" in (result.error or "")
+        assert "--allow 'bash(cp x y)'" in (result.error or "")
         assert "the user did not allow" not in (result.error or "")
-        assert not (file.parent / "x").exists()
+        assert not (file.parent / "y").exists()
         assert [event.by for event in events if isinstance(event, Permission)] == ["policy"]
 
     async def test_a_failing_approver_denies_the_call(self, file: Path, events: list[AgentEvent]) -> None:

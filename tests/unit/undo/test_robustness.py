@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.redact import Redactor
 from forge_core.undo import UndoStore
 from forge_core.undo.change_recorder import ChangeRecorder
 from forge_core.undo.expected_effects import Claim, ExpectedEffects, FileEffect
@@ -403,7 +404,9 @@ class BlindRecorder(ChangeRecorder):
 
 def test_a_command_that_cannot_be_tracked_leaves_no_thread_behind(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
-    recorder = BlindRecorder(tmp_path / "ws", tmp_path / "undo", 1 << 20, None, print, None, NoMounts())
+    recorder = BlindRecorder(
+        tmp_path / "ws", tmp_path / "undo", 1 << 20, None, print, None, NoMounts(), Redactor()
+    )
     expected = ExpectedEffects("touch a", (Claim(FileEffect.WRITE, "a"),))
     with pytest.raises(OSError, match="input/output error"):
         recorder.before_command(expected)
