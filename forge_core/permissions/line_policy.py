@@ -156,17 +156,17 @@ def _asking_for_files(found: LineVerdict, reading: Reading, context: DecisionCon
 
 
 def _asking_for_git(found: LineVerdict, reading: Reading, context: DecisionContext) -> LineVerdict:
-    """Return the verdict, made to ask each time where git only reads and the repository's programs cannot be
-    switched off for it."""
+    """Return the verdict, made to ask where git only reads and the repository's programs cannot be switched
+    off for it: each time, but in a full sandbox, which confines them like any other program, a rule holds."""
     reason = unswitched_reason(reading, context.root)
-    if not reason:
+    if not reason or (context.is_sandboxed and found.decision is Decision.ALLOW and found.rule):
         return found
+    asks_each_time = found.always_asks or not context.is_sandboxed
     if found.decision is Decision.ALLOW:
-        return LineVerdict(Decision.ASK, reason, always_asks=True, asking=found.asking)
-    is_told = "git config" in found.reason
-    return replace(
-        found, reason=found.reason if is_told else f"{found.reason}, and {reason}", always_asks=True
-    )
+        return LineVerdict(Decision.ASK, reason, always_asks=asks_each_time, asking=found.asking)
+    is_named = "git config" in found.reason
+    reason = found.reason if is_named else f"{found.reason}, and {reason}"
+    return replace(found, reason=reason, always_asks=asks_each_time)
 
 
 def _ruled(kind: _Kind, reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:

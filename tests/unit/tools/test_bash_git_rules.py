@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.settings import PermissionMode
-from forge_core.permissions import PermissionPolicy
+from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor
 from tests.unit.workspace.test_git import git
 from tests.unit.workspace.test_git_hostile import (
@@ -318,3 +318,20 @@ async def test_yolo_reads_with_the_programs_switched_off_and_never_asks(trap: Tr
     assert all(await run(policy, asked, "git status", "git diff --no-ext-diff"))
     assert asked.requests == []
     assert not trap.trace.exists()
+
+
+def test_in_a_full_sandbox_a_rule_or_a_grant_covers_git_in_a_folder_with_submodules(trap: Trap) -> None:
+    submodule(trap)
+    use = BashTool().describe_use({"command": "git status"}, ExecutionContext(working_dir=trap.folder))
+    for policy in (
+        PermissionPolicy(trap.folder, allow=["bash(git status:*)"], sandbox="full"),
+        PermissionPolicy(trap.folder, sandbox="full"),
+    ):
+        verdict = policy.decide("bash", use)
+        if verdict.decision is Decision.ASK:
+            assert "git config" in verdict.reason
+            policy.allow_for_session(verdict.session_rule)
+        assert policy.decide("bash", use).decision is Decision.ALLOW
+    outside = PermissionPolicy(trap.folder, allow=["bash(git status:*)"], sandbox="off").decide("bash", use)
+    assert outside.decision is Decision.ASK
+    assert outside.session_rule == ""
