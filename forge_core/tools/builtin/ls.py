@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,15 @@ class LsTool(FolderTool):
         folder = self.folder(params, context)
         folder_status(folder, context)
         root, start = search_scope(folder, context)
-        tally = _Tally(IgnoreRules(root), params.get("depth") or DEFAULT_DEPTH, stop)
+        tally = _Tally(IgnoreRules(root), params.get("depth") or DEFAULT_DEPTH, stop, context.hides)
         rows = [f"{display_path(folder, context)}/", *_rows(start, 1, tally)]
-        if tally.shown == 0:
+        if tally.shown == 0 and not tally.hidden:
             rows.append("  (empty)")
         if tally.left_out:
             rows.append(f"[{tally.left_out:,} more entries; give a path or a smaller depth]")
+        if tally.hidden:
+            what, verb = ("entry", "is") if tally.hidden == 1 else ("entries", "are")
+            rows.append(f"[{tally.hidden:,} {what} that a deny rule covers {verb} not listed]")
         entries = f"{tally.shown:,} {'entry' if tally.shown == 1 else 'entries'}"
         return ToolResult(True, "\n".join(rows), summary=entries)
 
@@ -74,8 +77,11 @@ class _Tally:
     rules: IgnoreRules
     depth: int
     stop: threading.Event
+    hides: Callable[[Path], bool] | None
+    """Returns whether a deny rule covers the path."""
     shown: int = 0
     left_out: int = 0
+    hidden: int = 0
 
 
 def _rows(folder: str, level: int, tally: _Tally) -> Iterator[str]:
@@ -85,6 +91,10 @@ def _rows(folder: str, level: int, tally: _Tally) -> Iterator[str]:
     except OSError as error:
         yield f"{'  ' * level}(cannot be read: {error.strerror})"
         return
+    if tally.hides is not None:
+        named = [entry for entry in entries if not tally.hides(Path(entry.path))]
+        tally.hidden += len(entries) - len(named)
+        entries = named
     room = MAX_ENTRIES if level == 1 else _MAX_IN_FOLDER
     for at, entry in enumerate(entries):
         if tally.shown >= MAX_ENTRIES or at >= room or tally.stop.is_set():

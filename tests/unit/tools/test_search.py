@@ -317,6 +317,19 @@ async def test_ls_shows_a_tree_and_folds_ignored_folders(tree: Path) -> None:
     assert "      c.py" in (await run(LsTool(), tree, depth=3)).output.split("\n")
 
 
+async def test_ls_leaves_out_what_deny_rules_cover(tree: Path) -> None:
+    executor = ToolExecutor(PermissionPolicy(tree, deny=["read(src/deep/**)", "read(.env)"]))
+    whole = await executor.execute(LsTool(), {"depth": 3}, ExecutionContext(tree))
+    rows = whole.output.split("\n")
+    assert "    deep/" in rows
+    assert "    a.py" in rows
+    assert "c.py" not in whole.output
+    assert ".env" not in whole.output
+    assert rows[-1].endswith("entries that a deny rule covers are not listed]")
+    denied = await executor.execute(LsTool(), {"path": "src/deep"}, ExecutionContext(tree))
+    assert denied.output.split("\n")[1:] == ["[3 entries that a deny rule covers are not listed]"]
+
+
 async def test_ls_output_for_large_folders_is_bounded(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
