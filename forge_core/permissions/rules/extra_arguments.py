@@ -96,6 +96,8 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     """Return whether what is `added` to a command that begins with `prefix` runs another program, writes,
     or names a file with keys, so that a rule which the user wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
+    if len(programs) == 1 and _names_output(programs[0], added):
+        return True
     return any(
         _runs_or_writes(word.text, programs)
         or names_secret(word, root)
@@ -104,6 +106,22 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
         or (not ONLY_INSIDE.isdisjoint(programs) and _is_outside(word, root))
         for word in added
     )
+
+
+def _names_output(program: str, added: Sequence[Word]) -> bool:
+    """Return whether there are more files than the program reads: `uniq IN OUT` writes the second."""
+    spec = READERS.get(program)
+    if spec is None or spec.operands != "paths":
+        return False
+    operands = 0
+    rest = iter(word.text for word in added)
+    for text in rest:
+        if text.startswith("-") and len(text) > 1:
+            if text[1:] in spec.value_kinds:
+                next(rest, None)
+        else:
+            operands += 1
+    return operands > spec.most + spec.texts
 
 
 def _may_be_option(word: Word, program: str) -> bool:
