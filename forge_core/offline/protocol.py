@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forge_core.config.forge_config import OFFLINE_MODEL
+from forge_core.llm.tokens import estimate_tokens
 from forge_core.offline.conversation import Call
 from forge_core.offline.steps import ModelReply
 
@@ -63,8 +64,7 @@ class ReplyEncoder:
     def _usage(self) -> dict[str, Any]:
         """Return the estimated tokens, at no cost."""
         reply = self.reply
-        characters = len(reply.text) + sum(len(call.name) + len(_raw(call)) for call in reply.calls)
-        completion = estimate_tokens(characters)
+        completion = estimate_tokens(reply.text + "".join(call.name + _raw(call) for call in reply.calls))
         return {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": completion,
@@ -90,11 +90,6 @@ class ReplyEncoder:
 
     def _call_id(self, index: int) -> str:
         return f"call_{self.id.rsplit('-', 1)[-1]}_{index}"
-
-
-def estimate_tokens(characters: int) -> int:
-    """Estimate the tokens of a text: about four characters each, in English and in code."""
-    return (characters + 3) // 4
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from forge_core.config.forge_config import OFFLINE_MODEL
+from forge_core.llm.tokens import estimate_tokens
 from forge_core.offline import protocol
 from forge_core.offline.conversation import read_request
 from forge_core.offline.intents import compiled
@@ -69,7 +70,7 @@ class OfflineTransport(httpx.AsyncBaseTransport):
         digest = hashlib.sha256(request.content + str(next(self._answered)).encode()).hexdigest()[:20]
         model = body.get("model")
         name = model if isinstance(model, str) and model else OFFLINE_MODEL
-        tokens = protocol.estimate_tokens(len(request.content))
+        tokens = estimate_tokens(request.content.decode(errors="replace"))
         encoder = protocol.ReplyEncoder(reply, f"gen-offline-{digest}", name, tokens)
         headers = {"X-Generation-Id": encoder.id}
         if body.get("stream") is not True:
