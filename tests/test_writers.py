@@ -68,11 +68,13 @@ def _writes(tree: ast.Module) -> Iterator[bool]:
             continue
         name = ast.unparse(node.func).rpartition(".")[2]
         yield name in _CALLS
+        if name not in ("open", "fdopen"):
+            continue
         # os.open gets its flags in place or by a name in this module; `open` and `fdopen` get a mode.
         words = [ast.unparse(arg) for arg in (*node.args, *(k.value for k in node.keywords))]
         flags = [_value(tree, word) for word in words]
         yield name == "open" and any(flag in text for text in flags for flag in _FLAGS)
-        yield name in ("open", "fdopen") and any(
+        yield any(
             isinstance(arg, ast.Constant) and isinstance(arg.value, str) and {*arg.value} & {*"wax+"} != set()
             for arg in node.args
             if isinstance(arg, ast.Constant) and len(str(arg.value)) <= 3
