@@ -13,6 +13,8 @@ from forge_core.config.settings import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.tools.base import ToolUse
 
+pytestmark = pytest.mark.slow
+
 Git = Callable[..., None]
 
 

@@ -14,6 +14,8 @@ from forge_core.config.settings import PermissionMode
 from forge_core.runtime import build_session, load_session_config
 from tests.support.sse_server import SseServer, answer, tool_answer
 
+pytestmark = pytest.mark.slow
+
 LONG = "Zq7+wV/2mN9xKp4tRb8yLc3d"
 SHORT = "hunter42"
 

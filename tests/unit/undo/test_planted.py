@@ -21,7 +21,10 @@ from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoStore
 from tests.unit.undo.workspace import GIT, make_repository, shell
 
-pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed"),
+]
 
 
 @dataclass
