@@ -74,7 +74,7 @@ class ToolExecutor:
 
     async def _authorize(self, call: _JudgedCall) -> None:
         """Return when the call may run; raise ToolError, in words for the model, when not."""
-        verdict = call.decide()
+        verdict = await call.decide()
         if verdict.decision is Decision.ASK:
             started = time.monotonic()
             await self._ask(call, verdict)
@@ -99,7 +99,7 @@ class ToolExecutor:
                 raise
         reply = await self._reply(call, call.request(verdict, diffs))
         if reply is None:
-            call.settle(call.decide())
+            call.settle(await call.decide())
             return
         if reply.is_unattended:
             call.report(False, verdict.reason, "policy")
@@ -133,7 +133,7 @@ class ToolExecutor:
                 came := await wait_for_first(asking, call.context.interrupted, changed=changed)
             ) == "changed":
                 changed.clear()
-                if call.decide().decision is not Decision.ASK:
+                if (await call.decide()).decision is not Decision.ASK:
                     return None
             if came == "done":
                 return _answer_of(asking)
@@ -181,8 +181,12 @@ class _JudgedCall:
     arguments: dict[str, Any]
     context: ExecutionContext
 
-    def decide(self) -> Verdict:
+    async def decide(self) -> Verdict:
         """Return the policy's verdict; a tool that cannot say what it would touch is refused."""
+        # For a command line the policy may read the history of a repository, which takes up to seconds.
+        return await asyncio.to_thread(self._decide) if self.tool.effect is Effect.RUN else self._decide()
+
+    def _decide(self) -> Verdict:
         try:
             return self.policy.decide(self.tool.name, self.tool.use(self.arguments, self.context))
         except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
@@ -254,7 +258,7 @@ class _JudgedCall:
 
     async def check_unchanged(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> None:
         """Raise ToolError when the call would now do something else than what was shown."""
-        again = self.decide()
+        again = await self.decide()
         is_same_place = again.decision is Decision.ALLOW or again == verdict
         if not is_same_place or await self.preview() != diffs:
             raise ToolError(

@@ -43,6 +43,8 @@ _VARIABLES = ("PATH", "HOME", "LANG")
 _TIMEOUT_S = 2.0
 _FRESH_S = 0.2
 """One decision asks several times."""
+_UNKNOWN_S = 60.0
+"""A history that took too long is not read again within this time."""
 _MAX_REPOSITORIES = 16
 
 
@@ -153,7 +155,7 @@ def _history(root: Path) -> frozenset[str] | None:
     included; None when that takes too long."""
     now = time.monotonic()
     known = _known.get(root)
-    if known is not None and now - known.checked_at < _FRESH_S:
+    if known is not None and now - known.checked_at < (_UNKNOWN_S if known.secrets is None else _FRESH_S):
         return known.secrets
     secrets: frozenset[str] | None = None
     tips: frozenset[str] = frozenset()

@@ -1,4 +1,5 @@
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
 from forge_core.config.settings import PermissionMode
 from forge_core.events import AgentEvent, Notice, Permission
-from forge_core.permissions import PermissionPolicy
+from forge_core.permissions import PermissionPolicy, Verdict
 from forge_core.tools import (
     BaseTool,
     BashTool,
@@ -380,6 +381,21 @@ class TestAsking:
         assert "the user did not allow" not in (result.error or "")
         assert not (file.parent / "y").exists()
         assert [event.by for event in events if isinstance(event, Permission)] == ["policy"]
+
+    async def test_the_event_loop_runs_on_while_a_command_line_is_decided(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        released = threading.Event()
+
+        class ReadsALongHistory(PermissionPolicy):
+            def decide(self, tool_name: str, use: ToolUse) -> Verdict:
+                assert released.wait(5), "the event loop waits for the decision"
+                return super().decide(tool_name, use)
+
+        asyncio.get_running_loop().call_soon(released.set)
+        executor = ToolExecutor(ReadsALongHistory(file.parent, allow=["bash(true)"]))
+        result = await executor.execute(BashTool(), {"command": "true"}, self.context(file, events))
+        assert result.success, result.error
 
     async def test_a_failing_approver_denies_the_call(self, file: Path, events: list[AgentEvent]) -> None:
         async def broken(request: ApprovalRequest) -> ApprovalReply:
