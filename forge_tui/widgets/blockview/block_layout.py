@@ -286,9 +286,16 @@ class Layout:
 
     def landmark(self, direction: int) -> int | None:
         """Return the nearest landmark before (-1) or after (1) the top."""
-        places = [(block, self.blocks[block].gap) for block in self._landmarks]
-        index = bisect_right(places, self._top) if direction > 0 else bisect_left(places, self._top) - 1
-        return self._landmarks[index] if 0 <= index < len(places) else None
+
+        def place(block: int) -> tuple[int, int]:
+            return block, self.blocks[block].gap
+
+        marks = self._landmarks
+        if direction > 0:
+            index = bisect_right(marks, self._top, key=place)
+        else:
+            index = bisect_left(marks, self._top, key=place) - 1
+        return marks[index] if 0 <= index < len(marks) else None
 
     def top_anchor(self) -> TopAnchor | None:
         """Return what is at the top now, for `restore`; None for the end."""

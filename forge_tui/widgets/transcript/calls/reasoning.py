@@ -32,6 +32,7 @@ class ReasoningBlock(CardBlock):
         self._parts: list[str] = []
         self._started = started
         self._duration_s: float | None = None
+        self._tokens = 0
         self._thinking: ThinkingSetting = thinking
         self._grown: _Growing | None = None
         """The rows of text that shows in full while it streams."""
@@ -71,7 +72,8 @@ class ReasoningBlock(CardBlock):
         if self.is_running:
             self._duration_s = max(0.0, now - self._started)
             self._grown = None
-            self._text()  # joined: each fragment by itself takes ten times its characters
+            # Joined: each fragment by itself takes ten times its characters.
+            self._tokens = estimate_tokens(self._text())
             self.changed()
 
     def show_as(self, thinking: ThinkingSetting) -> None:
@@ -134,7 +136,7 @@ class ReasoningBlock(CardBlock):
     def _headline(self) -> str:
         if self._duration_s is None:
             return "Thinking…"
-        count = tokens_text(estimate_tokens(self._text()))
+        count = tokens_text(self._tokens)
         took = "briefly" if self._duration_s < WORTH_TELLING_S else f"for {time_taken(self._duration_s)}"
         return f"Thought {took} (~{count} tokens)"
 
