@@ -1,5 +1,4 @@
-"""Which files a command writes, as far as the line tells: those that programs act on (see `tool_files`), and
-those with several links."""
+"""The files that a command line writes and that need approval: those of `tool_files`, and hard links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undo for a session: the asynchronous interface of `ChangeRecorder`, which runs on a thread of its own."""
+"""Undo for a session: the asynchronous interface of `ChangeRecorder`, which runs on a separate thread."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def parts_of(message: Any) -> list[Any]:
 
 def to_langchain(history: Sequence[Any], *, is_whole: bool = False) -> list[BaseMessage]:
     """Return one message each, in order, as a strict host requires them: every result answers an open call,
-    every call has an id of its own, and no other message comes while calls are open. `is_whole`: the model
+    every call has a unique id, and no other message comes while calls are open. `is_whole`: the model
     is to answer now, so that no call may be open at the end either.
 
     Raises:

@@ -132,7 +132,7 @@ class ModelCall:
 
 
 def settle(chunks: Sequence[AIMessage], taken_ids: set[str]) -> AIMessage:
-    """One message out of a stream's chunks, its tool calls parsed strictly and each with an id of its own.
+    """One message out of a stream's chunks, its tool calls parsed strictly, each with a unique id.
 
     LangChain parses streamed arguments with a *partial* JSON parser, which completes half an object; running
     that would write half a file. So the raw text decides: what `json.loads` refuses becomes an invalid call.

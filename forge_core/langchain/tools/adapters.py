@@ -60,7 +60,7 @@ class LangChainToolAdapter(LangChainTool):
     executor: Annotated[ToolExecutor, _AS_IS] = Field(default_factory=ToolExecutor, exclude=True)
     """The default one checks no permission: the caller is the authority."""
     context: Annotated[ExecutionContext, _AS_IS] = Field(default_factory=ExecutionContext, exclude=True)
-    """What the calls share; each gets a copy with an id of its own. The default is the current directory."""
+    """What the calls share; each gets a copy with a unique id. The default is the current directory."""
 
     def __init__(self, **fields: Any) -> None:
         fields = {name: value for name, value in fields.items() if value is not None}

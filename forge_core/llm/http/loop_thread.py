@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, which runs coroutines for callers without one."""
+"""An event loop in a separate thread, which runs coroutines for synchronous callers."""
 
 from __future__ import annotations
 

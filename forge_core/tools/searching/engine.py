@@ -1,4 +1,4 @@
-"""Runs a search in a process of its own: it can be stopped at any time, and no pattern can freeze Forge.
+"""Runs a search in a separate process: it can be stopped at any time, and no pattern can freeze Forge.
 
 Two steps: first how often each file matches (small, whatever the matches are), then the lines of only those
 files whose matches will be shown. Everything here blocks: it belongs in a thread.

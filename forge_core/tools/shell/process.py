@@ -1,7 +1,7 @@
-"""One shell command as a process of its own: started, watched without blocking, and ended with all it began.
+"""One shell command as a process: started, watched without blocking, and ended with all that it started.
 
-asyncio's `communicate()` and `wait()` wait for the pipe, which a background child keeps open: `sleep 7000 &
-echo done` would take the whole timeout. So the pipes are ours, read by the event loop, and ends are watched
+The methods `communicate()` and `wait()` of asyncio wait for the pipe, which a background child keeps open:
+`sleep 7000 & echo done` would take the whole timeout. So the event loop reads the pipes, and ends are watched
 through pidfds (threads or polling where there are none).
 """
 
