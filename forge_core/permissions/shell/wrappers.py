@@ -16,8 +16,8 @@ from forge_core.permissions.programs.program_catalog import (
     SCRIPT_OPTIONS,
     SHELLS,
     WRAPPERS,
-    Wrapper,
 )
+from forge_core.permissions.programs.records.program import Wrapper
 from forge_core.permissions.shell.shell_words import Word
 
 _LOADER = re.compile(r"ld-linux.*|ld-musl.*|ld\.so.*|ld64\.so.*")

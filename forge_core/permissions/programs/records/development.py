@@ -1,0 +1,60 @@
+"""Programs that archive, transfer, check and build."""
+
+from __future__ import annotations
+
+from forge_core.permissions.programs.records.program import Program
+
+# fmt: off
+RECORDS = (
+    # Archives and copies
+    Program("tar", ("copies_folders",), script_options=r"-\w*[IF]|--(?:to-command|use-compress-program"
+        r"|rsh-command|info-script|new-volume-script|checkpoint-action)", risky_options="-F -I",
+        writing_options="-?[A-Za-z]*x[A-Za-z]*|--extract|--get"),
+    Program("unzip", ("checker", "writes_files")),
+    Program("7z 7za 7zz ack ag bsdtar cpio gtar pax rclone ugrep", ("copies_folders",)),
+    Program("curl", ("checker", "network"), version="--version", risky_options="-F -K -O -T -d -o -x",
+        writing_options="-[A-Za-z]*[oO].*|--output.*|--remote-name.*"),
+    Program("ssh", ("network",), script_options=r"-o(?:\w*Command)?", risky_options="-o"),
+    Program("sftp", ("network",), script_options=r"-o(?:\w*Command)?|-S"),
+    Program("wget", ("checker", "network"),
+        writing_options="-[A-Za-z]*[OP].*|--output-doc.*|--directory-pre.*"),
+    Program("ftp telnet", ("network",)),
+    # Checkers, compilers and formatters
+    Program("black codespell gofmt shellcheck shfmt yamllint", ("checker", "only_inside")),
+    Program("ruff", ("checker", "only_inside"), version="--version"),
+    Program("cc clang gcc", ("checker",), version="--version", risky_options=""),
+    Program("eslint markdownlint prettier rubocop", ("checker", "short_config_options")),
+    Program("rustc", ("checker",), version="--version -V"),
+    Program("g++ mypy", ("checker",), version="--version"),
+    Program("ar bzip2 c++ clang++ clang-format clang-tidy flake8 gunzip gzip hadolint isort javac ld nm"
+        " objdump pylint pyright rustfmt strip tsc xz zstd", ("checker",)),
+    Program("pytest", ("only_inside",), risky_options="-c -o -p"),
+    Program("stylelint", ("short_config_options",)),
+    Program("cmake", version="--version"),
+    # Programs with subcommands
+    Program("npm", ("runs_scripts", "has_subcommands"), version="--version -v", script_options="-c|--call",
+        risky_options="-C -O -c -o", destructive_words="publish unpublish"),
+    Program("pnpm yarn", ("runs_scripts", "has_subcommands")),
+    Program("gh", ("has_subcommands",), version="--version", destructive_words="api release repo secret"),
+    Program("terraform", ("long_options_with_one_dash", "has_subcommands"),
+        destructive_words="apply destroy"),
+    Program("kubectl", ("has_subcommands",), destructive_words="delete drain"),
+    Program("docker", ("has_subcommands",), version="--version",
+        destructive_words="kill prune rm rmi system volume"),
+    Program("cargo", ("has_subcommands",), version="--version -V", destructive_words="publish yank"),
+    Program("go", ("long_options_with_one_dash", "has_subcommands"), version="version", listings="env",
+        risky_options="-C -exec -modfile -o -overlay -toolexec -vettool"),
+    Program("pip", ("has_subcommands",), version="--version", listings="list show"),
+    Program("pip3", ("has_subcommands",), version="--version", listings="list show"),
+    Program("uv", ("has_subcommands",), version="--version", running_words="install run"),
+    Program("snap", ("multicall", "has_subcommands")),
+    Program("apt apt-get aws az brew conda dnf gcloud gem helm podman poetry yum", ("has_subcommands",)),
+    Program("git", ("runs_nothing",), version="--version", script_options=r"-c|-x|-O|--(?:exec|extcmd"
+        r"|upload-pack|receive-pack|open-files-in-pager|config|exec-path|\w+-filter)",
+        risky_options="-O -c -o -x", running_words="config difftool filter-branch foreach mergetool run",
+        destructive_words="branch checkout clean filter-branch gc prune push rebase reset restore rm"
+        " stash tag"),
+    # Programs that act by the name they are called by
+    Program("ccache coreutils distcc rustup sccache volta-shim", ("multicall",)),
+)
+# fmt: on

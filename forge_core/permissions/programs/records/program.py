@@ -1,0 +1,80 @@
+"""What the record of a program holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from forge_core.permissions.programs.argument_spec import ArgumentSpec
+
+Trait: TypeAlias = Literal[
+    "adds_arguments",
+    "checker",
+    "copies_folders",
+    "declares",
+    "deletes",
+    "destructive",
+    "filter",
+    "glue",
+    "guarded",
+    "harmless_wrapper",
+    "interpreter",
+    "long_options_with_one_dash",
+    "multicall",
+    "names_files",
+    "network",
+    "only_inside",
+    "only_prints",
+    "overwrites",
+    "reads_folders",
+    "has_subcommands",
+    "runs_input",
+    "runs_its_file",
+    "runs_nothing",
+    "runs_scripts",
+    "script_after_subcommand",
+    "shell",
+    "short_config_options",
+    "writes_files",
+]
+"""A fact about a program; each is documented at the table that is made from it in
+`program_catalog.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """How a program that runs another command is called."""
+
+    value_options: str = ""
+    """Its options that take the next word as their value, separated by blanks."""
+    operands: int = 0
+    """How many words of its own come before the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The record of one program, or of several that are alike. Lists of words are separated by blanks."""
+
+    names: str
+    traits: tuple[Trait, ...] = ()
+    wrapper: Wrapper | None = None
+    read_only: ArgumentSpec | None = None
+    """The exact arguments with which it only reads."""
+    version: str = ""
+    """The arguments, each by itself, for which it prints its version and does nothing else."""
+    listings: str = ""
+    """Subcommands that only list what is installed; plain names may follow."""
+    script_options: str = ""
+    """A pattern for the options whose value it runs as a command."""
+    risky_options: str | None = None
+    """Its short options that run a program or write a file; None when they are not known."""
+    running_words: str = ""
+    """Words among its arguments that make it run other programs."""
+    destructive_words: str = ""
+    """Subcommands that delete, rewrite or publish."""
+    recursive_options: str = ""
+    """A pattern for the options with which it goes through folders."""
+    writing_options: str = ""
+    """A pattern for the options with which it writes files that its words name."""
+    hidden_file_options: str = ""
+    """A pattern for the options with which a search reads files that are not named, hidden ones too."""
