@@ -30,9 +30,9 @@ from forge_core.permissions.guard.valuable_paths import (
     kept_at,
     valuable_at,
 )
-from forge_core.permissions.programs.fatal_arguments import FATAL, FATAL_BEHIND_OTHERS
 from forge_core.permissions.programs.program_catalog import (
     DELETERS,
+    FATAL,
     GUARDED,
     INPUT_FEEDERS,
     NEVER_RUN,
@@ -149,7 +149,7 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
         elif one.program not in NEVER_RUN and len(one.words) > 1:
             is_guessed = one.is_guessed or one.program in INPUT_FEEDERS
             for at, word in enumerate(one.words[1:_MAX_WORDS], 1):
-                if word.rpartition("/")[2] in GUARDED | FATAL_BEHIND_OTHERS:
+                if word.rpartition("/")[2] in GUARDED:
                     inner = replace(one, words=one.words[at:], parts=one.parts[at:], is_guessed=is_guessed)
                     yield inner, folder
 

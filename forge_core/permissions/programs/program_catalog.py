@@ -8,21 +8,17 @@ each question; nothing else names programs, apart from what only one program has
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from forge_core.permissions.programs.records import development, reading, running, system
-from forge_core.permissions.programs.records.program import Program, Trait
+from forge_core.permissions.programs.records.program import Trait
 from forge_core.permissions.programs.word_sets import table
 
-_RECORDS = (*running.RECORDS, *reading.RECORDS, *system.RECORDS, *development.RECORDS)
-
-
-def _named() -> Iterator[tuple[str, Program]]:
-    return ((name, one) for one in _RECORDS for name in one.names.split())
+RECORDS = (*running.RECORDS, *reading.RECORDS, *system.RECORDS, *development.RECORDS)
+_NAMED = tuple((name, one) for one in RECORDS for name in one.names.split())
 
 
 def _having(*traits: Trait) -> frozenset[str]:
-    return frozenset(name for name, one in _named() if not set(traits).isdisjoint(one.traits))
+    return frozenset(name for name, one in _NAMED if not set(traits).isdisjoint(one.traits))
 
 
 SHELLS = _having("shell")
@@ -37,7 +33,7 @@ RUNS_ITS_FILE = _having("shell", "interpreter", "runs_its_file") - _having(
 """Programs whose first operand is a script."""
 FILTERS = _having("filter")
 """Interpreters of which only the values of options are files with programs."""
-WRAPPERS = {name: one.wrapper for name, one in _named() if one.wrapper is not None}
+WRAPPERS = {name: one.wrapper for name, one in _NAMED if one.wrapper is not None}
 """Programs and keywords that run the command behind them."""
 HARMLESS_WRAPPERS = _having("harmless_wrapper")
 """They run what follows and do nothing else."""
@@ -45,7 +41,7 @@ FEEDERS = _having("adds_arguments")
 """They add names to the command that are not in the line."""
 INPUT_FEEDERS = FEEDERS - {"find"}
 """They take these names from their input."""
-SCRIPT_OPTIONS = {name: re.compile(one.script_options) for name, one in _named() if one.script_options}
+SCRIPT_OPTIONS = {name: re.compile(one.script_options) for name, one in _NAMED if one.script_options}
 """Program → its options whose value is run."""
 NEVER_RUN = _having("runs_nothing")
 """Programs that never run what their words name: a word that one of them mentions is no command."""
@@ -56,7 +52,7 @@ SCRIPT_RUNNERS = _having("runs_scripts")
 MULTICALL = _having("multicall")
 """Programs that are whatever the link that leads to them is called."""
 
-READERS = {name: one.read_only for name, one in _named() if one.read_only is not None}
+READERS = {name: one.read_only for name, one in _NAMED if one.read_only is not None}
 """Programs that only read, with the exact arguments that each may be given. `echo true false : [ test [[ ps
 find git` are looked at in ways of their own."""
 PRINTERS = _having("only_prints")
@@ -65,16 +61,16 @@ HARMLESS_TO_ALL = PRINTERS | {name for name, one in READERS.items() if one.is_fr
 """Whatever file names a glob gives them, no option is among them that does more than read."""
 GLUE = _having("glue")
 """They move about, compare or print between other commands."""
-VERSIONS = {name: table(one.version) for name, one in _named() if one.version}
+VERSIONS = {name: table(one.version) for name, one in _NAMED if one.version}
 """Programs that may be asked for their version, how exactly. Not those that load the folder's own code, or a
 copy of themselves that it names, before they answer: pytest, yarn, pnpm, poetry, dotnet, terraform."""
-LISTINGS = frozenset((name, word) for name, one in _named() for word in one.listings.split())
+LISTINGS = frozenset((name, word) for name, one in _NAMED for word in one.listings.split())
 """Program and subcommand that only list what is installed."""
 READS_FOLDERS = _having("reads_folders")
 """They go through whole folders by themselves."""
-RECURSIVE = {name: re.compile(one.recursive_options) for name, one in _named() if one.recursive_options}
+RECURSIVE = {name: re.compile(one.recursive_options) for name, one in _NAMED if one.recursive_options}
 """Program → its options with which it goes through folders."""
-SEARCHES = {name: re.compile(one.hidden_file_options) for name, one in _named() if one.hidden_file_options}
+SEARCHES = {name: re.compile(one.hidden_file_options) for name, one in _NAMED if one.hidden_file_options}
 """Program → its options with which it reads files that are not named, hidden ones too."""
 ARCHIVERS = _having("copies_folders")
 """They read all files in the folders that they are given."""
@@ -84,15 +80,17 @@ OVERWRITERS = _having("overwrites")
 """They overwrite every file that they are given."""
 GUARDED = _having("deletes", "guarded")
 """Programs that the guard looks for among the words of commands that it does not know."""
+FATAL = {name: one.fatal for name, one in _NAMED if one.fatal is not None}
+"""Program → what of it the guard denies in every mode. `mkfs` stands for `mkfs.ext4` and the others too."""
 DESTRUCTIVE = _having("destructive")
 """They delete, change rights, end processes or act as another user: the answer offered first is no."""
-DESTRUCTIVE_WORDS = {name: table(one.destructive_words) for name, one in _named() if one.destructive_words}
+DESTRUCTIVE_WORDS = {name: table(one.destructive_words) for name, one in _NAMED if one.destructive_words}
 NETWORK_PROGRAMS = _having("network")
 FILE_NAMERS = _having("names_files")
 """They put a file under a name that the line chooses."""
 FILE_WRITERS = FILE_NAMERS | OVERWRITERS | _having("writes_files")
 """They write, create or rename files that their words name."""
-WRITING_OPTIONS = {name: re.compile(one.writing_options) for name, one in _named() if one.writing_options}
+WRITING_OPTIONS = {name: re.compile(one.writing_options) for name, one in _NAMED if one.writing_options}
 """Program → its options with which it does so."""
 DECLARERS = _having("declares")
 """Builtins whose words set variables."""
@@ -104,9 +102,9 @@ WITH_SHORT_CONFIG_OPTIONS = _having("short_config_options")
 ONLY_INSIDE = _having("only_inside")
 """A rule for one of these covers no operand outside of the folder."""
 LONG_OPTIONS_WITH_ONE_DASH = _having("long_options_with_one_dash")
-RISKY_OPTIONS = {name: table(one.risky_options) for name, one in _named() if one.risky_options is not None}
+RISKY_OPTIONS = {name: table(one.risky_options) for name, one in _NAMED if one.risky_options is not None}
 """Program → its short options that run a program or write a file."""
-RUNNING_WORDS = {name: table(one.running_words) for name, one in _named() if one.running_words}
+RUNNING_WORDS = {name: table(one.running_words) for name, one in _NAMED if one.running_words}
 FIND_RUNNERS = table("-exec -execdir -ok -okdir")
 """Options of find that run a command."""
 FD_RUNNERS = table("-x -X --exec --exec-batch")

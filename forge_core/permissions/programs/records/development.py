@@ -48,7 +48,7 @@ RECORDS = (
     Program("pip3", ("has_subcommands",), version="--version", listings="list show"),
     Program("uv", ("has_subcommands",), version="--version", running_words="install run"),
     Program("snap", ("multicall", "has_subcommands")),
-    Program("apt apt-get aws az brew conda dnf gcloud gem helm podman poetry yum", ("has_subcommands",)),
+    Program("aws az brew conda gcloud gem helm podman poetry", ("has_subcommands",)),
     Program("git", ("runs_nothing",), version="--version", script_options=r"-c|-x|-O|--(?:exec|extcmd"
         r"|upload-pack|receive-pack|open-files-in-pager|config|exec-path|\w+-filter)",
         risky_options="-O -c -o -x", running_words="config difftool filter-branch foreach mergetool run",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -52,6 +53,16 @@ class Wrapper:
 
 
 @dataclass(frozen=True, slots=True)
+class Fatal:
+    """Arguments with which a program destroys something or stops the machine; with others it shows, checks or
+    creates."""
+
+    arguments: re.Pattern[str]
+    """Searched for in the arguments, joined by blanks."""
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """The record of one program, or of several that are alike. Lists of words are separated by blanks."""
 
@@ -78,3 +89,5 @@ class Program:
     """A pattern for the options with which it writes files that its words name."""
     hidden_file_options: str = ""
     """A pattern for the options with which a search reads files that are not named, hidden ones too."""
+    fatal: Fatal | None = None
+    """What of it the guard denies in every mode."""

@@ -30,7 +30,7 @@ RECORDS = (
     Program("node", ("interpreter",), version="--version -v"),
     Program("ruby", ("interpreter",), version="--version", writing_options="-[A-Za-z]*i.*"),
     Program("Rscript bc dc ed elixir emacs erl ex expect gdb ghc groovy ipython irb jshell julia less"
-        " lldb lua luajit m4 more mysql nodejs nvim osascript php psql pypy pypy3 python2 scala screen"
+        " lldb lua luajit m4 more mysql nodejs nvim php psql pypy pypy3 python2 scala screen"
         " socat sqlite3 tclsh tmux vi view vim wish", ("interpreter",)),
     Program(". source", ("runs_its_file", "runs_input")),
     Program("ts-node tsx", ("runs_its_file",)),
