@@ -102,9 +102,39 @@ WITH_SHORT_CONFIG_OPTIONS = _having("short_config_options")
 ONLY_INSIDE = _having("only_inside")
 """A rule for one of these covers no operand outside of the folder."""
 LONG_OPTIONS_WITH_ONE_DASH = _having("long_options_with_one_dash")
-RISKY_OPTIONS = {name: table(one.risky_options) for name, one in _NAMED if one.risky_options is not None}
-"""Program → its short options that run a program or write a file."""
-RUNNING_WORDS = {name: table(one.running_words) for name, one in _NAMED if one.running_words}
+RISKY_OPTIONS = {
+    name: table(one.risky_options or "")
+    for name, one in _NAMED
+    if one.risky_options is not None or one.read_only is not None
+}
+"""Program → its options that run a program, write a file or change the system."""
+RISKY_OPTIONS_OF_OTHERS = table("-o -O -c")
+"""Short options that do so in many of the other programs."""
+RISKY_EVERYWHERE = table(
+    "--output --output-file --output-dir --output-directory --exec --exec-batch --ext-diff --textconv"
+    " --upload-pack --receive-pack --pre --open-files-in-pager --toolexec --to-command --checkpoint-action"
+    " --use-compress-program --compress-program --script-shell --eval --rsh --config --config-file"
+    " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types"
+    " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-dir"
+    " --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
+    " --override-ini --pdbcls --plugins --inifile --cov-config --tx --log-file --html --benchmark-json"
+    " --node-options --userconfig --globalconfig --rcfile --show-signature --search-zip --files0-from"
+)
+"""Long options that do so, or that read what a rule does not name, in some program: they ask for all."""
+HARMLESS_BEGINNINGS = table(
+    "--cov --check --target --install --report --work --python --manifest --in --out-dir"
+)
+"""Options in their own right that happen to begin a risky one."""
+RISKY_WORDS = {
+    name: (re.compile(one.risky_words.pattern), one.risky_words.meaning)
+    for name, one in _NAMED
+    if one.risky_words is not None
+}
+"""Program → words that are none of these options and do so too, and what they are."""
+FOLLOWS_LINKS = {name: re.compile(one.following_options) for name, one in _NAMED if one.following_options}
+"""Program → its options with which it follows the links that it meets in folders."""
+FOLLOWING_OPTIONS = re.compile("--dereference(?:-recursive)?|--follow-(?:sym)?links|--copy-links")
+"""The options of other programs that do so, as far as their names say it."""
 FIND_RUNNERS = table("-exec -execdir -ok -okdir")
 """Options of find that run a command."""
 FD_RUNNERS = table("-x -X --exec --exec-batch")

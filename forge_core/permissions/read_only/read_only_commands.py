@@ -26,6 +26,7 @@ from forge_core.permissions.programs.program_catalog import (
     LISTINGS,
     PRINTERS,
     READERS,
+    RISKY_WORDS,
     SEARCHES,
     VERSIONS,
 )
@@ -72,7 +73,6 @@ _FIND_VALUES = table(
 )
 """Tests whose value, the next word, is no path."""
 _FIND_FILES = table("-newer -anewer -cnewer -samefile")
-_JQ_READS = re.compile(r"\b(?:import|include|modulemeta|get_search_list)\b")
 
 
 def reads_only(reading: Reading, root: Path) -> bool:
@@ -229,7 +229,8 @@ def _paths(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
             is_plain = not {"-n", "--quiet", "--silent"}.isdisjoint(found.options) and found.operands
             return found.paths if is_plain and _SED.fullmatch(found.operands[0].text) else None
         case "jq":
-            return None if any(_JQ_READS.search(word.text) for word in found.operands[:1]) else found.paths
+            modules, _ = RISKY_WORDS["jq"]
+            return None if any(modules.search(word.text) for word in found.operands[:1]) else found.paths
         case "cd":
             return found.paths if _is_plain_folder(found.paths) and len(words) == 2 else None
         case "command":

@@ -20,7 +20,8 @@ from forge_core.permissions.programs.program_catalog import (
 )
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.read_only.read_only_commands import is_harmlessly_wrapped, writes_nothing
-from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky, leads_outside
+from forge_core.permissions.rules.extra_arguments import is_harmless, is_risky
+from forge_core.permissions.rules.outside_paths import leads_outside
 from forge_core.permissions.rules.program_names import (
     clear_caches,
     may_be_git,

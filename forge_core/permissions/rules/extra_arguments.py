@@ -15,38 +15,19 @@ from pathlib import Path
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.git_command_line import RUNS_GPG
 from forge_core.permissions.programs.program_catalog import (
-    FILTERS,
+    HARMLESS_BEGINNINGS,
     HARMLESS_TO_ALL,
     LONG_OPTIONS_WITH_ONE_DASH,
     ONLY_INSIDE,
     READERS,
+    RISKY_EVERYWHERE,
     RISKY_OPTIONS,
-    RUNNING_WORDS,
+    RISKY_OPTIONS_OF_OTHERS,
+    RISKY_WORDS,
 )
 from forge_core.permissions.programs.runners import runner_of
-from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.read_only.argument_matching import parse_arguments
-from forge_core.permissions.read_only.word_paths import glob_stays, names_secret, paths_in
+from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.shell.shell_words import Word
-
-_RUNS_OR_WRITES = table(
-    "--output --output-file --output-dir --output-directory --exec --exec-batch --ext-diff --textconv"
-    " --upload-pack --receive-pack --pre --open-files-in-pager --toolexec --to-command --checkpoint-action"
-    " --use-compress-program --compress-program --script-shell --eval --rsh --config --config-file"
-    " --config-env --exec-path --rootdir --basetemp --confcutdir --python-executable --install-types"
-    " --manifest-path --target-dir --prefix --makefile --file --directory --in-place --hostname-bin --git-dir"
-    " --work-tree --no-index --force-with-lease --junit-xml --junitxml --pastebin --report-log"
-    " --override-ini --pdbcls --plugins --inifile --cov-config --tx --log-file --html --benchmark-json"
-    " --node-options --userconfig --globalconfig --rcfile --show-signature --search-zip --files0-from"
-)
-_WHOLE_WORDS = table("--cov --check --target --install --report --work --python --manifest --in --out-dir")
-"""Options in their own right that happen to begin a risky one."""
-_SHORT_OF_OTHERS = table("-o -O -c")
-
-_WARNING_CLASS = re.compile(r"(?:-W|--pythonwarnings=)?\s*[a-z]{1,7}:[^:]*:[^:]*\.")
-"""A filter for warnings whose class Python has to import."""
-_RUNNING_TEXT = re.compile(r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s])[ewWr](?:\s|$)")
-"""In a program for awk or sed: runs a command, or reads or writes a file."""
 
 
 def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool:
@@ -60,68 +41,38 @@ def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool
     return all(_is_known(word.text, runner.options) and _stays(word, root) for word in added[max(own, 0) :])
 
 
-def leads_outside(prefix: Sequence[str], added: Sequence[Word], root: Path, folders: Sequence[Path]) -> bool:
-    """Return whether what is `added` to a program that reads, run in one of `folders`, is a path outside of
-    `root`, links, globs and the values of options followed. A text to search for is no path."""
-    program = prefix[0].rpartition("/")[2]
-    if program not in READERS and program not in FILTERS and program != "find":
-        return False
-    if program == "cd" and len(prefix) == 1 and not added:
-        return True  # it goes home
-    spec = READERS.get(program)
-    known = parse_arguments((*map(Word, prefix[1:]), *added), spec) if spec is not None else None
-    places: Sequence[Word] = added
-    if known is not None:
-        places = [word for word in added if any(word is path for path in known.paths)]
-    elif program in FILTERS:
-        operands = [word for word in added if not word.text.startswith("-")]
-        places = [word for word in added if word not in operands[:1]]
-    return any(_is_elsewhere(word, root, folders) for word in places)
-
-
-def _is_elsewhere(word: Word, root: Path, folders: Sequence[Path]) -> bool:
-    if word.has_tilde or (word.has_glob and not glob_stays(word, root, folders)):
-        return True
-    parts = paths_in(word.text) - {"/dev/null"}
-    if word.text.startswith("-"):
-        parts |= set(re.findall(r"(?:[/~]|\.\.).*", word.text, re.DOTALL)[:1])
-    return any(
-        part.startswith("~") or not locate(folder / part, root).is_inside
-        for part in parts
-        for folder in folders
-    )
-
-
 def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     """Return whether what is `added` to a command that begins with `prefix` runs another program, writes,
     or names a file with keys, so that a rule which the user wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
-    if len(programs) == 1 and _names_output(programs[0], added):
+    if len(programs) == 1 and _has_other_operands(programs[0], added):
         return True
     return any(
         _runs_or_writes(word.text, programs)
         or names_secret(word, root)
         or _may_be_option(word, programs[0])
-        or ("pytest" in programs and (_leaves(word, root) or _WARNING_CLASS.match(word.text) is not None))
+        or ("pytest" in programs and _leaves(word, root))
         or (not ONLY_INSIDE.isdisjoint(programs) and _is_outside(word, root))
         for word in added
     )
 
 
-def _names_output(program: str, added: Sequence[Word]) -> bool:
-    """Return whether there are more files than the program reads: `uniq IN OUT` writes the second."""
+def _has_other_operands(program: str, added: Sequence[Word]) -> bool:
+    """Return whether there are operands with which the program does more than read: `uniq IN OUT` writes the
+    second, `hostname NAME` and `date TIME` set them."""
     spec = READERS.get(program)
-    if spec is None or spec.operands != "paths":
+    if spec is None:
         return False
-    operands = 0
+    operands: list[str] = []
     rest = iter(word.text for word in added)
     for text in rest:
-        if text.startswith("-") and len(text) > 1:
-            if text[1:] in spec.value_kinds:
-                next(rest, None)
-        else:
-            operands += 1
-    return operands > spec.most + spec.texts
+        if not text.startswith("-") or len(text) == 1:
+            operands.append(text)
+        elif text[1:] in spec.value_kinds or (text, ":") in spec.long_kinds:
+            next(rest, None)
+    if spec.operands == "paths":
+        return len(operands) > spec.most + spec.texts
+    return any(spec.operands == "none" or not text.startswith(spec.beginning) for text in operands)
 
 
 def _may_be_option(word: Word, program: str) -> bool:
@@ -167,20 +118,24 @@ def _stays(word: Word, root: Path) -> bool:
 def _runs_or_writes(word: str, programs: list[str]) -> bool:
     program = "pytest" if "pytest" in programs else programs[0] if programs else ""
     name = word.partition("=")[0]
-    if program == "pytest" and word.startswith("@"):  # a file of options
+    pattern, _ = RISKY_WORDS.get(program, (None, ""))
+    if pattern is not None and pattern.search(word.replace("||", "")):
         return True
-    if program == "git" and RUNS_GPG.search(word):  # asks the program that gpg.program names
-        return True
-    if program in ("awk", "gawk", "mawk", "sed") and _RUNNING_TEXT.search(word.replace("||", "")):
-        return True
-    if word in RUNNING_WORDS.get(program, frozenset()) or word.startswith("ext::"):
-        return True
-    if program == "make" and re.match(r"[A-Z_]+[:?+]?=", word):
+    risky = RISKY_OPTIONS.get(program, RISKY_OPTIONS_OF_OTHERS)
+    if name in risky:
         return True
     if name.startswith("--") and len(name) > 2:  # many programs take an option's beginning for the option
-        return name not in _WHOLE_WORDS and any(option.startswith(name) for option in _RUNS_OR_WRITES)
-    short = RISKY_OPTIONS.get(program, _SHORT_OF_OTHERS)
-    if name in short or program in LONG_OPTIONS_WITH_ONE_DASH or not re.match(r"-[A-Za-z]", word):
-        return name in short
-    cluster = name[1:] if len(name) <= 5 else name[1]  # -pO, or -O./program
-    return any(len(option) == 2 and option[1] in cluster for option in short)
+        long = risky | RISKY_EVERYWHERE
+        return name not in HARMLESS_BEGINNINGS and any(option.startswith(name) for option in long)
+    if program in LONG_OPTIONS_WITH_ONE_DASH or not re.match(r"-[A-Za-z]", word):
+        return False
+    return any(f"-{letter}" in risky for letter in _letters(name, program))
+
+
+def _letters(word: str, program: str) -> str:
+    """Return the letters of options in one word: those before a value, as far as that is known."""
+    spec = READERS.get(program)
+    if spec is None:
+        return word[1:] if len(word) <= 5 else word[1]  # -pO, or -O./program
+    value = next((at for at, letter in enumerate(word) if letter in spec.value_kinds), len(word))
+    return word[1 : value + 1]

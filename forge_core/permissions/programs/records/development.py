@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from forge_core.permissions.programs.records.program import Program
+from forge_core.permissions.programs.git_command_line import RUNS_GPG
+from forge_core.permissions.programs.records.program import Program, RiskyWords
 
 # fmt: off
 RECORDS = (
     # Archives and copies
     Program("tar", ("copies_folders",), script_options=r"-\w*[IF]|--(?:to-command|use-compress-program"
-        r"|rsh-command|info-script|new-volume-script|checkpoint-action)", risky_options="-F -I",
+        r"|rsh-command|info-script|new-volume-script|checkpoint-action)",
+        risky_options="-F -I --remove-files", following_options="-?[A-Za-z]*h[A-Za-z]*|--dereference",
         writing_options="-?[A-Za-z]*x[A-Za-z]*|--extract|--get"),
     Program("unzip", ("checker", "writes_files")),
-    Program("7z 7za 7zz ack ag bsdtar cpio gtar pax rclone ugrep", ("copies_folders",)),
+    Program("ack ag", ("copies_folders",), following_options="-[A-Za-z]*f[A-Za-z]*|--follow"),
+    Program("7z 7za 7zz bsdtar cpio gtar pax rclone ugrep", ("copies_folders",)),
     Program("curl", ("checker", "network"), version="--version", risky_options="-F -K -O -T -d -o -x",
         writing_options="-[A-Za-z]*[oO].*|--output.*|--remote-name.*"),
     Program("ssh", ("network",), script_options=r"-o(?:\w*Command)?", risky_options="-o"),
@@ -28,7 +31,9 @@ RECORDS = (
     Program("g++ mypy", ("checker",), version="--version"),
     Program("ar bzip2 c++ clang++ clang-format clang-tidy flake8 gunzip gzip hadolint isort javac ld nm"
         " objdump pylint pyright rustfmt strip tsc xz zstd", ("checker",)),
-    Program("pytest", ("only_inside",), risky_options="-c -o -p"),
+    Program("pytest", ("only_inside",), risky_options="-c -o -p",
+        risky_words=RiskyWords(r"^@|^(?:-W|--pythonwarnings=)?\s*[a-z]{1,7}:[^:]*:[^:]*\.",
+            "files of options, and classes of warnings")),
     Program("stylelint", ("short_config_options",)),
     Program("cmake", version="--version"),
     # Programs with subcommands
@@ -46,12 +51,15 @@ RECORDS = (
         risky_options="-C -exec -modfile -o -overlay -toolexec -vettool"),
     Program("pip", ("has_subcommands",), version="--version", listings="list show"),
     Program("pip3", ("has_subcommands",), version="--version", listings="list show"),
-    Program("uv", ("has_subcommands",), version="--version", running_words="install run"),
+    Program("uv", ("has_subcommands",), version="--version",
+        risky_words=RiskyWords("^(?:install|run)$", "the subcommands install and run")),
     Program("snap", ("multicall", "has_subcommands")),
     Program("aws az brew conda gcloud gem helm podman poetry", ("has_subcommands",)),
     Program("git", ("runs_nothing",), version="--version", script_options=r"-c|-x|-O|--(?:exec|extcmd"
         r"|upload-pack|receive-pack|open-files-in-pager|config|exec-path|\w+-filter)",
-        risky_options="-O -c -o -x", running_words="config difftool filter-branch foreach mergetool run",
+        risky_options="-O -c -o -x",
+        risky_words=RiskyWords(r"^(?:config|difftool|filter-branch|foreach|mergetool|run)$|^ext::"
+            rf"|{RUNS_GPG.pattern}", "subcommands, addresses and formats that run programs"),
         destructive_words="branch checkout clean filter-branch gc prune push rebase reset restore rm"
         " stash tag"),
     # Programs that act by the name they are called by

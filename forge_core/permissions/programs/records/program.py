@@ -53,6 +53,16 @@ class Wrapper:
 
 
 @dataclass(frozen=True, slots=True)
+class RiskyWords:
+    """Words that are no options of a known name, and that ask despite a rule for the program."""
+
+    pattern: str
+    """Searched for in each word."""
+    meaning: str
+    """What such words are, for the user."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fatal:
     """Arguments with which a program destroys something or stops the machine; with others it shows, checks or
     creates."""
@@ -78,9 +88,12 @@ class Program:
     script_options: str = ""
     """A pattern for the options whose value it runs as a command."""
     risky_options: str | None = None
-    """Its short options that run a program or write a file; None when they are not known."""
-    running_words: str = ""
-    """Words among its arguments that make it run other programs."""
+    """Its options that run a program, write a file or change the system, so that they ask despite a rule for
+    the program; None when they are not known."""
+    risky_words: RiskyWords | None = None
+    """Other words among its arguments that do so."""
+    following_options: str = ""
+    """A pattern for the options with which it goes through folders and follows the links in them."""
     destructive_words: str = ""
     """Subcommands that delete, rewrite or publish."""
     recursive_options: str = ""

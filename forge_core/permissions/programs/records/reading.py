@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forge_core.permissions.programs.argument_spec import ArgumentSpec
-from forge_core.permissions.programs.records.program import Program
+from forge_core.permissions.programs.records.program import Program, RiskyWords
 
 _GREP = ArgumentSpec(
     "rnivwxclLohHEFGPsqabzyT",
@@ -17,6 +17,7 @@ _GREP = ArgumentSpec(
     instead="-e --regexp",
     has_digits=True,
 )
+_GREP_FOLLOWS = "-[A-Za-z]*R[A-Za-z]*|--dereference-recursive"
 _SUMS = ArgumentSpec("bt", long="--binary --text --tag")
 _LIST = ArgumentSpec(
     "ABCFGNQRSUXabcdfghiklmnopqrstuvxZ1",
@@ -27,23 +28,26 @@ _LIST = ArgumentSpec(
     is_free=True,
 )
 
+JQ_MODULES = r"\b(?:import|include|modulemeta|get_search_list)\b"
+"""In a filter of jq: reads other files."""
+
 # fmt: off
 RECORDS = (
     # Builtins and programs that print or compare
     Program(": echo false true", ("glue", "runs_nothing", "only_prints")),
     Program("pwd", ("glue", "runs_nothing"), read_only=ArgumentSpec("LP", operands="none")),
     Program("cd", ("glue", "runs_nothing"), read_only=ArgumentSpec(most=1)),
-    Program("printf", ("glue", "runs_nothing"), read_only=ArgumentSpec(operands="texts")),
+    Program("printf", ("glue", "runs_nothing"), read_only=ArgumentSpec(operands="texts"), risky_options="-v"),
     Program("exit return", ("glue", "runs_nothing"), read_only=ArgumentSpec(operands="texts", most=1)),
-    Program("[ test", ("glue", "runs_nothing")),
+    Program("[ test", ("glue", "runs_nothing"), risky_options="-R -v"),
     # Programs that read
-    Program("grep", ("runs_nothing",), read_only=_GREP, risky_options="",
+    Program("grep", ("runs_nothing",), read_only=_GREP, following_options=_GREP_FOLLOWS,
         recursive_options="-[A-Za-z]*[rR][A-Za-z]*|--(?:dereference-)?recursive",
         hidden_file_options=r"-[A-Za-z]*r[A-Za-z]*|--recursive"),
-    Program("egrep fgrep", ("runs_nothing",), read_only=_GREP,
+    Program("egrep fgrep", ("runs_nothing",), read_only=_GREP, following_options=_GREP_FOLLOWS,
         recursive_options="-[A-Za-z]*[rR][A-Za-z]*|--(?:dereference-)?recursive",
         hidden_file_options=r"-[A-Za-z]*r[A-Za-z]*|--recursive"),
-    Program("ls", ("runs_nothing",), read_only=_LIST, risky_options="",
+    Program("ls", ("runs_nothing",), read_only=_LIST, following_options="-[A-Za-z]*L[A-Za-z]*|--dereference",
         recursive_options="-[A-Za-z]*R[A-Za-z]*|--recursive"),
     Program("md5sum sha1sum sha256sum", ("runs_nothing",), read_only=_SUMS),
     Program("b2sum sha224sum sha384sum sha512sum", read_only=_SUMS),
@@ -56,17 +60,18 @@ RECORDS = (
     Program("fd", ("reads_folders",), read_only=ArgumentSpec("HIsigFap01u", "e:K t:K E:G d:N", "--hidden"
         " --no-ignore --extension:K --type:K --exclude:G --max-depth:N --min-depth:N --glob --regex"
         " --fixed-strings --ignore-case --case-sensitive --absolute-path --full-path --print0 --color:K",
-        texts=1), version="--version", script_options="-x|-X|--exec|--exec-batch", risky_options="-X -x"),
+        texts=1), version="--version", script_options="-x|-X|--exec|--exec-batch",
+        risky_options="-X -x --exec --exec-batch", following_options="-[A-Za-z]*L[A-Za-z]*|--follow"),
     Program("strings", ("runs_nothing",),
         read_only=ArgumentSpec("a", "n:N t:K e:K", "--all --bytes=N --radix=K")),
     Program("locale", read_only=ArgumentSpec("a", operands="none")),
     Program("which", ("runs_nothing",), read_only=ArgumentSpec("a", operands="texts")),
     Program("du", ("runs_nothing", "reads_folders"), read_only=ArgumentSpec("abhkmscx0Sl", "d:N",
         "--max-depth:N --summarize --human-readable --apparent-size --total --all --exclude=G --bytes"
-        " --one-file-system --si")),
+        " --one-file-system --si"), following_options="-[A-Za-z]*[DHL][A-Za-z]*|--dereference(?:-args)?"),
     Program("tree", ("runs_nothing", "reads_folders"), read_only=ArgumentSpec("adfhispugDFCnN", "L:N I:G P:G",
         "--dirsfirst --noreport --prune --du --si --charset=K --filelimit=N", joins_values=False),
-        version="--version"),
+        version="--version", risky_options="-R -o", following_options="-[A-Za-z]*l[A-Za-z]*"),
     Program("uname", read_only=ArgumentSpec("asnrvmpio", long="--all --machine --kernel-release"
         " --kernel-name", operands="none")),
     Program("type", ("runs_nothing",), read_only=ArgumentSpec("atpP", operands="texts")),
@@ -75,9 +80,12 @@ RECORDS = (
     Program("sort", ("runs_nothing",), read_only=ArgumentSpec("bdfgiMhnRrVcCmsuz", "k:K t:D", "--reverse"
         " --numeric-sort --unique --human-numeric-sort --version-sort --ignore-case --stable --check"
         " --general-numeric-sort --zero-terminated --key:K --field-separator:D --ignore-leading-blanks"),
-        script_options=r"--compress-p\w*", risky_options="-T -o", writing_options="-[A-Za-z]*o.*|--output.*"),
+        script_options=r"--compress-p\w*",
+        risky_options="-T -o --compress-program --output --temporary-directory",
+        writing_options="-[A-Za-z]*o.*|--output.*"),
     Program("file", ("runs_nothing",),
-        read_only=ArgumentSpec("bi", long="--brief --mime --mime-type --mime-encoding")),
+        read_only=ArgumentSpec("bi", long="--brief --mime --mime-type --mime-encoding"),
+        risky_options="-C -S -Z -z --compile --no-sandbox --uncompress --uncompress-noreport"),
     Program("free", read_only=ArgumentSpec("bkmght", operands="none")),
     Program("whereis", ("runs_nothing",), read_only=ArgumentSpec("bm", operands="texts")),
     Program("fold", read_only=ArgumentSpec("bs", "w:N", "--width:N --spaces", has_digits=True)),
@@ -93,7 +101,8 @@ RECORDS = (
         read_only=ArgumentSpec("emqsz", long="--canonicalize-missing --canonicalize-existing --quiet")),
     Program("readlink", ("runs_nothing",),
         read_only=ArgumentSpec("femnqsvz", long="--canonicalize --no-newline")),
-    Program("hostname", read_only=ArgumentSpec("fsiIdA", operands="none")),
+    Program("hostname", read_only=ArgumentSpec("fsiIdA", operands="none"),
+        risky_options="-F -b --boot --file"),
     Program("df", ("runs_nothing",), read_only=ArgumentSpec("hkmTialPH", long="--human-readable --total"
         " --print-type --inodes --portability")),
     Program("join", ("runs_nothing",), read_only=ArgumentSpec("i", "t:D 1:N 2:N j:N a:N v:N", most=2)),
@@ -109,7 +118,8 @@ RECORDS = (
         " --vimgrep --trim --column --invert-match --type-list --no-ignore --no-ignore-vcs --no-messages"
         " --passthru --pretty --quiet --null --max-columns:N --threads:N --max-filesize:N --text"
         " --no-config", texts=1, instead="-e --regexp --files --type-list"), version="--version",
-        script_options="--pre|--hostname-bin", risky_options="-z",
+        script_options="--pre|--hostname-bin", risky_options="-z --hostname-bin --pre --search-zip",
+        following_options="-[A-Za-z]*L[A-Za-z]*|--follow",
         hidden_file_options=r"-[A-Za-z]*u[A-Za-z]*|--hidden|--no-ignore(?:-vcs)?"),
     Program("cut", ("runs_nothing",), read_only=ArgumentSpec("nsz", "d:D f:K c:K b:K", "--delimiter:D"
         " --fields:K --complement --only-delimited --output-delimiter:D")),
@@ -123,7 +133,7 @@ RECORDS = (
     Program("jq", ("runs_nothing",), read_only=ArgumentSpec("rcMCSeajns", long="--raw-output"
         " --compact-output --monochrome-output --color-output --sort-keys --exit-status --ascii-output"
         " --join-output --null-input --slurp --raw-input --tab --indent:N", texts=1, joins_values=False),
-        version="--version"),
+        version="--version", risky_words=RiskyWords(JQ_MODULES, "filters that load modules")),
     Program("tty", read_only=ArgumentSpec("s", operands="none")),
     Program("paste", ("runs_nothing",), read_only=ArgumentSpec("sz", "d:D", "--delimiters:D --serial")),
     Program("column", ("runs_nothing",), read_only=ArgumentSpec("t", "s:D o:D")),
@@ -131,12 +141,12 @@ RECORDS = (
         read_only=ArgumentSpec("tf", "c:T", "--format:T --printf=T --terse --file-system", is_free=True)),
     Program("date", ("runs_nothing",), read_only=ArgumentSpec("uR", "d:T", "--utc --universal --iso-8601"
         " --iso-8601=K --rfc-3339=K --rfc-email --date:T", operands="texts", beginning="+"),
-        risky_options="-s"),
+        risky_options="-s --set"),
     Program("id", read_only=ArgumentSpec("ugGnr", long="--user --group --groups --name", operands="texts")),
     Program("diff", ("runs_nothing", "only_inside"), read_only=ArgumentSpec("uqNBwibyatEZpces", "U:N C:N W:N",
         "--brief --unified --unified=N --side-by-side --color --color=K --ignore-all-space --ignore-case"
         " --ignore-space-change --ignore-blank-lines --suppress-common-lines --minimal --text --new-file"
-        " --report-identical-files --strip-trailing-cr --width=N", most=2)),
+        " --report-identical-files --strip-trailing-cr --width=N", most=2), following_options=".*"),
     Program("seq", ("runs_nothing",), read_only=ArgumentSpec("w", "s:T", has_digits=True, operands="texts")),
     Program("dirname", ("runs_nothing",), read_only=ArgumentSpec("z", is_free=True)),
     Program("cksum", read_only=ArgumentSpec()),
@@ -147,8 +157,12 @@ RECORDS = (
     Program("lscpu whoami", read_only=ArgumentSpec(operands="none")),
     Program("sleep", ("runs_nothing",), read_only=ArgumentSpec(operands="texts")),
     Program("getconf groups printenv", read_only=ArgumentSpec(operands="texts")),
+    Program("yq", risky_options="-i -s --inplace --split-exp --split-exp-file",
+        risky_words=RiskyWords(r"\bload(?:_\w+)?\s*\(", "filters that load files")),
+    Program("sdiff", risky_options="-o --output"),
     Program("find", ("adds_arguments", "long_options_with_one_dash", "reads_folders"),
-        risky_options="-delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir"),
+        risky_options="-delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir",
+        following_options="-L|-follow"),
     Program("ps", risky_options=""),
     # Builtins
     Program("declare export local readonly typeset", ("declares", "runs_nothing")),

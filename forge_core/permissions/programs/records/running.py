@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from forge_core.permissions.programs.argument_spec import ArgumentSpec
-from forge_core.permissions.programs.records.program import Program, Wrapper
+from forge_core.permissions.programs.records.program import Program, RiskyWords, Wrapper
+
+_SCRIPTS = RiskyWords(
+    r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s]|^-[A-Za-z]*e|^--expression=)[ewWr](?:\s|$)"
+    r"|\bARG[VC]\b.*=",
+    "scripts that run a program, or read or write another file",
+)
 
 # fmt: off
 RECORDS = (
@@ -12,31 +18,39 @@ RECORDS = (
     Program("bash", ("shell",), version="--version"),
     Program("ash csh dash fish ksh mksh pwsh rbash sh tcsh zsh", ("shell",)),
     # Interpreters, and editors, debuggers and pagers that can run programs
-    Program("sed", ("filter", "interpreter"),
+    Program("sed", ("filter", "interpreter"), risky_words=_SCRIPTS,
         read_only=ArgumentSpec("nErus", long="--quiet --silent --regexp-extended", texts=1),
-        risky_options="-i -f", writing_options="-[A-Za-z]*i.*|--in-place.*"),
+        risky_options="-f --file -i --in-place", writing_options="-[A-Za-z]*i.*|--in-place.*"),
     Program("perl", ("interpreter",), version="--version", risky_options="-e -i",
         writing_options="-[A-Za-z]*i.*"),
     Program("man", ("runs_nothing", "interpreter"), script_options="-P|--pager|-H|--html"),
-    Program("zip", ("copies_folders", "checker", "interpreter"), script_options="-TT|--unzip-command"),
+    Program("zip", ("copies_folders", "checker", "interpreter"), script_options="-TT|--unzip-command",
+        following_options="-[A-Za-z]*r[A-Za-z]*|--recurse-paths"),
     Program("nc", ("interpreter", "network"), script_options="-c|-e"),
     Program("ncat", ("interpreter", "network"), script_options="-c|-e|--exec|--sh-exec"),
-    Program("awk gawk mawk nawk", ("filter", "interpreter"), risky_options="-E -f -i -l -o"),
-    Program("gsed", ("filter", "interpreter"), risky_options="-i -f"),
+    Program("awk gawk mawk nawk", ("filter", "interpreter"), risky_words=_SCRIPTS,
+        risky_options="-D -E -W -d -f -i -l -o -p --debug --dump-variables --exec --file --gen-pot --include"
+        " --load --pretty-print --profile"),
+    Program("gsed", ("filter", "interpreter"), risky_words=_SCRIPTS, risky_options="-f --file -i --in-place"),
+    Program("less more", ("interpreter",), risky_options="-O -T -k -o --LOG-FILE"
+        " --lesskey-content --lesskey-file --lesskey-src --log-file --tag-file",
+        risky_words=RiskyWords(r"^\+(?!\d*[gGpF%]?$|/)", "initial commands")),
     Program("bun", ("interpreter", "script_after_subcommand", "runs_scripts")),
     Program("deno", ("interpreter", "script_after_subcommand"), version="--version"),
     Program("R", ("interpreter", "script_after_subcommand")),
     Program("python python3", ("interpreter",), version="--version -V"),
     Program("node", ("interpreter",), version="--version -v"),
     Program("ruby", ("interpreter",), version="--version", writing_options="-[A-Za-z]*i.*"),
-    Program("Rscript bc dc ed elixir emacs erl ex expect gdb ghc groovy ipython irb jshell julia less"
-        " lldb lua luajit m4 more mysql nodejs nvim php psql pypy pypy3 python2 scala screen"
+    Program("Rscript bc dc ed elixir emacs erl ex expect gdb ghc groovy ipython irb jshell julia"
+        " lldb lua luajit m4 mysql nodejs nvim php psql pypy pypy3 python2 scala screen"
         " socat sqlite3 tclsh tmux vi view vim wish", ("interpreter",)),
     Program(". source", ("runs_its_file", "runs_input")),
     Program("ts-node tsx", ("runs_its_file",)),
     Program("java", ("long_options_with_one_dash",)),
     # Programs that run what they are given as text
-    Program("make", ("runs_input",), version="--version", script_options="--eval", risky_options="-C -I -f"),
+    Program("make", ("runs_input",), version="--version", script_options="--eval",
+        risky_options="-C -I -f --directory --eval --file --include-dir --makefile",
+        risky_words=RiskyWords(r"^[A-Z_]+[:?+]?=", "variables")),
     Program("crontab", ("destructive", "runs_input"), script_options="-c"),
     Program("at batch eval gmake", ("runs_input",)),
     # Programs and keywords that run the command behind them
