@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from forge_core.approval import ToolKind
 from forge_core.llm.models import TokenUsage
@@ -75,13 +75,16 @@ class LLMStart(AgentEvent):
     model: str
 
 
+ChunkKind: TypeAlias = Literal["answer", "reasoning", "tool_args"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMChunk(AgentEvent):
     """A fragment of the answer; with kind `tool_args`, of raw arguments, which serve for figures only."""
 
     type = AgentEventType.LLM_CHUNK
     text: str
-    kind: Literal["answer", "reasoning", "tool_args"] = "answer"
+    kind: ChunkKind = "answer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

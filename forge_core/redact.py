@@ -48,17 +48,22 @@ _MAX_HELD = 16_384
 
 
 class Redactor:
-    """Replaces known values and well-known key shapes by a mask."""
+    """Replaces known values and, with `finds_shapes`, well-known key shapes by a mask."""
 
-    def __init__(self, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(self, secrets: tuple[str, ...] = (), *, finds_shapes: bool = True) -> None:
         known = sorted({one for one in secrets if len(one) >= MIN_LENGTH}, key=len, reverse=True)
         self._known = tuple(known)
         self._squeezed = tuple(_DROPPED.sub("", one) for one in known)
+        self._finds_shapes = finds_shapes
+
+    def known_only(self) -> Redactor:
+        """Return a redactor for the known values alone."""
+        return Redactor(self._known, finds_shapes=False)
 
     def __call__(self, text: str) -> str:
         for secret in self._known:
             text = _pattern(secret).sub(MASK, text)
-        if _may_have_shape(text):
+        if self._may_have_shape(text):
             text = _SHAPES.sub(MASK, text)
         return text
 
@@ -81,7 +86,7 @@ class Redactor:
         of a secret: put it before what follows in the stream."""
         cut = self._first_open(text)
         # No match may be cut in two, and one of no fixed length that ends here may go on.
-        if _may_have_shape(text):
+        if self._may_have_shape(text):
             cut = next((m.start() for m in _SHAPES.finditer(text) if m.start() < cut <= m.end()), cut)
         for secret in self._known:
             cut = next((m.start() for m in _pattern(secret).finditer(text) if m.start() < cut < m.end()), cut)
@@ -92,8 +97,10 @@ class Redactor:
     def _first_open(self, text: str) -> int:
         """Return where the longest end of `text` begins that may be the beginning of a secret."""
         tail = text[-_MAX_HELD:]
-        found = _SHAPE_BEGUN.search(tail, max(len(tail) - _LONGEST_TOKEN, 0))
-        first = found.start() if found is not None else len(tail)
+        first = len(tail)
+        if self._finds_shapes:
+            found = _SHAPE_BEGUN.search(tail, max(len(tail) - _LONGEST_TOKEN, 0))
+            first = found.start() if found is not None else first
         for secret in self._squeezed:
             near = tail[-8 * len(secret) - 64 :]
             squeezed = _squeeze(near)
@@ -102,6 +109,30 @@ class Redactor:
                 at = next((n for n in reversed(range(len(near))) if _squeeze(near[n:]) == secret[:size]), 0)
                 first = min(first, len(tail) - len(near) + at)
         return len(text) - len(tail) + first
+
+    def _may_have_shape(self, text: str) -> bool:
+        return self._finds_shapes and any(marker in text for marker in _MARKERS)
+
+
+class StreamRedactor:
+    """Redacts streams whose fragments come in turns. Of each, an end that may be the beginning of a secret
+    waits for what follows."""
+
+    def __init__(self, redact: Redactor) -> None:
+        self._redact = redact
+        self._held: dict[str, str] = {}
+        """Stream → its end, as received."""
+
+    def feed(self, stream: str, text: str) -> str:
+        """Return what can be shown of the stream by now."""
+        shown, held = self._redact.split(self._held.pop(stream, "") + text)
+        if held:
+            self._held[stream] = held
+        return shown
+
+    def end(self, stream: str) -> str:
+        """Return the rest of a stream that has ended."""
+        return self._redact(self._held.pop(stream, ""))
 
 
 @lru_cache(maxsize=64)
@@ -112,10 +143,6 @@ def _pattern(secret: str) -> re.Pattern[str]:
     with a literal first character the search is a memchr.
     """
     return re.compile(_LINE_BREAK.join(map(_spellings, secret)))
-
-
-def _may_have_shape(text: str) -> bool:
-    return any(marker in text for marker in _MARKERS)
 
 
 def _squeeze(text: str) -> str:

@@ -137,10 +137,11 @@ def _fail(text: str, code: int | None = None) -> int:
     import contextlib
 
     from forge_core.exit_codes import ExitCode
+    from forge_core.runtime import make_redactor
     from forge_core.sanitize import safe_line
 
     with contextlib.suppress(OSError):  # the terminal has been closed
-        print(f"forge: {safe_line(text)}", file=sys.stderr)
+        print(f"forge: {safe_line(make_redactor()(text))}", file=sys.stderr)
     return ExitCode.USAGE if code is None else code
 
 

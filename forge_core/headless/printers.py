@@ -1,18 +1,25 @@
-"""Three ways to print a run: the answer, one JSON object, or every event as a JSON line."""
+"""Three ways to print a run: the answer, one JSON object, or every event as a JSON line.
+
+Forge's own keys are redacted, also where they are split over chunks. Nothing else is changed on standard
+output: it may be a file that the user wants. Whatever else has the form of a key is redacted
+on standard error only.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
-from collections.abc import Mapping
-from typing import Literal, Protocol, TextIO, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Literal, Protocol, TextIO, TypeAlias, get_args
 
 from forge_core.errors import ForgeError
 from forge_core.events import (
     SCHEMA_VERSION,
     AgentEnd,
     AgentEvent,
+    ChunkKind,
     Error,
     LLMChunk,
     LLMEnd,
@@ -21,9 +28,11 @@ from forge_core.events import (
     Permission,
     Retry,
     ToolEnd,
+    ToolProgress,
     ToolStart,
     as_json,
 )
+from forge_core.redact import Redactor, StreamRedactor
 from forge_core.result import AgentResult
 from forge_core.sanitize import mark_invisible, safe_line, safe_text
 
@@ -40,6 +49,7 @@ class Printer(Protocol):
     def event(self, event: AgentEvent) -> None: ...
 
 
+_ANSWER = "answer"
 RESTART = "[The answer broke off here and starts again.]"
 """Printed before the new text where the text of a broken answer can't be taken back."""
 
@@ -52,9 +62,11 @@ class TextPrinter:
     the text as it streams, and the line RESTART where an answer starts again.
     """
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
+    def __init__(self, out: TextIO, err: TextIO, redact: Redactor | None = None) -> None:
         self._out = out
         self._err = err
+        self._redact = redact or Redactor()
+        self._answers = StreamRedactor(self._redact.known_only())
         self._cleaner = _Cleaner() if out.isatty() else None
         self._is_live = not _is_file(out)
         self._held: list[str] = []
@@ -72,10 +84,10 @@ class TextPrinter:
             case LLMChunk(text=text, kind="answer"):
                 self._answer(text)
             case Retry(discards_answer=True):
-                self._break_line()
+                self._end_stream()
                 self._is_void = self._has_answer
                 self._broken, self._held = self._held or self._broken, []
-                self._say(safe_line(event.text))
+                self._say(status_line(event, self._redact) or "")
             case LLMStart() if not (self._is_void or self._broken):
                 self._end_answer()
             case ToolStart():
@@ -85,14 +97,14 @@ class TextPrinter:
                 self._held = self._held or (self._broken if result.is_resumable else [])
                 self._end_answer()
                 if result.warning:
-                    self._say(result.warning)
+                    self._say(self._redact(result.warning))
             case Error():
                 self._held = self._held or self._broken
                 self._broken = []
                 self._end_answer()
-                self._say(status_line(event) or "")
+                self._say(status_line(event, self._redact) or "")
             case _:
-                if line := status_line(event):
+                if line := status_line(event, self._redact):
                     self._say(line)
 
     def _answer(self, text: str) -> None:
@@ -103,18 +115,25 @@ class TextPrinter:
         if self._is_void:
             self._write(f"{RESTART}\n")
         self._is_void, self._has_answer = False, True
+        text = self._answers.feed(_ANSWER, text)
         self._write(self._cleaner.feed(text) if self._cleaner else text)
 
     def _end_answer(self) -> None:
-        if self._cleaner and (rest := self._cleaner.end()):
-            self._write(rest)
         if self._held:
-            self._write("".join(self._held))
+            self._write(self._answers.feed(_ANSWER, "".join(self._held)))
         self._held = []
         self._has_answer = self._is_void = False
+        self._end_stream()
+
+    def _end_stream(self) -> None:
+        """Write what is held back of the answer, and end its line."""
+        rest = self._answers.end(_ANSWER)
+        self._write(self._cleaner.feed(rest) + self._cleaner.end() if self._cleaner else rest)
         self._break_line()
 
     def _write(self, text: str) -> None:
+        if not text:
+            return
         self._out.write(text)
         self._out.flush()
         self._ends_line = text.endswith("\n")
@@ -165,9 +184,10 @@ def _is_file(out: TextIO) -> bool:
 class JsonPrinter:
     """One object on `out` when the run is over; its progress on `err`."""
 
-    def __init__(self, out: TextIO, err: TextIO) -> None:
+    def __init__(self, out: TextIO, err: TextIO, redact: Redactor | None = None) -> None:
         self._out = out
         self._err = err
+        self._redact = redact or Redactor()
         self._model = ""
 
     def event(self, event: AgentEvent) -> None:
@@ -175,34 +195,66 @@ class JsonPrinter:
             case LLMEnd(model=model):
                 self._model = model
             case AgentEnd(result=result):
-                _print_json(result_record(result, self._model), self._out)
+                record = result_record(result, self._model)
+                _print_json(self._redact.known_only().values(record), self._out)
             case _:
-                if line := status_line(event):
+                if line := status_line(event, self._redact):
                     print(line, file=self._err, flush=True)
 
 
 class StreamJsonPrinter:
     """Every event as one JSON line on `out`."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, redact: Redactor | None = None) -> None:
         self._out = out
+        self._redact = (redact or Redactor()).known_only()
+        self._streams = StreamRedactor(self._redact)
 
     def event(self, event: AgentEvent) -> None:
-        _print_json(event.as_record(), self._out)
+        for one in self._split(event):
+            _print_json(self._redact.values(one.as_record()), self._out)
+
+    def _split(self, event: AgentEvent) -> Iterator[AgentEvent]:
+        """Yield the event, without an end of its text that may be the beginning of a key. Such an end comes
+        with the next fragment, or before the event that ends the stream."""
+        match event:
+            case LLMChunk(kind=kind):
+                text = self._streams.feed(kind, event.text)
+                if text or not event.text:
+                    yield replace(event, text=text)
+                return
+            case ToolProgress(call_id=call_id):
+                if event.text.startswith("\r"):  # replaces the line, so nothing before it goes on
+                    yield from self._rest_of_call(call_id)
+                text = self._streams.feed(f"call {call_id}", event.text)
+                if text or not event.text:
+                    yield replace(event, text=text)
+                return
+            case ToolEnd(call_id=call_id):
+                yield from self._rest_of_call(call_id)
+            case LLMEnd() | AgentEnd():
+                for kind in get_args(ChunkKind):
+                    if rest := self._streams.end(kind):
+                        yield LLMChunk(timestamp=event.timestamp, text=rest, kind=kind)
+        yield event
+
+    def _rest_of_call(self, call_id: str) -> Iterator[AgentEvent]:
+        if rest := self._streams.end(f"call {call_id}"):
+            yield ToolProgress(call_id=call_id, text=rest)
 
 
 def _print_json(record: Mapping[str, object], out: TextIO) -> None:
     print(json.dumps(record, ensure_ascii=False), file=out, flush=True)
 
 
-def make_printer(output: OutputFormat, out: TextIO, err: TextIO) -> Printer:
+def make_printer(output: OutputFormat, out: TextIO, err: TextIO, redact: Redactor) -> Printer:
     match output:
         case "text":
-            return TextPrinter(out, err)
+            return TextPrinter(out, err, redact)
         case "json":
-            return JsonPrinter(out, err)
+            return JsonPrinter(out, err, redact)
         case "stream-json":
-            return StreamJsonPrinter(out)
+            return StreamJsonPrinter(out, redact)
 
 
 def result_record(result: AgentResult, model: str = "") -> dict[str, object]:
@@ -221,18 +273,19 @@ def result_record(result: AgentResult, model: str = "") -> dict[str, object]:
     }
 
 
-def status_line(event: AgentEvent) -> str | None:
-    """Return one safe line about what happened, or None for what needs none."""
+def status_line(event: AgentEvent, redact: Redactor) -> str | None:
+    """Return one safe line about what happened, or None for what needs none. It is redacted before it is
+    cut, so that no half of a key is left."""
     match event:
         case ToolEnd():
             mark = "✓" if event.success else "✗"
-            detail = event.summary or ("" if event.success else event.result.partition("\n")[0])
-            return safe_line(f"{mark} {event.name}  {detail}".rstrip())[:300]
+            detail = event.summary or ("" if event.success else redact(event.result).partition("\n")[0])
+            return safe_line(f"{mark} {event.name}  {redact(detail)}".rstrip())[:300]
         case Permission(decision="deny"):
-            return safe_line(f"denied: {event.rule}")
+            return safe_line(redact(f"denied: {event.rule}"))
         case Notice():
-            return safe_line(event.text)
+            return safe_line(redact(event.text))
         case Error():
-            return safe_line(f"error: {event.error}")
+            return safe_line(redact(f"error: {event.error}"))
         case _:
             return None

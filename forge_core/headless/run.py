@@ -15,7 +15,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.headless.printers import OutputError, OutputFormat, Printer, make_printer
-from forge_core.runtime import build_session, harden_process
+from forge_core.runtime import build_session, harden_process, make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import what_would_act
@@ -29,12 +29,13 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
 
     Ctrl-C interrupts the run (exit code 4); so do TERM, HUP and QUIT (128 + the number of the signal).
     """
+    redact = make_redactor(config)
     for notice in _notices(config):
-        print(safe_line(notice), file=sys.stderr)
+        print(safe_line(redact(notice)), file=sys.stderr)
     harden_process()
     session = build_session(config, deny_all, shows_figures=False)
     try:
-        return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr))
+        return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr, redact))
     finally:
         await session.aclose()
 

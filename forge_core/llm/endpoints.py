@@ -19,6 +19,14 @@ DEFAULT_MODEL = "anthropic/claude-sonnet-5"
 NAMED_KEY_VARIABLE = "FORGE_API_KEY"
 """The key for an endpoint that the user names; it comes before the provider's own variable."""
 
+_PLACEHOLDERS = (
+    *("", "dummy", "dummy-key", "dummy_key", "empty", "local", "llama.cpp", "lm-studio", "lmstudio"),
+    *("no-key", "no-key-required", "no_key", "not-needed", "not_needed", "ollama", "openai"),
+    *("password", "placeholder", "secret", "sk-dummy", "sk-no-key-required", "token-abc123", "unused"),
+    *("your-api-key", "your_api_key"),
+)
+"""What people set as a key for a local server that needs none, and words that are no secrets."""
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:
@@ -190,12 +198,12 @@ def _key_variables(provider: Provider, *, is_named: bool) -> tuple[str, ...]:
 
 def held_secrets(environ: Mapping[str, str], base_url: str = "") -> tuple[str, ...]:
     """Return every secret that Forge knows: the keys of all providers, and the passwords in `base_url` and in
-    the URLs of proxies."""
+    the URLs of proxies. Values that are customary where no key is needed are none."""
     variables = {NAMED_KEY_VARIABLE, *(one.key_variable for one in PROVIDERS.values() if one.key_variable)}
     keys = [environ.get(name, "").strip() for name in sorted(variables)]
     proxies = [value for name, value in environ.items() if name.lower().endswith("_proxy")]
     passwords = [form for url in (base_url, *proxies) for form in _passwords(url)]
-    return tuple(dict.fromkeys(filter(None, (*keys, *passwords))))
+    return tuple(one for one in dict.fromkeys((*keys, *passwords)) if one.lower() not in _PLACEHOLDERS)
 
 
 def _passwords(url: str) -> tuple[str, ...]:

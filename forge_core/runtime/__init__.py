@@ -90,11 +90,14 @@ def build_session(
     )
 
 
-def make_redactor(config: ForgeConfig) -> Redactor:
-    """Return what removes every key that Forge knows from what it writes to its own files."""
+def make_redactor(config: ForgeConfig | None = None) -> Redactor:
+    """Return what removes every key that Forge knows from what it records and prints; without a `config`
+    those of the environment."""
     from forge_core.llm.endpoints import held_secrets
     from forge_core.redact import Redactor
 
+    if config is None:
+        return Redactor(held_secrets(os.environ))
     key = config.endpoint.api_key
     return Redactor(((key,) if key else ()) + held_secrets(os.environ, config.endpoint.base_url))
 

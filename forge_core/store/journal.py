@@ -22,7 +22,7 @@ from typing import Any
 
 from forge_core.errors import JournalError
 from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk, ToolEnd, ToolProgress
-from forge_core.redact import Redactor
+from forge_core.redact import Redactor, StreamRedactor
 from forge_core.workspace.record_file import RecordFile, read_records
 
 _LOSABLE = frozenset({"llm_start", "llm_chunk", "tool_progress", "permission", "compaction", "notice"})
@@ -75,8 +75,8 @@ class Journal:
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._chunks: list[LLMChunk] = []
-        self._live_ends: dict[str, str] = {}
-        """Call → the end of its live output that may be the beginning of a key."""
+        self._live = StreamRedactor(redact)
+        """The live output of calls."""
         self._failed: str | None = None
 
     def event(self, event: AgentEvent) -> None:
@@ -89,7 +89,7 @@ class Journal:
         if isinstance(event, ToolEnd):
             self._end_live(event.call_id)
         if isinstance(event, ToolProgress):
-            self._live(event)
+            self._progress(event)
         else:
             self._put(event.as_record())
 
@@ -130,18 +130,15 @@ class Journal:
         if rest:
             self._chunks = [LLMChunk(timestamp=last.timestamp, text=rest, kind=first.kind)]
 
-    def _live(self, event: ToolProgress) -> None:
+    def _progress(self, event: ToolProgress) -> None:
         """Record live output, but for an end that may be the beginning of a key."""
         if event.text.startswith("\r"):  # replaces the line, so nothing before it goes on
             self._end_live(event.call_id)
-        text, rest = self._redact.split(self._live_ends.pop(event.call_id, "") + event.text)
-        if rest:
-            self._live_ends[event.call_id] = rest
-        if text:
+        if text := self._live.feed(event.call_id, event.text):
             self._put(ToolProgress(timestamp=event.timestamp, call_id=event.call_id, text=text).as_record())
 
     def _end_live(self, call_id: str) -> None:
-        if rest := self._live_ends.pop(call_id, ""):
+        if rest := self._live.end(call_id):
             self._put(ToolProgress(call_id=call_id, text=rest).as_record())
 
     def _put(self, record: dict[str, Any]) -> None:

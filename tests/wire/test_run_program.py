@@ -64,6 +64,19 @@ def test_stdout_contains_only_the_answer(tmp_path: Path) -> None:
     assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
 
 
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+def test_keys_of_any_form_are_redacted_in_what_is_printed(output: str, tmp_path: Path) -> None:
+    key = "Zq7+wV/2mN9xKp4tRb8yLc3d"
+    for reply in (answer("The key is ", key[:9], key[9:], "."), error_reply(400, f"bad key {key}")):
+        with SseServer(reply) as server:
+            done = forge(*at(server, "hi", "--output", output), cwd=tmp_path, OPENAI_API_KEY=key)
+        assert key not in done.stdout + done.stderr
+        assert "[redacted]" in done.stdout + done.stderr
+    done = forge("run", "hi", "-C", f"no-{key}", cwd=tmp_path, OPENAI_API_KEY=key)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no-[redacted]" in done.stderr
+
+
 def test_the_custom_endpoint_key_is_sent_there_and_announced(tmp_path: Path) -> None:
     with SseServer(answer("Hello")) as server:
         done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY="sk-other", FORGE_API_KEY=KEY)
