@@ -58,6 +58,8 @@ class DecisionContext:
     needs_network: bool = False
     scripts: Mapping[str, Scripts] = field(default_factory=dict)
     """Allow rule → the scripts that its line named when it was allowed."""
+    weakness: str = ""
+    """Why a sandbox that is otherwise full is weak now."""
 
     @property
     def is_sandboxed(self) -> bool:
@@ -367,7 +369,8 @@ def _unmasked(command: SimpleCommand, reading: Reading, context: DecisionContext
 def _question(command: SimpleCommand, reading: Reading, context: DecisionContext) -> str:
     also = "even in mode auto " if context.mode is PermissionMode.AUTO else ""
     if not context.is_sandboxed:
-        state = "there is no sandbox" if context.sandbox == "off" else "the sandbox is weak here"
+        is_weak = context.sandbox == "weak"
+        state = context.weakness or ("the sandbox is weak here" if is_weak else "there is no sandbox")
         return f"{state}, so {also}a command that may write asks"
     if command.is_opaque or not command.words:
         return _UNKNOWN if command.is_opaque else "it sets variables or writes a file"

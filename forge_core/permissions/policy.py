@@ -54,8 +54,9 @@ class PermissionPolicy:
     like, and allow only what stays in the folder, off the network, away from keys, and can be undone.
     `saved` are rules that were granted for good in a prompt; of a command they cover less than those that the
     user wrote. `scripts` are those that rules for an exact line are bound to. `edit_tools` holds the names of
-    the tools that change files: a deny or ask rule for one of them covers them all. Raises ConfigError for a
-    rule that cannot be read.
+    the tools that change files: a deny or ask rule for one of them covers them all. `unmasked_reason` returns
+    why a full sandbox counts as weak for the next command, "" if it does not. Raises ConfigError for a rule
+    that cannot be read.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class PermissionPolicy:
         *,
         edit_tools: Container[str] | None = None,
         sandbox: SandboxStrength = "off",
+        unmasked_reason: Callable[[], str] | None = None,
         saved: Iterable[str] = (),
         project_allow: Iterable[str] = (),
         project_deny: Iterable[str] = (),
@@ -78,6 +80,7 @@ class PermissionPolicy:
         self.root = real_path(root)
         self.mode = mode
         self.sandbox: SandboxStrength = sandbox
+        self._unmasked_reason = unmasked_reason
         self._book = RuleBook(
             EditToolsUnknown() if edit_tools is None else edit_tools,
             allow=allow,
@@ -179,8 +182,16 @@ class PermissionPolicy:
         return decide_line(command, self._context(SHELL_TOOL, needs_network=False))
 
     def _context(self, tool_name: str, *, needs_network: bool) -> DecisionContext:
+        weakness = self._unmasked_reason() if self._unmasked_reason and self.sandbox == "full" else ""
         return DecisionContext(
-            self.root, self.mode, self.sandbox, self._book, tool_name, needs_network, self._scripts
+            self.root,
+            self.mode,
+            "weak" if weakness else self.sandbox,
+            self._book,
+            tool_name,
+            needs_network,
+            self._scripts,
+            weakness,
         )
 
     def _line(self, tool_name: str, use: ToolUse) -> Verdict:

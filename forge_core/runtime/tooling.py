@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.permissions.policy import PermissionPolicy
+    from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.permissions.sandbox.sandbox_state import SandboxState
     from forge_core.redact import Redactor
     from forge_core.session.event_channel import EventChannel
@@ -61,7 +62,7 @@ def build_environment(
         )
     return ToolEnvironment(
         working_dir=root,
-        policy=_policy(config, state),
+        policy=_policy(config, state, sandbox),
         responder=SessionResponder(responder, clock),
         output_dir=outputs_dir(state_dir, session_id),
         sandbox_state=state,
@@ -89,7 +90,7 @@ def _command_limits(config: ForgeConfig) -> CommandLimits:
     )
 
 
-def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
+def _policy(config: ForgeConfig, state: SandboxState, sandbox: Sandbox | None) -> PermissionPolicy:
     from forge_core.approval import ToolKind
     from forge_core.config.save import save_project_rule
     from forge_core.permissions.policy import PermissionPolicy, warm_up
@@ -108,6 +109,7 @@ def _policy(config: ForgeConfig, state: SandboxState) -> PermissionPolicy:
         deny=(*config.deny, *config.saved_deny),
         edit_tools={tool.name for tool in builtin_tools() if tool.kind is ToolKind.WRITE},
         sandbox=state.strength,
+        unmasked_reason=sandbox.unmasked_reason if sandbox is not None else None,
         project_allow=config.project_allow,
         project_ask=config.project_ask,
         project_deny=config.project_deny,

@@ -26,6 +26,8 @@ from forge_core.permissions.sandbox.protected import Protection, protection
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.permissions.sandbox.survey import Survey, SurveyResult, tracked_secrets
 
+MAX_MASKS = 512
+"""Files with keys that are hidden in the workspace and the repository around it: each is a mount."""
 _PATIENCE_S = 1.0
 _MOVABLE = {"GIT_CONFIG_GLOBAL": ("/git/config", "/.gitconfig"), "npm_config_userconfig": ("/.npmrc",)}
 """The variables that move configuration files, and the ends of these files' paths."""
@@ -80,6 +82,22 @@ class Sandbox:
         self._running = 0
         self._counting = threading.Lock()
         self._tracked: tuple[object, dict[Path, bool]] = ((), {})
+
+    def unmasked_reason(self) -> str:
+        """Return why a command could read files with keys in the workspace although the sandbox hides such
+        files; "" when it can hide them all."""
+        if self.state.kind not in (SandboxKind.BUBBLEWRAP, SandboxKind.SEATBELT):
+            return ""
+        found = self._scan(self._root)
+        tracked = self._tracked_among(found.secrets)
+        count = len(found.secrets) - sum(tracked.values())
+        others = [self._scan(folder) for folder in [*self._surveys] if folder != self._root]
+        count += sum(not is_in(path, [self._root]) for other in others for path in other.secrets)
+        if count > MAX_MASKS:
+            return f"the sandbox can hide {MAX_MASKS} files with keys, and there are more in the folder"
+        if not all(one.is_complete for one in (found, *others)):
+            return "the folder is too large to be searched for files with keys, which the sandbox would hide"
+        return ""
 
     @contextlib.contextmanager
     def launch(
@@ -204,7 +222,7 @@ class Sandbox:
         homes = home_folders(environment)
         found = self._scan(self._root)
         tracked = self._tracked_among(found.secrets)
-        kept = [path for path in found.secrets if not tracked.get(path)]
+        kept = [path for path in found.secrets if not tracked.get(path)][:MAX_MASKS]
         with self._placeholders.mounted.settled():
             held = protection(self._root, found.repositories, homes)
             writable = (*self._extra, *held.writable)
@@ -215,7 +233,7 @@ class Sandbox:
         # commit as changed, cannot be opened.
         note, unreadable = self._file("note", _NOTE, 0o444), self._file("unreadable", b"", 0o000)
         noted = {path for path in kept if path.name.startswith(".") and path not in tracked}
-        kept += self._around(home)
+        kept += self._around(home)[: MAX_MASKS - len(kept)]
         return LayoutInputs(
             self._root,
             folder,
@@ -290,7 +308,7 @@ class Sandbox:
                 *home.masked,
                 *secrets_outside(self._hidden),
                 *self._around(home),
-                *(path for path in found.secrets if not tracked.get(path)),
+                *[path for path in found.secrets if not tracked.get(path)][:MAX_MASKS],
             ],
             covered=home.covered,
             shown=[self._root, *self._extra, *held.writable, *self._shown(home)],

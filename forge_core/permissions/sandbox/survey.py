@@ -18,8 +18,8 @@ from forge_core.workspace.git_index import blob_id
 MAX_ENTRIES = 1_000_000
 """50,000 files take about 100 ms the first time, then a stat for each folder. Nearer folders come first, so
 what is missed in a larger tree is deep."""
-MAX_SECRETS = 512
-"""Each is a mount."""
+MAX_SECRETS = 10_000
+"""A repository of a cryptography library tracks thousands of test keys."""
 
 _SKIPPED = table(
     """.git node_modules bower_components __pycache__ site-packages dist-packages .venv venv .tox .nox
@@ -28,6 +28,8 @@ _SKIPPED = table(
 """Packages of others, and what tools derive from the files of the project."""
 _MAX_COMPARED_BYTES = 1_000_000
 _GIT_TIMEOUT_S = 2.0
+_MAX_PATHSPECS = 200
+"""Git compares each with every entry of the index; with more the whole index is listed."""
 _KEY_HEADER_BYTES = 4_096
 _SETTLED_NS = 100_000_000
 """A folder changed less than this before it was read may change again within one tick of its clock."""
@@ -41,6 +43,8 @@ class SurveyResult:
     """Real paths of regular files that hold keys or passwords; a link may lead to one elsewhere."""
     repositories: list[Path] = field(default_factory=list)
     """`.git` entries below the workspace's own."""
+    is_complete: bool = True
+    """Whether one of the two limits was not reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,12 @@ class Survey:
             if path != root and folder.has_git:
                 found.repositories.append(Path(path, ".git"))
             for name in folder.secrets:
-                if len(found.secrets) < MAX_SECRETS and _is_worth_hiding(f"{path}/{name}"):
+                if len(found.secrets) == MAX_SECRETS:
+                    found.is_complete = False
+                elif _is_worth_hiding(f"{path}/{name}"):
                     found.secrets.append(Path(os.path.realpath(f"{path}/{name}")))
             waiting.extend(f"{path}/{name}" for name in folder.folders)
+        found.is_complete = found.is_complete and not waiting
         self._known = known
         return found
 
@@ -142,7 +149,7 @@ def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
     command = ["git", *hardened_git_args(), "-C", str(root), "--literal-pathspecs", "--no-optional-locks"]
     try:
         done = subprocess.run(
-            [*command, "ls-files", "--stage", "-z", "--", *names],
+            [*command, "ls-files", "--stage", "-z", "--", *(names if len(names) <= _MAX_PATHSPECS else ())],
             capture_output=True,
             timeout=_GIT_TIMEOUT_S,
             check=False,
