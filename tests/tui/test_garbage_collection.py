@@ -20,6 +20,8 @@ def collector_off() -> Iterator[None]:
     yield
     gc.callbacks[:] = callbacks
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # the tests that were collected, as before (tests/conftest.py)
     gc.enable()
 
 
