@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -99,10 +100,21 @@ _CLEARED = (
 )
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Paths of folders that do not exist yet.
+
+    Not one `mktemp` a test: it lists all folders that it has made before it makes the next.
+    """
+    parent = tmp_path_factory.mktemp("homes")
+    return (parent / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Settings and sessions of a test lie in a folder of its own; the person's environment stays out."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
+    home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("FORGE_HOME", str(home / "forge"))
     for name in _CLEARED:
