@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,10 @@ ALLOW, ASK = Decision.ALLOW, Decision.ASK
 AUTO = PermissionMode.AUTO
 
 Git = Callable[..., None]
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
-    root = tmp_path / "project"
+def make_project(root: Path) -> Path:
     (root / "src").mkdir(parents=True)
     for name in ("src/a.py", "src/b.py", "README.md", ".env", "server.pem"):
         (root / name).write_text("x\n")
@@ -34,14 +33,33 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+def run_git(root: Path, *words: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture(autouse=True)
+def _system_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", SYSTEM_PATH)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_project(tmp_path / "project")
+
+
 @pytest.fixture
 def git(root: Path) -> Git:
-    def run(*words: str) -> None:
-        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        subprocess.run(["git", *identity, *words], cwd=root, check=True, capture_output=True)
+    run_git(root, "init", "-q", "-b", "main")
+    return partial(run_git, root)
 
-    run("init", "-q", "-b", "main")
-    return run
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository without a commit, for tests that change nothing in it."""
+    root = make_project(tmp_path_factory.mktemp("repository") / "project")
+    run_git(root, "init", "-q", "-b", "main")
+    return root
 
 
 def verdict(
@@ -87,26 +105,25 @@ STILL_ASKS = [
 @pytest.mark.parametrize("sandbox", ["off", "weak"])
 @pytest.mark.parametrize("line", RUNS)
 def test_read_only_commands_on_listed_files_run_unasked(
-    root: Path, git: Git, line: str, sandbox: SandboxStrength
+    repository: Path, line: str, sandbox: SandboxStrength
 ) -> None:
-    found = verdict(root, line, sandbox)
+    found = verdict(repository, line, sandbox)
     assert found.decision is ALLOW, found.reason
     assert found.is_read_only
 
 
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, AUTO])
 @pytest.mark.parametrize("line", STILL_ASKS)
-def test_other_commands_ask_in_every_asking_mode(
-    root: Path, git: Git, line: str, mode: PermissionMode
-) -> None:
+def test_other_commands_ask_in_every_asking_mode(repository: Path, line: str, mode: PermissionMode) -> None:
     for sandbox in ("off", "weak"):
-        assert verdict(root, line.replace("{root}", str(root)), sandbox, mode).decision is ASK, sandbox
+        asked = verdict(repository, line.replace("{root}", str(repository)), sandbox, mode)
+        assert asked.decision is ASK, sandbox
 
 
 @pytest.mark.parametrize("line", [*RUNS, *STILL_ASKS])
-def test_without_a_sandbox_nothing_runs_that_asks_in_a_full_sandbox(root: Path, git: Git, line: str) -> None:
-    if verdict(root, line).decision is ALLOW:
-        assert verdict(root, line, "full").decision is ALLOW
+def test_without_a_sandbox_nothing_runs_that_asks_in_a_full_sandbox(repository: Path, line: str) -> None:
+    if verdict(repository, line).decision is ALLOW:
+        assert verdict(repository, line, "full").decision is ALLOW
 
 
 def test_the_prompt_explains_why_reading_asks(root: Path) -> None:
