@@ -21,6 +21,7 @@ from forge_core.llm.endpoints import PROVIDERS
 from forge_tui.arguments import COMMANDS, parse
 from forge_tui.submitted_line import InvalidCommand, parse_line
 from tests.generate_docs import ROOT, TABLES, pages, rendered
+from tests.package_shape import load
 from tests.support.doc_examples import SAMPLE, Example, examples, run_example
 
 PAGES = pages()
@@ -204,12 +205,11 @@ def definitions() -> tuple[dict[str, set[str]], set[str]]:
     """The methods of each class of the source, and the names of all functions and methods."""
     methods: dict[str, set[str]] = {}
     functions: set[str] = set()
-    for package in ("forge_core", "forge_tui"):
-        for path in package_files(package):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, FUNCTIONS):
-                    functions.add(node.name)
-                elif isinstance(node, ast.ClassDef):
-                    defined = methods.setdefault(node.name, set())
-                    defined |= {item.name for item in node.body if isinstance(item, FUNCTIONS)}
+    for module in load().modules.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, FUNCTIONS):
+                functions.add(node.name)
+            elif isinstance(node, ast.ClassDef):
+                defined = methods.setdefault(node.name, set())
+                defined |= {item.name for item in node.body if isinstance(item, FUNCTIONS)}
     return methods, functions
