@@ -11,22 +11,24 @@ import asyncio
 import contextlib
 import os
 import re
-import select
 import signal
 import subprocess
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.process_io import (
     PipeReader,
     all_end,
+    block_until_readable,
     exit_of,
     output_pipe,
     readable,
     temporary_tasks,
+    wait_for_ends,
 )
 from forge_core.tools.shell.process_tree import (
     RunningProcess,
@@ -99,7 +101,7 @@ class ShellProcess:
         """Of the sandbox: let go when the command has ended."""
         self._loop = asyncio.get_running_loop()
         self._kill_timer: asyncio.TimerHandle | None = None
-        self._signals: set[asyncio.Future[None]] = set()
+        self._signals: set[asyncio.Future[Any]] = set()
         self._life = self._loop.create_task(self._live())
 
     def terminate(self) -> None:
@@ -218,14 +220,15 @@ class ShellProcess:
         for one in self._members():
             send_signal(one, signal.SIGTERM)
 
-    def _kill(self) -> None:
+    def _kill(self) -> Collection[RunningProcess]:
+        """Send SIGKILL to everything of it, and return what that is; it may end only later."""
         root = self._process.pid
         if self.is_contained:
             members = descendants(root)
             self._signal_group(signal.SIGKILL)
             for one in members:
                 send_signal(one, signal.SIGKILL)
-            return
+            return members
         if self._process.returncode is None:
             # Else it might start the command, or something in a session of its own, after the last look.
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -240,8 +243,9 @@ class ShellProcess:
                 send_signal(one, signal.SIGKILL)
             killed |= new
         self._signal_group(signal.SIGKILL)
+        return killed
 
-    def _in_thread(self, work: Callable[[], None]) -> None:
+    def _in_thread(self, work: Callable[[], object]) -> None:
         """Run `work` beside the loop; it belongs to this process until it is done."""
         if not self.all_ended.is_set():
             future = self._loop.run_in_executor(None, work)
@@ -263,13 +267,13 @@ class ShellProcess:
         if self.all_ended.is_set():
             return
         if self._process.poll() is None:
-            self._kill()
+            killed = self._kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=_BLOCKED_S)
             if self._namespace is not None:
-                waiting = select.poll()
-                waiting.register(self._namespace, select.POLLIN)
-                waiting.poll(_BLOCKED_S * 1000)
+                block_until_readable(self._namespace, _BLOCKED_S)
+            else:
+                wait_for_ends((one.pid for one in killed), _BLOCKED_S)
         if self._kill_timer is not None:
             self._kill_timer.cancel()
         self._close_input()

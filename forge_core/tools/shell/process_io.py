@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import select
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -120,6 +122,26 @@ async def all_end(pids: Iterable[int]) -> None:
         except (AttributeError, OSError):
             await asyncio.sleep(_POLL_S)
             return
+
+
+def wait_for_ends(pids: Iterable[int], within_s: float) -> None:
+    """Block until each of the processes, which need not be children of this one, has ended, or until the time
+    is up. Do nothing where that cannot be watched."""
+    deadline = time.monotonic() + within_s
+    for pid in pids:
+        with contextlib.suppress(AttributeError, OSError):
+            descriptor = os.pidfd_open(pid)
+            try:
+                block_until_readable(descriptor, deadline - time.monotonic())
+            finally:
+                os.close(descriptor)
+
+
+def block_until_readable(descriptor: int, within_s: float) -> None:
+    """Block until it is readable (a pidfd: until the process has ended), or until the time is up."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    waiting.poll(max(0.0, within_s) * 1000)
 
 
 async def _end_of(pid: int) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,10 @@ _PROC = Path("/proc")
 _MAX_SCANS = 5
 _MAX_SHOWN = 200
 _PS_TIMEOUT_S = 5
+_UNREADABLE_S = 1.0
+"""How long a look for marked processes waits, in all, for those whose environment cannot be read yet."""
+_KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD of the kernel's flags of a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,7 @@ class _Status:
     parent: int
     started: int
     is_alive: bool
+    is_kernel_thread: bool
 
 
 def descendants(root: int, besides: str = "") -> list[RunningProcess]:
@@ -97,15 +103,42 @@ def has_only_chain(root: int, depth: int) -> bool:
 
 def processes_of_call(call: str) -> list[RunningProcess]:
     """Return the live processes that carry the mark of `call` in their environment: what can still be found
-    when the supervisor itself was killed."""
+    when the supervisor itself was killed.
+
+    The environment of a process that calls execve, or that exits and still has files open, is empty for a
+    moment. Either is awaited, for a second in all: in the first case the mark appears, in the second the
+    process ends.
+    """
     mark = f"{CALL_VARIABLE}={call}".encode()
+    deadline = time.monotonic() + _UNREADABLE_S
     found: list[RunningProcess] = []
     for pid in _pids():
         with contextlib.suppress(OSError, ValueError, IndexError):
-            status = _status(pid)
-            if status.is_alive and mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0"):
+            is_marked = mark in _environment(pid, deadline)
+            if is_marked and (status := _status(pid)).is_alive:
                 found.append(RunningProcess(pid, _shown(_words(pid)), status.started))
     return found
+
+
+def _environment(pid: int, deadline: float) -> list[bytes]:
+    """Return the environment of a process, once it has one; empty for one that exits or was given none."""
+    while not (environment := _environment_now(pid)):
+        # Without arguments too, it has no memory now; with arguments, a second look decides.
+        if any(_words(pid)):
+            environment = _environment_now(pid)
+            break
+        status = _status(pid)
+        if status.is_kernel_thread or not status.is_alive or time.monotonic() > deadline:
+            break
+        time.sleep(0.001)
+    return environment.split(b"\0")
+
+
+def _environment_now(pid: int) -> bytes:
+    try:
+        return (_PROC / str(pid) / "environ").read_bytes()
+    except ProcessLookupError:  # newer kernels, of a process without memory
+        return b""
 
 
 def send_signal(one: RunningProcess, number: signal.Signals) -> None:
@@ -206,7 +239,8 @@ def _pids() -> list[int]:
 def _status(pid: int) -> _Status:
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read for every process of the machine
         fields = file.read().rpartition(b")")[2].split()
-    return _Status(int(fields[1]), int(fields[19]), fields[0] not in (b"Z", b"X"))
+    is_alive, is_kernel_thread = fields[0] not in (b"Z", b"X"), bool(int(fields[6]) & _KERNEL_THREAD)
+    return _Status(int(fields[1]), int(fields[19]), is_alive, is_kernel_thread)
 
 
 def _words(pid: int) -> list[bytes]:

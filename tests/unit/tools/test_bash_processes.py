@@ -23,6 +23,7 @@ from forge_core.permissions.sandbox.sandbox import Sandbox
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor, ToolResult
 from forge_core.tools.shell import process_tree
+from forge_core.tools.shell.environment import CALL_VARIABLE
 from forge_core.tools.shell.job import JobState
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.tools.shell.process import start_process
@@ -201,6 +202,37 @@ async def test_a_command_that_kills_its_supervisor_is_also_stopped(
     await jobs.aclose()
     assert not life.is_there
     life.close()
+
+
+SLOW_TO_EXIT = (
+    "python3 -c \"import time; big = b'x' * (256 << 20); open('ready', 'w').close(); time.sleep(7210)\""
+)
+"""The kernel frees memory before it closes files: this takes tens of milliseconds."""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="no pidfds to wait for processes")
+def test_processes_killed_with_their_event_loop_have_closed_their_files(folder: Path) -> None:
+    tool = BashTool()
+    life = Life(folder, 999)
+    command = f"exec 9> {life.name}; setsid {SLOW_TO_EXIT} & until [ -e ready ]; do sleep 0.01; done"
+    result = asyncio.run(ToolExecutor().execute(tool, {"command": command}, ExecutionContext(folder)))
+    assert "still running" in result.output
+    assert not life.is_there
+    asyncio.run(tool.aclose())
+    life.close()
+
+
+def test_a_marked_process_is_found_while_it_replaces_its_program(tmp_path: Path) -> None:
+    program = tmp_path / "again"
+    program.write_text('#!/bin/sh\nexec "$0"\n')
+    program.chmod(0o755)
+    process = subprocess.Popen([program], env={CALL_VARIABLE: "test-exec"})
+    try:
+        found = [[one.pid for one in process_tree.processes_of_call("test-exec")] for _ in range(200)]
+    finally:
+        process.kill()
+        process.wait()
+    assert found == [[process.pid]] * 200
 
 
 async def test_a_command_ended_before_its_start_never_starts(folder: Path, sandbox: Sandbox | None) -> None:
