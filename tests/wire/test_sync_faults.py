@@ -135,14 +135,14 @@ def test_a_stream_without_a_first_token_is_a_timeout() -> None:
 
 
 def test_a_silent_stream_times_out_and_keeps_its_text() -> None:
-    error = failure(read, Reply([FIRST, Stall()]), first_token_timeout_s=1.0, idle_timeout_s=0.05)
+    error = failure(read, Reply([FIRST, Stall()]), idle_timeout_s=0.05)
     assert isinstance(error, ProviderTimeoutError)
     assert error.partial_text == "so far"
 
 
 def test_a_stream_of_only_keep_alive_bytes_times_out() -> None:
     blanks = [step for _ in range(60) for step in (b" ", Pause(0.02))]
-    error = failure(read, Reply([FIRST, *blanks, Stall()]), first_token_timeout_s=0.6, idle_timeout_s=0.6)
+    error = failure(read, Reply([FIRST, *blanks, Stall()]), idle_timeout_s=0.6)
     assert isinstance(error, ProviderTimeoutError)
     assert error.partial_text == "so far"
 
