@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from forge_core.untrusted import frame_text, frame_tool_output, unframe_tool_output
 
 
+@pytest.mark.property
 @settings(deadline=None, derandomize=True, database=None, max_examples=60)
 @given(st.text())
 def test_unframing_returns_the_framed_text(text: str) -> None:

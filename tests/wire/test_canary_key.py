@@ -24,6 +24,7 @@ true
 """
 
 
+@pytest.mark.slow
 def test_a_model_searching_for_the_api_key_cannot_find_it(tmp_path: Path) -> None:
     work, home = tmp_path / "work", tmp_path / "home"
     work.mkdir()

@@ -37,6 +37,7 @@ def test_special_tokens_and_lone_surrogates_are_plain_text() -> None:
     assert count_tokens("a\ud83d") >= 1
 
 
+@pytest.mark.slow
 async def test_a_child_process_counts_without_importing_from_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ assert tokenizer.count_tokens(text) == tokens.estimate_tokens(text) > 0
 """
 
 
+@pytest.mark.slow
 def test_the_program_counts_the_given_texts() -> None:
     pytest.importorskip("tiktoken")
     done = subprocess.run(

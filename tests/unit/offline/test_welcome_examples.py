@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from forge_tui.widgets.welcome_text import examples
 from tests.unit.offline.driver import Talk
 
 
+@pytest.mark.slow
 async def test_every_example_of_the_welcome_is_handled(tmp_path: Path, talk: Talk) -> None:
     offered = set(examples(talk.folder))
     (tmp_path / "empty").mkdir()

@@ -115,6 +115,7 @@ async def test_a_late_exit_notification_does_not_report_leftover_processes(
     assert "still running" not in result.output
 
 
+@pytest.mark.slow
 async def test_a_timeout_returns_immediately_with_the_partial_output(tool: BashTool, tmp_path: Path) -> None:
     timeouts = iter((0.3, 0.6, 1.2, 2.4, 4.8, 9.6))
     command = "trap '' TERM; echo $$ > pid; echo before; sleep 7011 & wait; sleep 7012"
@@ -194,6 +195,7 @@ async def test_interactive_programs_end_at_once(tool: BashTool, tmp_path: Path, 
     assert result.outcome in ("done", "failed"), "it waited for somebody"
 
 
+@pytest.mark.slow
 async def test_a_flood_of_output_uses_little_memory_and_does_not_block_the_event_loop(
     tool: BashTool, tmp_path: Path
 ) -> None:
@@ -356,6 +358,7 @@ def own_children() -> set[str]:
     return {pid for one in lists for pid in one.read_text().split()}
 
 
+@pytest.mark.slow
 async def test_no_descriptor_or_child_process_is_leaked(tool: BashTool, tmp_path: Path) -> None:
     await bash(tool, tmp_path, "true")
     before, children = len(os.listdir("/proc/self/fd")), own_children()  # noqa: PTH208

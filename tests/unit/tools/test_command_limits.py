@@ -68,6 +68,7 @@ async def test_a_command_that_uses_too_much_memory_is_stopped(name: str, run: Ca
     assert result.summary == "out of memory"
 
 
+@pytest.mark.slow
 async def test_files_in_the_private_tmp_count_as_memory(run: Callable[..., Any], tmp_path: Path) -> None:
     line = "df --output=fstype /tmp | grep -q tmpfs || exit 7; for n in $(seq 400); do "
     result = await run(line + "head -c 4000000 /dev/zero > /tmp/f$n; done; sleep 20")
@@ -76,6 +77,7 @@ async def test_files_in_the_private_tmp_count_as_memory(run: Callable[..., Any],
     assert result.summary == "out of memory"
 
 
+@pytest.mark.slow
 async def test_memory_that_processes_share_counts_once(run: Callable[..., Any]) -> None:
     line = (
         "import os, time\na = b'x' * 100_000_000\n"
@@ -87,6 +89,7 @@ async def test_memory_that_processes_share_counts_once(run: Callable[..., Any]) 
     assert "done" in result.output
 
 
+@pytest.mark.slow
 async def test_commands_share_the_limit_and_the_largest_is_stopped(run: Callable[..., Any]) -> None:
     hold = "python3 -c 'a = b\"x\" * {}_000_000; import time; time.sleep({})'"
     await run(hold.format(120, 6), run_in_background=True)
@@ -95,6 +98,7 @@ async def test_commands_share_the_limit_and_the_largest_is_stopped(run: Callable
     assert "220" not in (await run("echo after")).output
 
 
+@pytest.mark.slow
 async def test_a_job_that_uses_too_much_memory_says_so(tmp_path: Path) -> None:
     reports: list[str] = []
     jobs = JobTable(on_end=reports.append, limits=LIMIT)

@@ -71,6 +71,7 @@ DIES_WHILE_UNDOING = """
 """
 
 
+@pytest.mark.slow
 def test_a_kill_during_undo_leaves_no_partial_file_and_a_second_undo_completes(tmp_path: Path) -> None:
     """Killed before each of several system calls that change something, chosen at random."""
     chance = random.Random(7)

@@ -395,6 +395,7 @@ async def start_session(root: Path, state_dir: Path) -> None:
     await session.aclose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start_in", ["ws", "elsewhere", "ws/sub", "."])
 async def test_a_session_removes_placeholders_of_killed_processes_in_any_workspace(
     make: Callable[..., Bench], tmp_path: Path, start_in: str

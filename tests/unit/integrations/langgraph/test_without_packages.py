@@ -30,6 +30,7 @@ for make in (
 """
 
 
+@pytest.mark.slow
 def test_without_the_packages_all_names_import_and_constructors_say_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr

@@ -100,6 +100,7 @@ print(sorted({str(path) for one in found for path in one}), flush=True)
 """
 
 
+@pytest.mark.slow
 def test_concurrent_checks_are_not_mistaken_for_running_sandboxes(work: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -285,6 +286,7 @@ def test_a_placeholder_is_not_put_up_through_a_link(stand: Placeholders, work: P
     assert everything_in(tmp_path / "elsewhere") == {}
 
 
+@pytest.mark.slow
 def test_commands_started_simultaneously_share_mask_files(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     state = SandboxState(SandboxKind.BUBBLEWRAP, program="/usr/bin/bwrap")

@@ -456,6 +456,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @case("kill -9 in mid-write")
 async def test_a_file_is_whole_whenever_its_writer_is_killed(context: ExecutionContext) -> None:
     path = context.root / "a.txt"
