@@ -26,7 +26,7 @@ _SHAPES = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
-_MARKERS = ("sk-", "gh", "glpat-", "AKIA", "xox", "eyJ", "-----BEGIN")
+_MARKERS = ("sk-", "gh", "github_pat_", "glpat-", "AKIA", "xox", "eyJ", "-----BEGIN")
 """One of them is in every match of `_SHAPES`; searching for them first is cheaper."""
 _SHAPE_BEGUN = re.compile(
     r"(?:sk-[\w-]*|gh[pousr]_\w*|github_pat_\w*|glpat-[\w-]*|AKIA[0-9A-Z]*|xox[abprs]-[\w-]*|eyJ[\w.-]*"

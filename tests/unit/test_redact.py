@@ -55,7 +55,20 @@ def test_a_stream_is_redacted_wherever_it_is_cut(key: str) -> None:
             assert first + second + redact(last) == f"a = {MASK}; b = {MASK}", (form, cut)
 
 
-@pytest.mark.parametrize("secret", [PEM, "ghp_" + "a1" * 18, "xoxb-123456789012-abc", "AKIAABCDEFGHIJKLMNOP"])
+SHAPES = (
+    PEM,
+    "ghp_" + "a1" * 18,
+    "github_pat_" + "a1_" * 9,
+    "glpat-" + "a1-" * 6,
+    "xoxb-123456789012-abc",
+    "AKIAABCDEFGHIJKLMNOP",
+    "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.c2ln_bmF0-dXJl",
+    "sk-or-v1-12345678",
+    "sk-" + "a_1-" * 5,
+)
+
+
+@pytest.mark.parametrize("secret", SHAPES)
 def test_a_well_known_shape_is_redacted_wherever_the_stream_is_cut(secret: str) -> None:
     redact = Redactor()
     text = f"see {secret} there"
@@ -63,6 +76,22 @@ def test_a_well_known_shape_is_redacted_wherever_the_stream_is_cut(secret: str) 
         first, rest = redact.split(text[:cut])
         second, last = redact.split(rest + text[cut:])
         assert first + second + redact(last) == f"see {MASK} there", cut
+
+
+@pytest.mark.parametrize("secrets", [("Zq7+wV/2mN", "Zq7+wV/2mN9xKp"), ("Zq7+wV/2mN9xKp", "Zq7+wV/2mN")])
+def test_nothing_is_left_of_a_key_that_begins_with_another_one(secrets: tuple[str, ...]) -> None:
+    assert Redactor(secrets)("a = Zq7+wV/2mN9xKp;") == f"a = {MASK};"
+
+
+def test_a_stream_keeps_back_the_longest_beginning_of_any_key() -> None:
+    redact = Redactor(("abcdefX9Z8W7", "8W7qqqq"))
+    assert redact.split("key: abcdefX9Z8") == ("key: ", "abcdefX9Z8")
+
+
+def test_a_private_key_without_an_end_is_not_kept_back_for_ever() -> None:
+    begun = PEM.partition("-----END")[0]
+    assert Redactor().split(begun) == ("", begun)
+    assert Redactor().split(begun * 30) == (MASK, "")
 
 
 def test_a_stream_without_a_secret_is_not_held_back() -> None:
@@ -74,6 +103,7 @@ def test_strings_anywhere_in_a_record_are_redacted_also_as_names() -> None:
     key = KEYS[0]
     record = {
         "a": [key, {"b": f"x{key}"}],
+        "pair": (key, 1),
         key: 1,
         "n": 2.5,
         "none": None,
@@ -81,6 +111,7 @@ def test_strings_anywhere_in_a_record_are_redacted_also_as_names() -> None:
     }
     assert Redactor((key,)).values(record) == {
         "a": [MASK, {"b": f"x{MASK}"}],
+        "pair": [MASK, 1],
         MASK: 1,
         "n": 2.5,
         "none": None,
