@@ -200,7 +200,7 @@ class _JudgedCall:
         is_allowed = verdict.decision is Decision.ALLOW
         self.context.agreed = frozenset(verdict.real_paths)
         self.context.agreed_links = frozenset(verdict.linked_paths)
-        self.context.switches_git_off = is_allowed and verdict.switches_git_off
+        self.context.switches_git_off = verdict.switches_git_off
         self.report(is_allowed, verdict.rule or verdict.reason, verdict.by)
         if not is_allowed:
             raise CallDeniedError(denied_by_policy(self.tool, verdict))
@@ -267,7 +267,7 @@ class _JudgedCall:
             )
         self.context.agreed = frozenset(again.real_paths)
         self.context.agreed_links = frozenset(again.linked_paths)
-        self.context.switches_git_off = again.decision is Decision.ALLOW and again.switches_git_off
+        self.context.switches_git_off = again.switches_git_off
 
     def report(
         self, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"], reason: str = ""

@@ -8,14 +8,17 @@ from typing import Any, ClassVar
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.events import AgentEvent, Notice, Permission
-from forge_core.permissions import PermissionPolicy, Verdict
+from forge_core.permissions import Decision, PermissionPolicy, Verdict
 from forge_core.tools import (
+    ApplyPatchTool,
     BaseTool,
     BashTool,
     EditTool,
     ExecutionContext,
+    GlobTool,
     ReadTool,
     ToolExecutor,
     ToolParameter,
@@ -352,10 +355,13 @@ class TestAsking:
         self, file: Path, events: list[AgentEvent]
     ) -> None:
         policy = PermissionPolicy(file.parent)
+        is_asking = asyncio.Event()
 
         async def person(request: ApprovalRequest) -> ApprovalReply:
             if request.target == "eval echo hi":
+                await is_asking.wait()
                 return SESSION
+            is_asking.set()
             while not policy.rules():
                 await asyncio.sleep(0)
             for _ in range(20):  # rounds of the loop in which a withdrawal would come
@@ -371,6 +377,102 @@ class TestAsking:
         )
         assert [result.output.split("\n")[0] for result in results] == ["hi", "other"]
         assert [event.by for event in events if isinstance(event, Permission)] == ["person", "person"]
+
+    @pytest.mark.parametrize("answer", [Answer.ONCE, Answer.SESSION, Answer.ALWAYS])
+    async def test_a_rule_that_the_prompt_does_not_offer_is_not_granted(
+        self, file: Path, events: list[AgentEvent], answer: Answer
+    ) -> None:
+        policy = PermissionPolicy(file.parent, ask=["bash(true)"])  # asks each time, and offers no rule
+        person = Person(ApprovalReply(answer, rule="bash(=eval echo hi)"))
+        result = await ToolExecutor(policy, person).execute(
+            BashTool(), {"command": "true"}, self.context(file, events)
+        )
+        assert result.success
+        assert [entry.rule for entry in policy.rules()] == ["bash(true)"]
+
+    async def test_a_rule_edited_in_the_prompt_is_bound_to_the_scripts_that_it_names(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        saved: list[tuple[str, Scripts]] = []
+        (file.parent / "build.sh").write_text("echo one\n")
+        policy = PermissionPolicy(file.parent, save_rule=lambda rule, scripts: saved.append((rule, scripts)))
+        person = Person(ApprovalReply(Answer.ALWAYS, rule="bash(sh build.sh)"))
+        await ToolExecutor(policy, person).execute(
+            BashTool(), {"command": "mkdir made"}, self.context(file, events)
+        )
+        assert person.requests[0].always_rule == "bash(mkdir:*)"
+        ((rule, scripts),) = saved
+        assert rule == "bash(sh build.sh)"
+        assert [name for name, _ in scripts] == ["build.sh"]
+
+    async def test_after_an_interrupt_no_prompt_opens(self, file: Path, events: list[AgentEvent]) -> None:
+        interrupted = asyncio.Event()
+        interrupted.set()
+        person = Person(YES)
+        context = self.context(file, events, interrupted=interrupted)
+        result = await ToolExecutor(PermissionPolicy(file.parent), person).execute(
+            EditTool(), self.EDIT, context
+        )
+        assert result.outcome == "interrupted"
+        assert person.requests == []
+
+    async def test_a_listing_leaves_out_the_files_of_a_deny_rule(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        (file.parent / "b.txt").write_text("x\n")
+        policy = PermissionPolicy(file.parent, deny=["read(b.txt)"])
+        result = await ToolExecutor(policy).execute(
+            GlobTool(), {"pattern": "*.txt"}, self.context(file, events)
+        )
+        assert "a.txt" in result.output
+        assert "b.txt" not in result.output
+
+    async def test_a_withdrawn_question_denies_the_call(self, file: Path, events: list[AgentEvent]) -> None:
+        async def withdrawn(request: ApprovalRequest) -> ApprovalReply:
+            raise asyncio.CancelledError
+
+        executor = ToolExecutor(PermissionPolicy(file.parent), withdrawn)
+        result = await executor.execute(EditTool(), self.EDIT, self.context(file, events))
+        assert "the question was withdrawn" in (result.error or "")
+        assert file.read_text() == "one\ntwo\n"
+
+    @pytest.mark.parametrize("name", ["a.txt", ".git/config"])
+    async def test_only_what_undo_covers_is_shown_as_undoable(
+        self, file: Path, events: list[AgentEvent], name: str
+    ) -> None:
+        (file.parent / ".git").mkdir()
+        (file.parent / ".git/config").write_text("one\n")
+        policy = PermissionPolicy(file.parent, ask=["edit(**)", "edit(.git/**)"], edit_tools={"edit"})
+        person = Person(ApprovalReply(Answer.NO))
+        context = self.context(file, events, before_images=Images())
+        await ToolExecutor(policy, person).execute(EditTool(), {**self.EDIT, "file_path": name}, context)
+        assert [request.is_undoable for request in person.requests] == [name == "a.txt"]
+
+    async def test_a_deletion_is_not_shown_as_undoable(self, file: Path, events: list[AgentEvent]) -> None:
+        person = Person(ApprovalReply(Answer.NO))
+        context = self.context(file, events, before_images=Images())
+        patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"
+        await ToolExecutor(PermissionPolicy(file.parent), person).execute(
+            ApplyPatchTool(), {"patch": patch}, context
+        )
+        assert [request.is_undoable for request in person.requests] == [False]
+
+    async def test_what_a_rule_from_the_prompt_allows_runs_without_the_repositorys_programs(
+        self, file: Path, events: list[AgentEvent]
+    ) -> None:
+        class AllowedAfterTheAnswer(PermissionPolicy):
+            verdicts: ClassVar[list[Verdict]] = [
+                Verdict(Decision.ASK, "why"),
+                Verdict(Decision.ALLOW, "a rule", switches_git_off=True),
+            ]
+
+            def decide(self, tool_name: str, use: ToolUse) -> Verdict:
+                return self.verdicts.pop(0)
+
+        context = self.context(file, events)
+        executor = ToolExecutor(AllowedAfterTheAnswer(file.parent), Person(YES))
+        await executor.execute(BashTool(), {"command": "true"}, context)
+        assert context.switches_git_off
 
     async def test_without_a_user_the_answer_is_no(self, file: Path, events: list[AgentEvent]) -> None:
         executor = ToolExecutor(PermissionPolicy(file.parent))
