@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from forge_core.errors import ProviderError
+from forge_core.errors import ConfigError, ProviderError
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import DONE, KEY, chunk, event
@@ -108,3 +108,33 @@ async def test_an_error_does_not_repeat_a_key_of_unknown_shape() -> None:
             await client.complete(REQUEST)
     assert "bad header" in str(caught.value)
     assert key not in f"{caught.value} {caught.value!r}"
+
+
+@pytest.mark.parametrize("began", [True, False])
+async def test_a_generation_that_fails_counts_as_abandoned_once_it_has_begun(began: bool) -> None:
+    content = event(chunk("Once" if began else "")) + event({"error": {"code": 400, "message": "no"}})
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=content))
+    abandoned: list[str] = []
+    async with OpenRouterClient(
+        KEY, transport=transport, max_retries=0, on_abandoned=abandoned.append
+    ) as client:
+        with pytest.raises(ProviderError):
+            async for _ in client.stream(REQUEST):
+                pass
+    assert abandoned == (["gen-1"] if began else [])
+
+
+async def test_a_stream_that_is_closed_early_counts_as_abandoned() -> None:
+    content = event(chunk("Once")) + event(chunk("upon")) + DONE
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=content))
+    abandoned: list[str] = []
+    async with OpenRouterClient(KEY, transport=transport, on_abandoned=abandoned.append) as client:
+        chunks = client.stream(REQUEST)
+        await anext(chunks)
+        await chunks.aclose()
+    assert abandoned == ["gen-1"]
+
+
+def test_a_host_that_two_parsers_read_differently_is_refused() -> None:
+    with pytest.raises(ConfigError, match="ambiguous"):
+        OpenRouterClient(KEY, base_url="https://openrouter.ai>x/v1")
