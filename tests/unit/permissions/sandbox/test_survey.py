@@ -44,3 +44,33 @@ def test_a_second_scan_reads_only_the_folders_that_changed(
     (deep / ".env").write_text("K=v\n")
     assert scanning.scan().secrets == [deep / ".env"]
     assert read == [str(deep)]
+
+
+def test_a_workspace_that_is_a_virtual_environment_is_scanned(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "inner"):
+        folder.mkdir(exist_ok=True)
+        (folder / "pyvenv.cfg").write_text("")
+        (folder / ".env").write_text("K=v\n")
+    assert Survey(tmp_path).scan().secrets == [tmp_path / ".env"]
+
+
+def test_a_key_created_in_the_same_tick_of_the_clock_is_found(tmp_path: Path) -> None:
+    scanning = Survey(tmp_path)
+    assert scanning.scan().secrets == []
+    modified_ns = tmp_path.stat().st_mtime_ns
+    (tmp_path / ".env").write_text("K=v\n")
+    os.utime(tmp_path, ns=(modified_ns, modified_ns))
+    assert scanning.scan().secrets == [tmp_path / ".env"]
+
+
+def test_so_many_keys_are_hidden_the_nearest_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "MAX_SECRETS", 2)
+    for folder in (tmp_path, tmp_path / "a", tmp_path / "a/b"):
+        folder.mkdir(exist_ok=True)
+        (folder / ".env").write_text("K=v\n")
+    assert Survey(tmp_path).scan().secrets == [tmp_path / ".env", tmp_path / "a/.env"]
+
+
+def test_only_regular_files_are_hidden(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".env")
+    assert Survey(tmp_path).scan().secrets == []
