@@ -246,6 +246,7 @@ rm -rf build `cat list`
 rm -rf ~-
 rm -rf ~-/x
 cd - && rm -rf *
+popd && rm -rf build
 cd "$X" && rm -rf build
 ls | xargs rm -rf
 find . -name __pycache__ | xargs rm -rf

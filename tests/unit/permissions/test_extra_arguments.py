@@ -170,6 +170,8 @@ def test_a_session_approval_of_a_runner_covers_its_harmless_variations(
         ("go test:*", "go test -exec ./evil", ASK),
         ("pytest:*", "pytest -q --cov=src", ALLOW),
         ("pytest:*", "pytest -p evil", ASK),
+        ("pylint:*", "pylint *", ASK),  # a file may be called --init-hook=…
+        ("pylint:*", "pylint src/*", ALLOW),
         ("black:*", "black --check src", ALLOW),
         ("sed:*", "sed -n -f x.sed src/a.py", ASK),
         ("sed:*", "sed -nf x.sed src/a.py", ASK),
@@ -297,6 +299,7 @@ cat | cd src && cat ../away/passwd
 cat | cd src && cat link/passwd
 cat | cat /etc/host*
 cat | cat away/*
+cat | cat awa*/passwd
 cat | cat ../*
 cat | cat "$HOME/x"
 cat | cat $OLDPWD/x

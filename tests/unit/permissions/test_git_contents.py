@@ -93,15 +93,104 @@ def test_a_key_committed_later_is_found(root: Path, git: Git) -> None:
     assert decide(root, "git log -p") is Decision.ASK
 
 
-def test_a_key_that_only_a_reflog_a_stash_or_the_index_holds_is_found(root: Path, git: Git) -> None:
+def test_a_key_that_only_the_index_holds_is_found(root: Path, git: Git) -> None:
     (root / "id_rsa").write_text("abc\n")
     git("add", "-A")
     assert decide(root, "git diff --cached") is Decision.ASK
+
+
+def test_a_key_in_an_index_that_shortens_names_is_found(root: Path, git: Git) -> None:
+    for name in ("server.kex", "server.key"):  # version 4 writes the second as "4 less, y"
+        (root / name).write_text("abc\n")
+    git("update-index", "--index-version", "4")
+    git("add", "-A")
+    assert b"server.key" not in (root / ".git/index").read_bytes()
+    assert decide(root, "git diff --cached") is Decision.ASK
+
+
+def test_a_key_that_only_a_stash_holds_is_found(root: Path, git: Git) -> None:
+    (root / "id_rsa").write_text("abc\n")
+    git("add", "-A")
     git("stash", "-q")
     assert decide(root, "git stash show -p") is Decision.ASK
-    git("stash", "drop", "-q")
+
+
+def test_a_key_that_only_a_reflog_holds_is_found(root: Path, git: Git) -> None:
     commit_and_delete_key(root, git)
     git("reset", "-q", "--hard", "HEAD~2")
+    assert decide(root, "git log -p --reflog") is Decision.ASK
+
+
+def test_a_key_that_only_a_tag_holds_is_found(root: Path, git: Git) -> None:
+    def made(*words: str, given: str = "") -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        done = subprocess.run(
+            ["git", *identity, *words], cwd=root, check=True, capture_output=True, text=True, input=given
+        )
+        return done.stdout.strip()
+
+    blob = made("hash-object", "-w", "--stdin", given="abc\n")
+    tree = made("mktree", given=f"100644 blob {blob}\tid_rsa\n")
+    git("tag", "old", made("commit-tree", tree, "-m", "x"))
+    assert decide(root, "git show old") is Decision.ASK
+
+
+def test_a_key_that_only_a_merge_has_added_is_found(root: Path, git: Git) -> None:
+    git("checkout", "-q", "-b", "side")
+    git("commit", "-q", "--allow-empty", "-m", "side")
+    git("checkout", "-q", "-b", "merged", "main")
+    git("commit", "-q", "--allow-empty", "-m", "other")
+    git("merge", "-q", "--no-commit", "--no-ff", "side")
+    (root / "id_rsa").write_text("abc\n")
+    git("add", "-A")
+    git("commit", "-qm", "merge")
+    git("checkout", "-q", "main")
+    assert decide(root, "git show merged") is Decision.ASK
+
+
+def test_the_repository_that_an_option_names_is_looked_at(root: Path, git: Git) -> None:
+    (root / "lib").mkdir()
+    git("init", "-q", "lib")
+    line = "git -C lib log -p"
+    assert decide(root, line, PermissionMode.AUTO) is Decision.ALLOW
+    (root / "lib/id_rsa").write_text("abc\n")
+    git("-C", "lib", "add", "id_rsa")
+    git("-C", "lib", "commit", "-qm", "one")
+    assert decide(root, "git log -p", PermissionMode.AUTO) is Decision.ALLOW
+    assert decide(root, line, PermissionMode.AUTO) is Decision.ASK
+
+
+def test_a_history_that_took_too_long_asks_until_it_can_be_read(
+    root: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "forge_core.permissions.read_only.git_contents"
+    with monkeypatch.context() as slow:
+        slow.setattr(f"{module}._TIMEOUT_S", 0.0)
+        assert decide(root, "git log -p") is Decision.ASK
+    assert decide(root, "git log -p") is Decision.ASK, "it is not tried again at once"
+    monkeypatch.setattr(f"{module}._UNKNOWN_S", 0.0)
+    assert decide(root, "git log -p") is Decision.ALLOW
+
+
+def test_no_object_that_is_missing_is_fetched(root: Path, git: Git, tmp_path: Path) -> None:
+    for name, value in (
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", str(tmp_path)),
+        ("remote.origin.uploadpack", f"touch {tmp_path}/fetched; false"),
+    ):
+        git("config", name, value)
+    tree = subprocess.run(
+        ["git", "rev-parse", "HEAD^{tree}"], cwd=root, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    (root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    assert decide(root, "git log -p") is Decision.ASK
+    assert not (tmp_path / "fetched").exists()
+
+
+def test_an_index_that_cannot_be_read_asks(root: Path, git: Git) -> None:
+    (root / ".git/index").write_bytes(b"DIRC\0\0\0\2\0\0\0\7id_rsa")
     assert decide(root, "git log -p") is Decision.ASK
 
 

@@ -8,6 +8,8 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.guard.destruction import is_destructive
+from forge_core.permissions.path_info import locate
+from forge_core.permissions.rules.grants import file_rule
 from forge_core.tools.base import ToolUse
 
 ALLOW, ASK = Decision.ALLOW, Decision.ASK
@@ -99,6 +101,50 @@ def test_no_prefix_rule_is_offered_for_a_project_program(
     assert offered(tmp_path, "ruff check") == "bash(ruff check)"
 
 
+def test_no_prefix_rule_is_offered_for_a_link_to_a_project_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, programs = tmp_path / "project", tmp_path / "bin"
+    for folder in (root / "tools", programs):
+        folder.mkdir(parents=True)
+    (root / "tools/ruff").write_text("#!/bin/sh\n")
+    (root / "tools/ruff").chmod(0o755)
+    (programs / "ruff").symlink_to(root / "tools/ruff")
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    assert offered(root, "ruff check") == "bash(ruff check)"
+
+
+@pytest.mark.parametrize("command", ["ruff check . && shellcheck x.sh", "mkdir a && ruff format"])
+def test_a_line_of_several_programs_is_offered_as_an_exact_rule(tmp_path: Path, command: str) -> None:
+    assert offered(tmp_path, command) == f"bash({command})"
+
+
+def test_the_network_is_granted_for_an_exact_line_also_for_a_known_program(tmp_path: Path) -> None:
+    use = ToolUse(Effect.RUN, "shellcheck x.sh", needs_network=True)
+    verdict = PermissionPolicy(tmp_path, sandbox="full").decide("bash", use)
+    assert verdict.always_rule == "network(shellcheck x.sh)"
+
+
+def test_a_line_with_a_here_document_is_granted_as_it_is(tmp_path: Path) -> None:
+    command = "ruff check x.py <<'END'\nx = 1\nEND"
+    policy = PermissionPolicy(tmp_path)
+    policy.allow_for_session(policy.decide("bash", running(command)).session_rule)
+    assert policy.decide("bash", running(command)).decision is ALLOW
+
+
+def test_allowing_a_line_again_forgets_the_scripts_of_the_first_time(tmp_path: Path) -> None:
+    policy = PermissionPolicy(tmp_path)
+    policy.allow_always("bash(make x)", (("run.sh", "0" * 64),))
+    assert policy.decide("bash", running("make x")).decision is ASK
+    policy.allow_always("bash(make x)", ())
+    assert policy.decide("bash", running("make x")).decision is ALLOW
+
+
+def test_no_rule_is_offered_for_a_folder_that_programs_act_on(tmp_path: Path) -> None:
+    assert file_rule("edit", [locate(tmp_path / "src/a.py", tmp_path)]) == "edit(src/**)"
+    assert file_rule("edit", [locate(tmp_path / ".vscode/tasks.json", tmp_path)]) == ""
+
+
 def test_the_network_is_granted_for_an_exact_line_only(tmp_path: Path) -> None:
     use = ToolUse(Effect.RUN, "npm install", needs_network=True)
     policy = PermissionPolicy(tmp_path, sandbox="full")
@@ -138,7 +184,7 @@ def test_a_subcommand_rule_covers_nothing_else(tmp_path: Path, command: str) -> 
         "bash(docker run:*)", "bash(curl:*)", "bash(npx:*)", "bash(npm:*)", "bash(git:*)", "bash(git push:*)", "bash(git -c:*)",
         "bash(node:*)", "bash(time:*)", "bash(timeout 5:*)", "bash(rm:*)", "bash(git status; rm:*)", "bash($X:*)",
         "bash('py'thon:*)", "bash(unknown:*)", "bash(git status:*)", "bash(npm test:*)", "bash(pytest:*)", "bash(mypy:*)",
-        "bash(cargo build:*)", "bash(./ruff check:*)", "bash(ruff:*)", "network(npm install:*)", "network(ruff check:*)", "network", "network(*)", "network(curl:*)", "edit", "write(*)", "edit(**)",
+        "bash(cargo build:*)", "bash(./ruff check:*)", "bash(ruff:*)", "bash(ruff check $X:*)", "bash(ruff check *:*)", "network(npm install:*)", "network(ruff check:*)", "network", "network(*)", "network(curl:*)", "edit", "write(*)", "edit(**)",
         "edit(/**)", "edit(/etc/**)", "edit(~/**)", "edit(../x)", "write(.env)", "multi_edit",
     ],
 )  # fmt: skip

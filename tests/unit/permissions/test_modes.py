@@ -45,6 +45,18 @@ def test_an_ask_rule_beats_every_allow_and_every_mode(root: Path) -> None:
         assert policy.decide("edit", writing(root / "src/a.py")).decision is ASK
 
 
+@pytest.mark.parametrize("mode", [PermissionMode.ACCEPT_EDITS, AUTO])
+def test_modes_that_edit_unasked_ask_before_they_delete_or_move(root: Path, mode: PermissionMode) -> None:
+    use = ToolUse(Effect.WRITE, "src/a.py", (root / "src/a.py",), kind=ToolKind.WRITE, is_destructive=True)
+    assert PermissionPolicy(root, mode, sandbox="full").decide("apply_patch", use).decision is ASK
+
+
+def test_git_runs_the_programs_of_the_repository_in_mode_yolo_only(root: Path) -> None:
+    for mode in (PermissionMode.ASK, AUTO, YOLO):
+        verdict = PermissionPolicy(root, mode, sandbox="full").decide("bash", running("git status"))
+        assert (verdict.decision, verdict.switches_git_off) == (ALLOW, mode is not YOLO)
+
+
 def test_deny_beats_ask(root: Path) -> None:
     policy = PermissionPolicy(
         root, ask=["bash(rm:*)"], deny=["bash(rm:*)"], project_ask=["bash(mv:*)"], project_deny=["bash(mv:*)"]
@@ -136,6 +148,7 @@ def test_project_rules_can_only_restrict_or_allow_reversible_calls(root: Path) -
         "bash(cat:*)",
         "bash",
         "network",
+        "network(make:*)",
         "edit(**)",
         "read",
         "web_fetch",

@@ -192,6 +192,12 @@ def test_writing_git_or_forge_configuration_always_asks(root: Path, mode: Permis
     assert (verdict.decision, verdict.is_destructive, verdict.session_rule) == (ASK, True, "")
 
 
+def test_nothing_is_revealed_about_git_files_outside_before_the_answer(root: Path) -> None:
+    policy = PermissionPolicy(root)
+    assert policy.decide("edit", writing(root / ".git/config")).is_private is False
+    assert policy.decide("edit", writing(root.parent / "other/.git/config")).is_private is True
+
+
 def test_a_link_into_the_git_folder_is_resolved(root: Path) -> None:
     (root / ".git").mkdir()
     (root / "innocent").symlink_to(".git/config")
@@ -290,3 +296,15 @@ def test_an_unreadable_deletion_is_allowed_by_no_rule_and_denied_without_a_user(
 def test_a_push_with_lease_asks_in_every_mode(root: Path, mode: PermissionMode) -> None:
     policy = PermissionPolicy(root, mode, allow=["bash", "bash(git push:*)"])
     assert policy.decide("bash", running("git push --force-with-lease")).decision is ASK
+
+
+@pytest.mark.parametrize("command", ["parallel < list", "parallel -a list", "cat list | rust-parallel"])
+def test_commands_that_come_from_input_ask_where_a_deny_rule_might_cover_them(
+    root: Path, command: str
+) -> None:
+    def decision(*deny: str) -> Decision:
+        policy = PermissionPolicy(root, PermissionMode.AUTO, deny=deny, sandbox="full")
+        return policy.decide("bash", running(command)).decision
+
+    assert decision() is ALLOW
+    assert decision("bash(git push:*)") is ASK
