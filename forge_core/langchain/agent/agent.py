@@ -175,7 +175,6 @@ class ForgeAgent:
             raise ForgeError(NOTHING_TO_RETRY)
         manager = AsyncCallbackManager.configure(inheritable_callbacks=[*self.callbacks, *(callbacks or ())])
         self._run = run = AgentRun(self, events, failed if input is None else None)
-        self._failed = None
         try:
             if input is not None:
                 await run.execute(input, manager, partial=failed.partial if failed is not None else "")

@@ -85,7 +85,6 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
         raise ToolError(ambiguous_match_error(file.text, match))
     match = keep_lines_apart(file.text, match)
     for place in match.places:
-        _check_size(file.text, place)
         _check_depth(file.text, place)
     ends = LineEndings(file.text)
     pieces = tuple(
@@ -98,17 +97,6 @@ def replace(data: bytes, old: str, new: str, *, replace_all: bool = False) -> Re
             "characters (line endings, blanks, kinds of quotes). Nothing was written."
         )
     return done
-
-
-def _check_size(text: str, place: Occurrence) -> None:
-    """Refuse a match of many more lines than were sent: a safeguard against faults of a view."""
-    sent = place.pair.old.count("\n") + 1
-    found = len(split_lines(text[place.start : place.end])[0])
-    if found > max(sent + 3, 2 * sent):
-        raise ToolError(
-            f"old_string has {sent} lines, but the text it would replace has {found}. Nothing was written. "
-            "Read the file again and send the text exactly as the file has it."
-        )
 
 
 def _check_depth(text: str, place: Occurrence) -> None:
