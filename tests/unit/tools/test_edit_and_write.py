@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from forge_core.errors import ToolError
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
 from forge_core.tools.editing import file_changes
 from forge_core.tools.editing.atomic_write import WriteTarget, write_file
+from forge_core.tools.editing.file_changes import current_file
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.executor import INTERRUPT_GRACE_S
 from forge_core.undo import CommandEffects
@@ -206,6 +208,16 @@ async def test_a_read_only_file_is_rejected_even_for_root(tmp_path: Path, contex
     result = await edit(context, "a.txt", "one", "two")
     assert "read-only" in (result.error or "")
     assert path.read_text() == "one\n"
+
+
+def test_an_edit_of_a_read_only_file_is_refused_before_the_user_is_asked(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one\n")
+    path.chmod(0o444)
+    with pytest.raises(ToolError, match=r"'a\.txt' is read-only"):
+        current_file(path, context)
 
 
 async def test_a_non_text_file_is_rejected_with_its_type(tmp_path: Path, context: ExecutionContext) -> None:

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,16 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools import EditTool, ExecutionContext, ToolExecutor, ToolResult, WriteTool
 from forge_core.tools.builtin.apply_patch import ApplyPatchTool
 from forge_core.tools.builtin.multi_edit import MultiEditTool
-from forge_core.tools.editing.atomic_write import WriteTarget, remove_file, write_file
+from forge_core.tools.editing.atomic_write import (
+    WriteTarget,
+    check_writable,
+    read_file,
+    remove_file,
+    write_file,
+)
+from forge_core.tools.editing.file_changes import commit, current_file
 from forge_core.tools.editing.text import sha256
+from forge_core.workspace.beneath import openat2
 
 pytestmark = pytest.mark.slow
 
@@ -248,18 +258,31 @@ async def test_calls_on_the_same_files_in_any_order_never_deadlock(tmp_path: Pat
     assert "line" not in (tmp_path / "a").read_text()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write in every folder")
-def test_a_file_in_a_read_only_folder_is_written_in_place(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    path = folder / "a.txt"
+@pytest.fixture
+def ordinary_folder() -> Iterator[Path]:
+    """A folder of an ordinary user, who the test runs as: root may write in every folder."""
+    uid, nobody = os.geteuid(), 65534
+    openat2()  # imports ctypes, which may be where only root can read
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        if uid == 0:
+            os.chown(folder, nobody, -1)
+            os.seteuid(nobody)
+        try:
+            yield folder
+        finally:
+            os.seteuid(uid)
+
+
+def test_a_file_in_a_read_only_folder_is_written_in_place(ordinary_folder: Path) -> None:
+    path = ordinary_folder / "a.txt"
     path.write_text("one")
     inode = path.stat().st_ino
-    folder.chmod(0o555)
+    ordinary_folder.chmod(0o555)
     try:
         write_file(WriteTarget(path), b"two", sha256(b"one"))
     finally:
-        folder.chmod(0o755)
+        ordinary_folder.chmod(0o755)
     assert (path.read_text(), path.stat().st_ino) == ("two", inode)
 
 
@@ -289,3 +312,79 @@ def test_the_new_bytes_are_on_the_disk_before_the_file_gets_its_name(
     write_file(WriteTarget(path), b"two", expected)
     before = None if expected is None else b"one"
     assert synced == [(path.stat().st_ino, before), (tmp_path.stat().st_ino, b"two")]
+
+
+def test_bytes_written_in_place_are_on_the_disk_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / "a.txt", list[tuple[int, bytes]]()
+    path.write_bytes(b"one")
+    (tmp_path / "b.txt").hardlink_to(path)
+    sync = os.fsync
+
+    def recording(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, path.read_bytes()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recording)
+    write_file(WriteTarget(path), b"two", sha256(b"one"))
+    assert synced[-1] == (path.stat().st_ino, b"two")
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_a_file_that_became_read_only_after_the_check_is_not_written(tmp_path: Path, links: int) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one")
+    path.chmod(0o444)
+    if links == 2:
+        (tmp_path / "b.txt").hardlink_to(path)
+    with pytest.raises(ToolError, match=r"'a\.txt' is read-only"):
+        write_file(WriteTarget(path), b"two", sha256(b"one"))
+    assert path.read_bytes() == b"one"
+
+
+def test_a_file_marked_read_only_counts_as_read_only_for_root_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one")
+    check_writable(path)
+    path.chmod(0o444)
+    with pytest.raises(ToolError, match=r"'a\.txt' is read-only"):
+        check_writable(path)
+
+
+async def test_a_call_with_a_file_that_became_read_only_writes_none_of_its_files(tmp_path: Path) -> None:
+    """Not even the files before it, to restore them afterwards."""
+    context, paths = ExecutionContext(tmp_path), (tmp_path / "a.txt", tmp_path / "b.txt")
+    for path in paths:
+        path.write_text("one")
+    files = [current_file(path, context) for path in paths]
+    os.utime(paths[0], (1, 1))
+    paths[1].chmod(0o444)
+    with pytest.raises(ToolError, match=r"'b\.txt' is read-only"):
+        await commit([file.changed(b"two", "one", "two") for file in files], context)
+    assert (paths[0].read_text(), paths[0].stat().st_mtime) == ("one", 1)
+
+
+async def test_a_file_is_deleted_only_after_every_other_file_of_the_call_is_written(tmp_path: Path) -> None:
+    context, gone = ExecutionContext(tmp_path, before_images=Meddler()), tmp_path / "a.txt"  # type: ignore[arg-type]
+    gone.write_text("one\n")
+    (tmp_path / "b.txt").write_text("one\n")
+    os.utime(gone, (1, 1))
+    lines = ["*** Delete File: a.txt", "*** Update File: b.txt", "@@", "-one", "+two"]
+    patch = "\n".join(["*** Begin Patch", *lines, "*** End Patch"])
+    result = await ToolExecutor().execute(ApplyPatchTool(), {"patch": patch}, context)
+    assert "another program has just changed" in (result.error or "")
+    assert gone.stat().st_mtime == 1  # a file that was restored would be new
+
+
+def test_a_pipe_that_took_the_place_of_a_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.txt")
+    with pytest.raises(OSError, match="not a regular file"):
+        read_file(WriteTarget(tmp_path / "a.txt"), 100)
+
+
+def test_a_write_into_a_workspace_that_is_gone_fails_and_makes_no_folder(tmp_path: Path) -> None:
+    base = tmp_path / "gone"
+    with pytest.raises(ToolError, match="could not be written"):
+        write_file(WriteTarget(base / "new" / "a.txt", base), b"x", None)
+    assert list(tmp_path.iterdir()) == []

@@ -252,6 +252,28 @@ async def test_a_patch_that_changes_nothing_writes_nothing(tmp_path: Path, conte
     assert (tmp_path / "a.txt").stat().st_ino == before
 
 
+async def test_a_patch_with_a_placeholder_instead_of_content_is_refused(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("x = 1\ny = 2\nz = 3\n")
+    lines = ["*** Update File: a.py", "@@", "-x = 1", "-y = 2", "+x = 2", "+# ... rest unchanged ..."]
+    assert "placeholder" in ((await patched(context, *lines)).error or "")
+    assert path.read_text() == "x = 1\ny = 2\nz = 3\n"
+
+
+async def test_a_file_made_anew_after_a_patch_deleted_it_can_be_edited(
+    tmp_path: Path, context: ExecutionContext
+) -> None:
+    path = tmp_path / "a.txt"
+    assert (await patched(context, "*** Add File: a.txt", "+one")).success
+    assert (await patched(context, "*** Delete File: a.txt")).success
+    path.write_text("two\n")
+    result = await edits(context, ("a.txt", "two", "three"))
+    assert result.success, result.error
+    assert path.read_text() == "three\n"
+
+
 async def test_a_file_named_twice_in_a_patch_is_refused(tmp_path: Path, context: ExecutionContext) -> None:
     (tmp_path / "a").write_text("a\n")
     result = await patched(context, "*** Update File: a", "-a", "+b", "*** Delete File: ./a")
@@ -270,6 +292,7 @@ async def test_a_patch_does_not_move_or_delete_links(tmp_path: Path, context: Ex
     [
         ("a.yaml", "a: 1\n", "a: [1\n", True),
         ("a.yml", "a: &x 1\nb: *x\n", "a: 1\nb: *x\n", True),
+        ("a.yaml", "a: &x 1\n---\nb: 1\n", "a: &x 1\n---\nb: *x\n", True),
         ("a.yaml", "a: 1\n", "a: !secret x\n---\nb: !Ref {c: 1}\n", False),
         ("a.yaml", "a: [1\n", "a: [2\n", False),
         ("a.yaml", "a: 1\n", "a: {{ value }}\n", False),

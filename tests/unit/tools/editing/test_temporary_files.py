@@ -12,6 +12,7 @@ from forge_core.errors import ToolError
 from forge_core.tools.editing import atomic_write
 from forge_core.tools.editing.atomic_write import WriteTarget, write_file
 from forge_core.tools.editing.text import sha256
+from forge_core.workspace.beneath import opened_folder
 
 STUCK = """
 import os, sys
@@ -90,6 +91,15 @@ def test_a_temporary_file_of_an_earlier_process_with_the_same_id_is_removed(tmp_
     (tmp_path / f".forge-{os.getpid()}-{'0' * 8}-{'0' * 8}.tmp").write_bytes(b"x")
     write_file(WriteTarget(tmp_path / "a.txt"), b"x", None)
     assert names(tmp_path) == ["a.txt"]
+
+
+def test_a_temporary_file_of_this_process_is_kept_before_it_is_locked(tmp_path: Path) -> None:
+    """Another thread may write into the folder between the creation of the file and its lock."""
+    with opened_folder(tmp_path, Path("/")) as folder, atomic_write.temporary_file(folder) as (name, _):
+        other = f"{name.rpartition('-')[0]}-00000000.tmp"
+    (tmp_path / other).write_bytes(b"")
+    write_file(WriteTarget(tmp_path / "a.txt"), b"x", None)
+    assert names(tmp_path) == [other, "a.txt"]
 
 
 def test_only_files_with_the_exact_temporary_name_are_removed(tmp_path: Path) -> None:
