@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import ToolMessage
+from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManager
+from langchain_core.messages import AIMessageChunk, ToolMessage
 from langchain_core.tools import tool as langchain_tool
 
 from forge_core.errors import ForgeError, RateLimitError
@@ -24,7 +25,9 @@ from forge_core.events import (
     ToolStart,
 )
 from forge_core.langchain import ConversationMemory, ForgeAgent
-from forge_core.langchain.agent.run_control import RunClock
+from forge_core.langchain.agent.event_queue import NoReader
+from forge_core.langchain.agent.model_call import ModelCall
+from forge_core.langchain.agent.run_control import RunClock, StopSignal
 from forge_core.llm.models import Message, MessageRole
 from forge_core.result import AgentResult
 from forge_core.tools.base import ExecutionContext, ToolCategory, ToolResult
@@ -256,6 +259,75 @@ async def test_an_interrupt_while_streaming_keeps_the_partial_answer() -> None:
     assert (last.text, last.extra["partial"]) == ("The answer is ", True)
     follow_up = await agent.run("go on")
     assert follow_up.iterations == 1
+
+
+async def test_a_hard_cancel_while_streaming_keeps_the_partial_answer() -> None:
+    gate = Gate()
+    agent = agent_for(["The answer is ", gate])
+    running = asyncio.create_task(agent.run("go"))
+    await gate.reached.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    last = agent.memory.get_history()[-1]
+    assert (last.text, last.extra["partial"]) == ("The answer is ", True)
+    assert agent.last_result is not None and agent.last_result.output == "The answer is "
+
+
+async def test_no_fragment_follows_an_interrupt_although_the_model_does_not_wait() -> None:
+    """The model may have the rest of the answer ready, so that nothing in the stream suspends."""
+    stop = StopSignal()
+
+    class Ready:
+        async def astream(self, *_: object, **__: object) -> AsyncIterator[AIMessageChunk]:
+            for text in ("one", "two"):
+                yield AIMessageChunk(content=text)
+
+    class Interrupting(NoReader):
+        def emit(self, event: AgentEvent) -> None:
+            stop.set("cancelled")
+
+    model: Any = Ready()
+    call = ModelCall(model, [], AsyncCallbackManager([]), stop)
+    await call.stream(Interrupting())
+    assert (call.stopped, call.text) == (True, "one")
+
+
+async def test_an_error_while_an_interrupted_stream_is_closed_is_no_failure_of_the_model() -> None:
+    stop = StopSignal()
+
+    class Complaining:
+        async def astream(self, *_: object, **__: object) -> AsyncIterator[AIMessageChunk]:
+            yield AIMessageChunk(content="one")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise OSError("the connection is closed already")
+
+    class Interrupting(NoReader):
+        def emit(self, event: AgentEvent) -> None:
+            stop.set("cancelled")
+
+    model: Any = Complaining()
+    call = ModelCall(model, [], AsyncCallbackManager([]), stop)
+    await call.stream(Interrupting())
+    assert (call.stopped, call.error, call.text) == (True, None, "one")
+
+
+async def test_an_interrupt_at_the_question_about_the_limit_ends_the_run_as_cancelled() -> None:
+    asked = asyncio.Event()
+
+    async def never(question: str) -> bool:
+        asked.set()
+        await asyncio.Event().wait()
+        return True
+
+    reply: list[Piece] = [Call("echo", {"text": "again"})]
+    agent = agent_for(reply, tools=[Echo()], max_iterations=1, may_continue=never)
+    running = asyncio.create_task(agent.run("go"))
+    await asked.wait()
+    agent.interrupt()
+    assert (await running).stopped_reason == "cancelled"
 
 
 async def test_an_interrupt_before_any_text_keeps_no_empty_answer() -> None:

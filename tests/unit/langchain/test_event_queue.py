@@ -26,13 +26,14 @@ async def read(queue: EventQueue) -> list[AgentEvent]:
 
 
 async def test_events_arrive_in_order_until_the_queue_is_closed() -> None:
-    queue = EventQueue()
+    queue = EventQueue(capacity=0)
     events = [chunk("a"), chunk("b")]
     for event in events:
         queue.emit(event)
     queue.close()
     queue.emit(chunk("late"))
     assert await read(queue) == events
+    assert not queue.is_full  # the late event was dropped
 
 
 async def test_discarding_on_close_drops_pending_events() -> None:

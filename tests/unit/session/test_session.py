@@ -19,7 +19,7 @@ from forge_core.session.session import ForgeSession
 from forge_core.store.journal import read_journal
 from forge_core.tools import BashTool, ReadTool
 from tests.support.agent_tools import Echo, Slow
-from tests.support.scripted_llm import Call, Gate, ScriptedLLM
+from tests.support.scripted_llm import Call, Finish, Gate, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
 
 
@@ -230,6 +230,19 @@ async def test_a_denied_call_ends_the_run_as_denied(tmp_path: Path) -> None:
     last = events[-1]
     assert isinstance(last, AgentEnd)
     assert last.result.stopped_reason == "denied"
+    await session.aclose()
+
+
+async def test_an_answer_cut_by_its_length_after_a_denied_call_ends_the_run_as_cut(tmp_path: Path) -> None:
+    session = scripted_session(
+        tmp_path,
+        [[Call("slow", {"kind": "deaf"})], ["I won", Finish("length")]],
+        tools=[Slow()],
+        approver=Answering(Answer.NO),
+    )
+    last = (await turn(session))[-1]
+    assert isinstance(last, AgentEnd)
+    assert last.result.stopped_reason == "length"
     await session.aclose()
 
 

@@ -1,10 +1,13 @@
 """The last look at a path before it is restored."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from forge_core.undo import UndoStore
+from forge_core.undo.snapshot.mount_points import NoMounts
 from forge_core.undo.storage.file_tree import FileTree
 from tests.unit.undo.workspace import make_workspace
 
@@ -34,4 +37,50 @@ async def test_a_file_that_changes_between_the_check_and_the_undo_is_left_alone(
     report = await ws.store.undo()
     assert (ws.root / names[1]).read_text() == "the user's\n"
     assert [conflict.name for conflict in report.conflicts] == [names[1]]
+    await ws.store.aclose()
+
+
+async def test_a_folder_that_holds_a_file_of_the_user_stays_with_a_conflict(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path)
+    await ws.turn("make", "mkdir d && echo x > d/made")
+    (ws.root / "d" / "mine").write_text("the user's\n")
+    report = await ws.store.undo()
+    assert [path.name for path in (ws.root / "d").iterdir()] == ["mine"]
+    assert [(one.name, one.why) for one in report.conflicts] == [
+        ("d", "it holds files that are not this turn's")
+    ]
+    await ws.store.aclose()
+
+
+async def test_a_file_that_a_running_sandbox_is_mounted_over_is_restored_in_place(tmp_path: Path) -> None:
+    """Replacing it would lift the mount."""
+    path = tmp_path / "ws" / "a.txt"
+
+    class Mounted(NoMounts):
+        def in_use(self) -> frozenset[Path]:
+            return frozenset({path})
+
+    path.parent.mkdir()
+    path.write_text("old\n")
+    store = UndoStore(path.parent, tmp_path / "undo", mounts=Mounted())
+    await store.begin_turn("edit")
+    await store.capture(path)
+    path.write_text("new\n")
+    await store.end_turn()
+    with path.open() as same:  # else the number of the file could be given to a new one
+        assert not (await store.undo()).conflicts
+        assert os.fstat(same.fileno()).st_ino == path.stat().st_ino
+    assert path.read_text() == "old\n"
+    await store.aclose()
+
+
+async def test_a_link_made_since_to_a_file_with_several_keeps_its_content(tmp_path: Path) -> None:
+    ws = make_workspace(tmp_path)
+    path, other, kept = ws.root / "a", tmp_path / "outside", ws.root / "kept"
+    path.write_text("old\n")
+    other.hardlink_to(path)
+    await ws.turn("change", "echo tool > a")
+    kept.hardlink_to(path)
+    await ws.store.undo()
+    assert (path.read_text(), kept.read_text()) == ("old\n", "tool\n")
     await ws.store.aclose()
