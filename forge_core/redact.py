@@ -101,11 +101,12 @@ class Redactor:
         if self._finds_shapes:
             found = _SHAPE_BEGUN.search(tail, max(len(tail) - _LONGEST_TOKEN, 0))
             first = found.start() if found is not None else first
+        near = tail[-8 * max(map(len, self._squeezed), default=0) - 64 :]
+        squeezed = _squeeze(near)
+        last = squeezed[-1:]
         for secret in self._squeezed:
-            near = tail[-8 * len(secret) - 64 :]
-            squeezed = _squeeze(near)
-            size = next((n for n in range(len(secret) - 1, 0, -1) if squeezed.endswith(secret[:n])), 0)
-            if size:
+            sizes = (n for n in range(len(secret) - 1, 0, -1) if secret[n - 1] == last)
+            if size := next((n for n in sizes if squeezed.endswith(secret[:n])), 0):
                 at = next((n for n in reversed(range(len(near))) if _squeeze(near[n:]) == secret[:size]), 0)
                 first = min(first, len(tail) - len(near) + at)
         return len(text) - len(tail) + first
