@@ -15,6 +15,7 @@ from forge_core.permissions.command_targets import written_file_reason
 from forge_core.permissions.guard.catastrophe import catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.path_info import locate
+from forge_core.permissions.programs.git_config import setting_reason
 from forge_core.permissions.read_only.git_contents import shown_secret
 from forge_core.permissions.read_only.git_reading import unswitched_reason
 from forge_core.permissions.read_only.read_only_commands import (
@@ -376,7 +377,7 @@ def _question(command: SimpleCommand, reading: Reading, context: DecisionContext
         return _UNKNOWN if command.is_opaque else "it sets variables or writes a file"
     setting = git_runs(command, folders_before(reading, command, context.root))
     if setting:
-        return f"the repository's git config runs programs: {setting}"
+        return setting_reason(setting)
     if shown := shown_secret(command, folders_before(reading, command, context.root)):
         return f"git may show {shown}, which may contain keys or passwords"
     return f"{command.program} is not on the list of commands that only read"

@@ -39,6 +39,25 @@ _OFF = re.compile(r"core\.(?:fsmonitor|pager|splitindex)")
 """Settings that are harmless only when they say no."""
 _NO = frozenset({"", "false", "no", "off", "0", "cat"})
 
+_MEANINGS = (
+    (r"(?:submodule|.* \(it may contain other repositories)", "names other repositories"),
+    (r".* \(it ", "cannot be checked"),
+    (r"include(?:if)?\.", "includes another file"),
+    (
+        r"extensions\.partialclone|remote\..+\.p(?:romisor|artialclonefilter)",
+        "lets git fetch what is missing",
+    ),
+    (
+        r"core\.(?:fsmonitor|pager|sshcommand|editor|hookspath|askpass|gitproxy|alternaterefscommand)"
+        r"|diff\.external|(?:diff|merge)\..+\.(?:textconv|command|driver)|(?:filter|alias|pager)\."
+        r"|(?:gpg|credential|sequence|interactive|man|browser|(?:diff|merge)tool|guitool)\."
+        r"|remote\..+\.(?:url|pushurl|uploadpack|receivepack|vcs)|the hook ",
+        "runs programs",
+    ),
+    ("", "may run programs"),
+)
+"""How what `running_settings` yields begins, and what it means."""
+
 _SYSTEM = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig")
 _REFRESH_HOOK = "post-index-change"
 _MAX_STEPS = 5
@@ -99,6 +118,12 @@ def running_settings(folder: Path) -> Iterator[str]:
         yield from _found(git)
     except (OSError, ValueError):
         yield f"{git} (it cannot be read reliably)"
+
+
+def setting_reason(setting: str) -> str:
+    """Return why a line asks for what `running_settings` yields."""
+    meaning = next(text for pattern, text in _MEANINGS if re.match(pattern, setting))
+    return f"the repository's git config {meaning}: {setting}"
 
 
 def refresh_hook_runs(folder: Path) -> bool:

@@ -26,6 +26,7 @@ from forge_core.permissions.programs.git_config import (
     refresh_hook_runs,
     repository_aliases,
     running_settings,
+    setting_reason,
 )
 from forge_core.permissions.programs.program_catalog import FILE_WRITERS, HARMLESS_WRAPPERS, NEVER_RUN
 from forge_core.permissions.read_only.read_only_commands import folders_before, is_git_listing, is_reading
@@ -81,8 +82,8 @@ def unswitched_reason(reading: Reading, root: Path) -> str:
         if not call.is_reading:
             continue
         for setting in _left(call, is_switchable=is_switchable):
-            why = "which cannot be switched off" if is_switchable else "and the line does more than only read"
-            return f"the repository's git config runs programs: {setting}, {why}"
+            why = "that cannot be switched off" if is_switchable else "the line does more than only read"
+            return f"{setting_reason(setting)}, and {why}"
     return ""
 
 

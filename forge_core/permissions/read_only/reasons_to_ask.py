@@ -14,6 +14,7 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import locate, real_path
 from forge_core.permissions.programs.git_command_line import SHOWS_FILES
+from forge_core.permissions.programs.git_config import setting_reason
 from forge_core.permissions.programs.program_catalog import (
     LISTINGS,
     READERS,
@@ -139,7 +140,7 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
     folders = folders_before(reading, command, root)
     setting = git_runs(command, folders)
     if setting:
-        return f"the repository's git config runs programs: {setting}"
+        return setting_reason(setting)
     if shown := shown_secret(command, folders):
         return f"git may show {shown}, which may contain keys or passwords"
     for target in command.writes:

@@ -68,7 +68,44 @@ def test_a_git_setting_that_runs_a_program_asks(tmp_path: Path, config: str) -> 
         for line in ("git status", "cd src && git log -1", "true | git show"):
             verdict = policy.decide("bash", ToolUse(Effect.RUN, line))
             assert verdict.decision is Decision.ASK
-            assert "git config runs programs" in verdict.reason
+            assert "the repository's git config" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ("[core]\n\tfsmonitor = ./evil\n", "git config runs programs: core.fsmonitor"),
+        ("[core]\n\tsshCommand = evil", "git config runs programs: core.sshcommand"),
+        ('[diff "x"]\n\ttextconv = evil', "git config runs programs: diff.x.textconv"),
+        ('[filter "x"]\n\tclean = evil', "git config runs programs: filter.x.clean"),
+        (
+            '[credential "https://x"]\n\thelper = evil',
+            "git config runs programs: credential.https://x.helper",
+        ),
+        ('[submodule "lib"]\n\turl = ../lib\n', "git config names other repositories: submodule.lib.url"),
+        ("[include]\n\tpath = ../x", "git config includes another file: include.path"),
+        ('[includeIf "gitdir:/"]\n\tpath = x', "git config includes another file: includeif.gitdir:/.path"),
+        ("[extensions]\n\tpartialClone = origin\n", "git config lets git fetch what is missing: extensions"),
+        (
+            '[remote "origin"]\n\tpromisor = true\n',
+            "git config lets git fetch what is missing: remote.origin",
+        ),
+        ('[remote "origin"]\n\turl = "ext::sh -c evil"\n', "git config runs programs: remote.origin.url"),
+        ("[nobody]\n\tknows = this\n", "git config may run programs: nobody.knows"),
+        ("[broken\n\tpager = evil", "git config cannot be checked: "),
+    ],
+)
+def test_the_reason_says_what_a_setting_of_the_repository_does(
+    tmp_path: Path, config: str, expected: str
+) -> None:
+    root = repository(tmp_path / "project", PLAIN + config)
+    for mode, rules in ((PermissionMode.ASK, []), (PermissionMode.AUTO, []), (PermissionMode.ASK, ["bash"])):
+        policy = PermissionPolicy(root, mode, allow=rules, sandbox="off" if rules else "full")
+        verdict = policy.decide("bash", ToolUse(Effect.RUN, "git ls-files"))
+        if verdict.decision is Decision.ASK:
+            assert expected in verdict.reason
+        else:
+            assert rules, "only a rule allows it, with the programs switched off"
 
 
 def test_a_plain_git_config_does_not_ask(tmp_path: Path) -> None:
