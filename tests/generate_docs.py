@@ -26,6 +26,14 @@ from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.llm.account.catalog import bundled, bundled_date
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, PROVIDERS
 from forge_core.offline.intents import TABLE
+from forge_core.permissions.programs.program_catalog import (
+    HAS_OUTPUT_OPERAND,
+    RISKY_EVERYWHERE,
+    RISKY_OPTIONS,
+    RISKY_OPTIONS_OF_OTHERS,
+    RISKY_WORDS,
+)
+from forge_core.permissions.rules.extra_arguments import risky_arguments
 from forge_core.permissions.sandbox.shown_at_home import CACHES, FILTERED_FILES, HARMLESS_FILES, TOOLCHAINS
 from forge_core.permissions.tool_files import TOOL_FILES
 from forge_core.result import StoppedReason
@@ -129,6 +137,29 @@ def home_folder() -> str:
 def tool_files() -> str:
     rows = [(entry.program, ", ".join(map(_code, entry.names.split()))) for entry in TOOL_FILES]
     return _table(("acted on by", "files and folders"), rows)
+
+
+def risky_options() -> str:
+    """What asks despite a rule for a program, by program and for all of them."""
+    rows: dict[str, list[str]] = {}
+    for name in sorted({*RISKY_OPTIONS, *RISKY_WORDS, *HAS_OUTPUT_OPERAND}):
+        found = ", ".join(
+            _code(one) if one.startswith("-") else one.replace("+", "`+`") for one in risky_arguments(name)
+        )
+        if found:
+            rows.setdefault(found, []).append(_code(name))
+    table = _table(
+        ("program", "asks with"), sorted((", ".join(names), options) for options, names in rows.items())
+    )
+    rest = (
+        f"In every program: {_listed(RISKY_EVERYWHERE)}; in those that are neither listed nor only read also "
+        f"{_listed(RISKY_OPTIONS_OF_OTHERS)}."
+    )
+    return f"{table}\n\n{textwrap.fill(rest, 120, break_long_words=False, break_on_hyphens=False)}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(_code(one) for one in sorted(words))
 
 
 def settings() -> str:
@@ -263,6 +294,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "modes": modes,
     "home-folder": home_folder,
+    "risky-options": risky_options,
     "tool-files": tool_files,
     "settings": settings,
     "exit-codes": exit_codes,

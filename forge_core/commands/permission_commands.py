@@ -31,6 +31,13 @@ _USAGE = (
 )
 
 
+_ALSO_ASKS = (
+    "Rules for commands hold inside the folder: a path outside asks, also through links, unless the rule "
+    "names it. So do files with keys and, in any program, options that may run or write, such as --output, "
+    "--exec and --config."
+)
+
+
 async def permissions(argument: str, session: ForgeSession) -> CommandResult:
     """List the rules, add or remove one, or explain what would happen to a command."""
     action, _, rest = argument.partition(" ")
@@ -156,8 +163,23 @@ def _listing(session: ForgeSession) -> Text:
         (entry.origin, f"{safe_line(entry.rule)}{_mark(entry.rule, kept)}{_void(entry)}")
         for entry in policy.rules()
     ]
-    body = columns(rows) if rows else "No rules."
-    return Text(f"{columns(head)}\n\n{body}\n\n{_USAGE}", "Permissions")
+    parts = [columns(head), columns(rows) if rows else "No rules.", *_uncovered(policy.rules()), _USAGE]
+    return Text("\n\n".join(parts), "Permissions")
+
+
+def _uncovered(entries: Sequence[RuleEntry]) -> list[str]:
+    """Return what asks although a rule that the user wrote names the program, when there are such rules."""
+    from forge_core.permissions.rules.extra_arguments import program_of_rule, risky_arguments
+    from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, parse_rule
+
+    rules = [parse_rule(entry.rule) for entry in entries if entry.origin == "allow"]
+    prefixes = [rule.prefix for rule in rules if rule.tool in (SHELL_TOOL, NETWORK) and rule.prefix]
+    if not prefixes:
+        return []
+    programs = sorted({program_of_rule(prefix.split()) for prefix in prefixes})
+    rows = [(safe_line(one), ", ".join(risky_arguments(one))) for one in programs if risky_arguments(one)]
+    own = [f"With these, a command asks all the same:\n{columns(rows)}"] if rows else []
+    return [*own, _ALSO_ASKS]
 
 
 def _add(rest: str, session: ForgeSession) -> CommandResult:

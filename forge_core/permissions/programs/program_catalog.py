@@ -55,6 +55,10 @@ MULTICALL = _having("multicall")
 READERS = {name: one.read_only for name, one in _NAMED if one.read_only is not None}
 """Programs that only read, with the exact arguments that each may be given. `echo true false : [ test [[ ps
 find git` are looked at in ways of their own."""
+HAS_OUTPUT_OPERAND = frozenset(
+    name for name, spec in READERS.items() if spec.operands == "paths" and spec.most == 1
+) - {"cd"}
+"""They write the second file that they are given."""
 PRINTERS = _having("only_prints")
 """No word can make them do more than print."""
 HARMLESS_TO_ALL = PRINTERS | {name for name, one in READERS.items() if one.is_free}

@@ -17,6 +17,7 @@ from forge_core.permissions.programs.git_command_line import RUNS_GPG
 from forge_core.permissions.programs.program_catalog import (
     HARMLESS_BEGINNINGS,
     HARMLESS_TO_ALL,
+    HAS_OUTPUT_OPERAND,
     LONG_OPTIONS_WITH_ONE_DASH,
     ONLY_INSIDE,
     READERS,
@@ -24,6 +25,7 @@ from forge_core.permissions.programs.program_catalog import (
     RISKY_OPTIONS,
     RISKY_OPTIONS_OF_OTHERS,
     RISKY_WORDS,
+    WRAPPERS,
 )
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
@@ -45,10 +47,11 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     """Return whether what is `added` to a command that begins with `prefix` runs another program, writes,
     or names a file with keys, so that a rule which the user wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
+    program = program_of_rule(prefix)
     if len(programs) == 1 and _has_other_operands(programs[0], added):
         return True
     return any(
-        _runs_or_writes(word.text, programs)
+        _runs_or_writes(word.text, program)
         or names_secret(word, root)
         or _may_be_option(word, programs[0])
         or ("pytest" in programs and _leaves(word, root))
@@ -57,11 +60,34 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     )
 
 
+def risky_arguments(program: str) -> tuple[str, ...]:
+    """Return what a rule that the user wrote for a program does not cover: options, short ones first, and
+    other words, by what they are. What asks for every program is not among them."""
+    options = sorted(RISKY_OPTIONS.get(program, RISKY_OPTIONS_OF_OTHERS), key=lambda one: (len(one) > 2, one))
+    words = [RISKY_WORDS[program][1]] if program in RISKY_WORDS else []
+    spec = READERS.get(program)
+    if program in WRAPPERS:
+        return (*options, *words)
+    if spec is not None and spec.operands == "none":
+        words.append("any word that is not an option")
+    elif spec is not None and spec.beginning:
+        words.append(f"words that do not begin with {spec.beginning}")
+    elif program in HAS_OUTPUT_OPERAND:
+        words.append("a second file")
+    return (*options, *words)
+
+
+def program_of_rule(prefix: Sequence[str]) -> str:
+    """Return the program whose arguments count for a rule that begins with these words."""
+    programs = [word.rpartition("/")[2] for word in prefix]
+    return "pytest" if "pytest" in programs else next(iter(programs), "")
+
+
 def _has_other_operands(program: str, added: Sequence[Word]) -> bool:
     """Return whether there are operands with which the program does more than read: `uniq IN OUT` writes the
     second, `hostname NAME` and `date TIME` set them."""
     spec = READERS.get(program)
-    if spec is None:
+    if spec is None or program in WRAPPERS:
         return False
     operands: list[str] = []
     rest = iter(word.text for word in added)
@@ -115,8 +141,7 @@ def _stays(word: Word, root: Path) -> bool:
     return not any(one.is_private or one.acting_program for one in places)
 
 
-def _runs_or_writes(word: str, programs: list[str]) -> bool:
-    program = "pytest" if "pytest" in programs else programs[0] if programs else ""
+def _runs_or_writes(word: str, program: str) -> bool:
     name = word.partition("=")[0]
     pattern, _ = RISKY_WORDS.get(program, (None, ""))
     if pattern is not None and pattern.search(word.replace("||", "")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from forge_core.config.forge_config import Origin
 from forge_core.config.save import save_project_rule
 from forge_core.config.settings import PermissionMode, SandboxSetting
 from forge_core.permissions.policy import Decision
+from forge_core.permissions.programs.program_catalog import RISKY_EVERYWHERE
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
@@ -86,6 +88,28 @@ async def test_rules_saved_by_older_versions_for_unknown_programs_are_listed_as_
     assert decided(session, "pylint a.py") is Decision.ASK
     await run_command("/permissions add allow bash(pylint:*)", session)
     assert decided(session, "pylint a.py") is Decision.ALLOW
+
+
+async def test_the_list_says_what_asks_despite_a_rule(session: ForgeSession) -> None:
+    assert "asks all the same" not in body(await run_command("/permissions", session))
+    session.policy.allow_for_session("bash(black:*)")
+    assert "asks all the same" not in body(await run_command("/permissions", session))
+    for rule in ("bash(sort -u:*)", "bash(python -m pytest:*)", "bash(uniq:*)", "bash(ls:*)", "bash(mocha:*)"):
+        await run_command(f"/permissions add allow {rule}", session)
+    text = body(await run_command("/permissions", session))
+    rows = [line.split(maxsplit=1) for line in text.partition("asks all the same:\n")[2].splitlines()]
+    assert ["sort", "-T, -o, --compress-program, --output, --temporary-directory"] in rows
+    assert ["uniq", "a second file"] in rows
+    assert ["mocha", "-O, -c, -o"] in rows
+    assert any(row[:1] == ["pytest"] and "-p" in row[1] for row in rows if row)
+    assert not any(row[:1] == ["ls"] for row in rows)
+    assert "hold inside the folder: a path outside asks" in text
+    named = set(re.findall(r"--[a-z]+", text.rpartition("such as")[2]))
+    assert named and named <= RISKY_EVERYWHERE
+    for command in ("sort -u -T src x", "uniq a b", "mocha -o x", "mocha --exec x", "ls /etc"):
+        assert decided(session, command) is Decision.ASK
+    for command in ("sort -u x", "uniq a", "mocha -x", "ls -la"):
+        assert decided(session, command) is Decision.ALLOW
 
 
 async def test_a_rule_can_be_removed_and_an_unknown_rule_is_reported(session: ForgeSession) -> None:
