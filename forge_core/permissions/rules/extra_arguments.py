@@ -15,6 +15,7 @@ from pathlib import Path
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.git_command_line import RUNS_GPG
 from forge_core.permissions.programs.program_catalog import (
+    FILTERS,
     HARMLESS_BEGINNINGS,
     HARMLESS_TO_ALL,
     HAS_OUTPUT_OPERAND,
@@ -29,6 +30,7 @@ from forge_core.permissions.programs.program_catalog import (
 )
 from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
+from forge_core.permissions.rules.filter_scripts import only_filters
 from forge_core.permissions.shell.shell_words import Word
 
 
@@ -48,6 +50,8 @@ def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
     or names a file with keys, so that a rule which the user wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
     program = program_of_rule(prefix)
+    if program in FILTERS and not only_filters(program, (*map(Word, prefix[1:]), *added)):
+        return True
     if len(programs) == 1 and _has_other_operands(programs[0], added):
         return True
     return any(
@@ -65,6 +69,7 @@ def risky_arguments(program: str) -> tuple[str, ...]:
     other words, by what they are. What asks for every program is not among them."""
     options = sorted(RISKY_OPTIONS.get(program, RISKY_OPTIONS_OF_OTHERS), key=lambda one: (len(one) > 2, one))
     words = [RISKY_WORDS[program][1]] if program in RISKY_WORDS else []
+    words += ["scripts that run a program, or read or write another file"] if program in FILTERS else []
     spec = READERS.get(program)
     if program in WRAPPERS:
         return (*options, *words)

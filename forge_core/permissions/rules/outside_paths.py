@@ -18,12 +18,15 @@ from forge_core.permissions.programs.program_catalog import (
 )
 from forge_core.permissions.read_only.argument_matching import parse_arguments
 from forge_core.permissions.read_only.word_paths import glob_stays, paths_in
+from forge_core.permissions.rules.filter_scripts import filter_words
 from forge_core.permissions.shell.shell_words import Word
 
 _MAX_ENTRIES = 20_000
 """So many entries of folders are looked at for links; with more, one may lead outside. About 40 ms."""
 _MAX_FOLDERS = 12
 """Folders that a word may be relative to."""
+_MAX_LOOKUPS = 4_000
+"""A line with more is not covered. About 80 ms."""
 _MAX_PATH = 4_096
 _HARMLESS = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/\d+)")
 
@@ -51,8 +54,8 @@ def _places(program: str, prefix: Sequence[str], added: Sequence[Word]) -> Seque
     if known is not None:
         return [word for word in added if any(word is path for path in known.paths)]
     if program in FILTERS:
-        operands = [word for word in added if not word.text.startswith("-")]
-        return [word for word in added if word not in operands[:1]]
+        paths = filter_words((*map(Word, prefix[1:]), *added)).paths
+        return [word for word in added if any(word is path for path in paths)]
     return added
 
 
@@ -86,6 +89,8 @@ def _reaches_outside(
     new = places
     # A path may be relative to a folder that another word names, so such folders are tried as well.
     while new:
+        if len(names) * len(new) > _MAX_LOOKUPS:
+            return True
         found = _existing(names, new)
         if any(not one.is_relative_to(real_root) for one in found):
             return True

@@ -94,7 +94,13 @@ async def test_the_list_says_what_asks_despite_a_rule(session: ForgeSession) -> 
     assert "asks all the same" not in body(await run_command("/permissions", session))
     session.policy.allow_for_session("bash(black:*)")
     assert "asks all the same" not in body(await run_command("/permissions", session))
-    for rule in ("bash(sort -u:*)", "bash(python -m pytest:*)", "bash(uniq:*)", "bash(ls:*)", "bash(mocha:*)"):
+    for rule in (
+        "bash(sort -u:*)",
+        "bash(python -m pytest:*)",
+        "bash(uniq:*)",
+        "bash(ls:*)",
+        "bash(mocha:*)",
+    ):
         await run_command(f"/permissions add allow {rule}", session)
     text = body(await run_command("/permissions", session))
     rows = [line.split(maxsplit=1) for line in text.partition("asks all the same:\n")[2].splitlines()]

@@ -145,6 +145,11 @@ xmllint | xmllint --noent ../other/notes.txt
 column | column ../other/notes.txt
 awk | awk 'BEGIN {ARGV[1] = "/etc/passwd"; ARGC = 2} {print}'
 gsed | gsed -n 1p ../other/notes.txt
+sed | sed -es/a/b/ ../other/notes.txt
+sed | sed --expression=p ../other/notes.txt
+sed | sed -n -e p ../other/notes.txt
+awk | awk -v x=1 1 ../other/notes.txt
+gawk | gawk --source=1 ../other/notes.txt
 test | test -s ../other/notes.txt
 """
 
@@ -155,7 +160,7 @@ def test_a_rule_for_a_program_does_not_reach_outside(root: Path, row: str) -> No
     assert decision(root, f"{program}:*", command) is ASK
 
 
-INSIDE = """
+INSIDE = r"""
 less | less src/a.py
 less | less -N +10 src/a.py
 zcat | zcat src/pack.tar
@@ -186,6 +191,12 @@ tail | tail -f src/a.py
 curl | curl http://localhost:8000/etc/x
 pip list | pip list
 sed | sed 's/a/b/' src/a.py
+sed | sed -n 's|a|b|gp; /x/,+2p; $!d' src/a.py
+sed | sed '1,5{s/e/w/;p}' src/b.py
+sed | sed 's/[0-9]*,//2; $a the end' src/a.py
+sed | sed -Ene 's#(a)/(b)#\2#p' src/b.py
+awk | awk -F'|' '{ w = $1; e = w } END { print e }' src/a.py
+awk | awk -v n=1 'NR == n || /x/' src/a.py
 echo | echo /etc/passwd ~
 seq | seq 1 /etc
 tr | tr /etc /tmp
@@ -209,7 +220,7 @@ def test_a_rule_for_a_program_covers_what_is_inside_and_what_it_names(root: Path
     assert decision(root, f"{program}:*", command) is ALLOW
 
 
-WRITES_OR_RUNS = """
+WRITES_OR_RUNS = r"""
 date | date --set=2020-01-01
 date | date --set 2020-01-01
 date | date --se=2020-01-01
@@ -238,6 +249,24 @@ test | test -v 'a[$(id)]'
 [ | [ -v 'a[$(id)]' ]
 gsed | gsed -n 'w out' src/a.py
 gsed | gsed 's/a/id/e' src/a.py
+sed | sed 's,a,id,e' src/a.py
+sed | sed 's#a#b#w out' src/a.py
+sed | sed 's#a#b#gwout' src/a.py
+sed | sed -n 1wout src/a.py
+sed | sed '/x/wout' src/a.py
+sed | sed '1!wout' src/a.py
+sed | sed '{p;w out}' src/a.py
+sed | sed 's/a/b/;1e id' src/a.py
+sed | sed 1eid src/a.py
+sed | sed 'e' src/a.py
+sed | sed 'R x' src/a.py
+sed | sed -e p -e 'w out' src/a.py
+sed | sed -ne'w out' src/a.py
+sed | sed --expr 'w out' src/a.py
+sed -n | sed -n -- 'w out' src/a.py
+sed -e p | sed -e p -e 'w out' src/a.py
+sed | sed '\,x,wout' src/a.py
+sed | sed 's/[/]/x/w out/' src/a.py
 gsed | gsed --in-place s/a/b/ src/a.py
 sed | sed --file=x.sed src/a.py
 sed | sed -nEf x.sed src/a.py

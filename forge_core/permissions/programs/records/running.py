@@ -5,12 +5,6 @@ from __future__ import annotations
 from forge_core.permissions.programs.argument_spec import ArgumentSpec
 from forge_core.permissions.programs.records.program import Program, RiskyWords, Wrapper
 
-_SCRIPTS = RiskyWords(
-    r"system|getline|[|>@`]|/[gpiI\d]*[ew]|(?:^|[;\d/$}\s]|^-[A-Za-z]*e|^--expression=)[ewWr](?:\s|$)"
-    r"|\bARG[VC]\b.*=",
-    "scripts that run a program, or read or write another file",
-)
-
 # fmt: off
 RECORDS = (
     # Shells
@@ -18,7 +12,7 @@ RECORDS = (
     Program("bash", ("shell",), version="--version"),
     Program("ash csh dash fish ksh mksh pwsh rbash sh tcsh zsh", ("shell",)),
     # Interpreters, and editors, debuggers and pagers that can run programs
-    Program("sed", ("filter", "interpreter"), risky_words=_SCRIPTS,
+    Program("sed", ("filter", "interpreter"),
         read_only=ArgumentSpec("nErus", long="--quiet --silent --regexp-extended", texts=1),
         risky_options="-f --file -i --in-place", writing_options="-[A-Za-z]*i.*|--in-place.*"),
     Program("perl", ("interpreter",), version="--version", risky_options="-e -i",
@@ -28,10 +22,10 @@ RECORDS = (
         following_options="-[A-Za-z]*r[A-Za-z]*|--recurse-paths"),
     Program("nc", ("interpreter", "network"), script_options="-c|-e"),
     Program("ncat", ("interpreter", "network"), script_options="-c|-e|--exec|--sh-exec"),
-    Program("awk gawk mawk nawk", ("filter", "interpreter"), risky_words=_SCRIPTS,
+    Program("awk gawk mawk nawk", ("filter", "interpreter"),
         risky_options="-D -E -W -d -f -i -l -o -p --debug --dump-variables --exec --file --gen-pot --include"
         " --load --pretty-print --profile"),
-    Program("gsed", ("filter", "interpreter"), risky_words=_SCRIPTS, risky_options="-f --file -i --in-place"),
+    Program("gsed", ("filter", "interpreter"), risky_options="-f --file -i --in-place"),
     Program("less more", ("interpreter",), risky_options="-O -T -k -o --LOG-FILE"
         " --lesskey-content --lesskey-file --lesskey-src --log-file --tag-file",
         risky_words=RiskyWords(r"^\+(?!\d*[gGpF%]?$|/)", "initial commands")),
