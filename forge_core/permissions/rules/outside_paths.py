@@ -10,9 +10,12 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import locate, real_path
 from forge_core.permissions.programs.program_catalog import (
+    ARCHIVERS,
+    FILE_WRITERS,
     FILTERS,
     FOLLOWING_OPTIONS,
     FOLLOWS_LINKS,
+    NETWORK_PROGRAMS,
     PRINTERS,
     READERS,
 )
@@ -28,13 +31,16 @@ _MAX_FOLDERS = 12
 _MAX_LOOKUPS = 4_000
 """A line with more is not covered. About 80 ms."""
 _MAX_PATH = 4_096
+_LOCAL_WRITERS = (FILE_WRITERS | ARCHIVERS) - NETWORK_PROGRAMS
+"""Of these, what they would create counts as well. The others of their kind also name paths elsewhere."""
 _HARMLESS = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/\d+)")
 
 
 def leads_outside(prefix: Sequence[str], added: Sequence[Word], root: Path, folders: Sequence[Path]) -> bool:
     """Return whether what is `added` to a command that begins with `prefix`, run in one of `folders`, is or
-    holds a path outside of `root`. Of a program that reads, such a path need not exist, and a text to search
-    for is none; of others, whose arguments are not known, each that leads to something that exists counts."""
+    holds a path outside of `root`. Of a program that reads or writes files, such a path need not exist, and
+    a text to search for is none. Of others, whose arguments are not known, each word counts that leads to
+    something that exists."""
     program = prefix[0].rpartition("/")[2]
     if program == "cd" and len(prefix) == 1 and not added:
         return True  # it goes home
@@ -44,6 +50,8 @@ def leads_outside(prefix: Sequence[str], added: Sequence[Word], root: Path, fold
         return True
     if program in READERS or program in FILTERS or program == "find":
         return any(_is_elsewhere(word, root, folders) for word in _places(program, prefix, added))
+    if program in _LOCAL_WRITERS and any(_is_elsewhere(word, root, folders) for word in added):
+        return True
     return _reaches_outside(prefix[1:], added, root, folders)
 
 
@@ -62,12 +70,9 @@ def _places(program: str, prefix: Sequence[str], added: Sequence[Word]) -> Seque
 def _is_elsewhere(word: Word, root: Path, folders: Sequence[Path]) -> bool:
     if word.has_tilde or (word.has_glob and not glob_stays(word, root, folders)):
         return True
-    parts = paths_in(word.text) - {"/dev/null"}
-    if word.text.startswith("-"):
-        parts |= set(re.findall(r"(?:[/~]|\.\.).*", word.text, re.DOTALL)[:1])
     return any(
         part.startswith("~") or not locate(folder / part, root).is_inside
-        for part in parts
+        for part in _parts(word.text)
         for folder in folders
     )
 

@@ -126,6 +126,20 @@ cp | cp -Lr linked copy
 rsync | rsync -aL linked/ copy
 rsync | rsync -a ../other/ copy
 dd | dd if=../other/notes.txt
+dd | dd if=src/a.py of=../new
+cp | cp src/a.py ../new
+cp | cp -t../new src/a.py
+cp | cp src/a.py away/new
+mv | mv src/a.py ../new
+ln | ln -s ../new src/link
+ln | ln -s /nowhere/x src/link
+tee | tee ../new
+install | install --target-directory=../new src/a.py
+tar | tar -cf ../new.tar src
+tar | tar -cf../new.tar src
+tar | tar -xf src/pack.tar -C ../new
+unzip | unzip src/pack.tar -d ../new
+zip | zip ../new.zip src
 readelf | readelf -a ../other/notes.txt
 objdump | objdump -d ../other/notes.txt
 base64 | base64 ../other/notes.txt
@@ -182,6 +196,9 @@ tree | tree -a
 tar | tar -tf src/pack.tar
 tar | tar -cf x.tar src
 cp | cp -r src copy
+cp | cp --target-directory=src/lib src/a.py
+tar | tar --exclude=src/lib -cf x.tar src
+rg | rg --ignore-file=src/lib key
 cp | cp -L src/a.py copy
 zip | zip -r x.zip src
 jq | jq '.a/2' src/x.json
