@@ -137,7 +137,9 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
         scope = next(
             (one.scope[:size] for size in range(len(one.scope), -1, -1) if one.scope[:size] in folders), ()
         )
-        folder = folders.get(scope, str(root))
+        # A command elsewhere starts in the home folder there, whatever the folder is here.
+        is_first = one.is_remote and not any(number < 0 for number in scope)
+        folder = str(home) if is_first else folders.get(scope, str(root))
         yield one, folder
         if one.program in ("cd", "pushd", "popd"):
             target = next((word for word in one.words[1:] if not re.match(r"-[LPe@]|--", word)), "")
@@ -188,7 +190,8 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
     if disk is not None:
         return f"it overwrites the device {disk}"
     fatal = FATAL.get("mkfs" if program.startswith("mkfs.") else program)
-    is_command = not command.is_hint or len(words) > 0  # a bare `halt` in some text is a word
+    # A bare `halt` in some text is a word.
+    is_command = not command.is_hint or command.is_executed or len(words) > 0
     if fatal is not None and is_command and fatal.arguments.search(" ".join(words[:_MAX_WORDS])):
         return f"{program} {fatal.effect}"
     if program == "git":

@@ -16,6 +16,7 @@ from itertools import islice
 from forge_core.permissions.programs.program_catalog import FEEDERS, INPUT_FEEDERS, RUNS_INPUT
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.shell.parser import MAX_NODES
+from forge_core.permissions.shell.run_texts import run_texts
 from forge_core.permissions.shell.shell_words import (
     Pieces,
     Word,
@@ -24,11 +25,13 @@ from forge_core.permissions.shell.shell_words import (
     in_double_quotes,
     readings,
 )
-from forge_core.permissions.shell.tree import BareCommand, read_tree
+from forge_core.permissions.shell.tree import BareCommand, Span, read_tree
 from forge_core.permissions.shell.wrappers import Unwrapped, literals, program_of, unwrap
 
 _MAX_DEPTH = 6
 _MAX_TEXTS = 60
+_MAX_ROUNDS = 3
+"""So often texts that shells are fed with may hold shells that are fed in turn."""
 _MAX_FED_BYTES = 16_000
 _MAX_SHOWN = 500
 _NAMES_PROGRAM = re.compile(
@@ -75,22 +78,35 @@ class SimpleCommand:
     depth: int = 0
     """0 in the line itself; more in substitutions and in texts run in turn."""
     scope: tuple[int, ...] = ()
-    """The shells of their own that it runs in."""
+    """The shells of their own that it runs in; one that is elsewhere has a negative number."""
     is_opaque: bool = False
     """What it runs cannot be determined from the line: `$X y`, `eval "$X"`, `… | sh`."""
     is_nested: bool = False
     """It is in text that another command of the line runs."""
     is_hint: bool = False
     """That text may be no shell text at all: it counts for a no, and is not needed for a yes."""
-    is_piped: bool = False
+    is_executed: bool = False
+    """That text certainly is: a shell gets it, here or elsewhere."""
+    piped_from: tuple[Span, ...] = ()
+    """Where in `source` the commands are whose output it reads through pipes."""
     source: str = ""
     """The text that it was read from: the line, or a script in it."""
-    span: tuple[int, int] = (0, 0)
+    span: Span = (0, 0)
     """Where it is in `source`, as byte offsets; (0, 0) when it isn't known."""
 
     @property
     def program(self) -> str:
         return self.words[0].rpartition("/")[2] if self.words else ""
+
+    @property
+    def is_piped(self) -> bool:
+        """Whether it reads what another command of the line prints."""
+        return bool(self.piped_from)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it runs on another host, in another machine or in a container."""
+        return any(number < 0 for number in self.scope)
 
     @property
     def is_known(self) -> bool:
@@ -121,17 +137,29 @@ class _Reader:
     functions: set[str] = field(default_factory=set)
     features: set[str] = field(default_factory=set)
     brace_words: int = 0
-    seen: set[str] = field(default_factory=set)
+    seen: dict[str, bool] = field(default_factory=dict)
+    """The texts that were read, and whether each is certainly executed."""
     problem: str = ""
     texts_left: int = _MAX_TEXTS
     bytes_left: int = _MAX_FED_BYTES
     nodes_left: int = MAX_NODES
 
-    def read(self, text: str, depth: int, scope: tuple[int, ...], *, is_nested: bool, is_hint: bool) -> None:
+    def read(
+        self,
+        text: str,
+        depth: int,
+        scope: tuple[int, ...],
+        *,
+        is_nested: bool,
+        is_hint: bool,
+        is_executed: bool = False,
+    ) -> None:
         """Read a text; one that may not be shell at all (`is_hint`) is no problem when it is none."""
-        if text in self.seen or not text.strip():
+        # Commands that are no hints are always taken for executed.
+        is_enough = self.seen.get(text, False) or (text in self.seen and not is_executed)
+        if is_enough or not text.strip():
             return
-        self.seen.add(text)
+        self.seen[text] = is_executed or not is_hint
         self.texts_left -= 1
         self.bytes_left -= len(text) if is_nested else 0
         if depth > _MAX_DEPTH or self.texts_left < 0 or self.bytes_left < 0:
@@ -143,7 +171,7 @@ class _Reader:
             self.problem = self.problem or tree.problem
         # Commands of the tree, as far as it was read, are kept besides: neither reading is known to find all.
         if tree.problem:
-            self.crude(text, depth, scope, is_hint)
+            self.crude(text, depth, scope, is_hint, is_executed)
         if not is_hint:
             self.functions |= tree.functions
             self.features |= tree.features
@@ -153,11 +181,13 @@ class _Reader:
                 # may run in any order, so that a later assignment does not replace an earlier one.
                 self.variables[name] = [*self.variables.get(name, []), *values]
         for bare in tree.commands:
-            self.command(bare, is_nested, is_hint, text)
+            self.command(bare, text, is_nested=is_nested, is_hint=is_hint, is_executed=is_executed)
         for inner in tree.scripts:
-            self.read(*inner, is_nested=is_nested, is_hint=is_hint)
+            self.read(*inner, is_nested=is_nested, is_hint=is_hint, is_executed=is_executed)
 
-    def command(self, bare: BareCommand, is_nested: bool, is_hint: bool, source: str) -> None:
+    def command(
+        self, bare: BareCommand, source: str, *, is_nested: bool, is_hint: bool, is_executed: bool
+    ) -> None:
         targets = [(sign, as_written(pieces)) for sign, pieces in bare.redirects]
         files = [(sign, text) for sign, text in targets if sign[1:] != "&" or not _DESCRIPTOR.fullmatch(text)]
         for name, value in bare.assignments:
@@ -180,7 +210,8 @@ class _Reader:
                     scope=bare.scope,
                     is_nested=is_nested,
                     is_hint=is_hint,
-                    is_piped=bare.is_piped,
+                    is_executed=is_executed,
+                    piped_from=bare.piped_from,
                     source=source,
                     span=bare.span,
                 ),
@@ -197,11 +228,24 @@ class _Reader:
         first = len(self.commands)
         for text, is_known in found.scripts:
             is_hint = like.is_hint or not is_known
-            self.read(text, like.depth + 1, like.scope, is_nested=True, is_hint=is_hint)
+            is_executed = like.is_executed and is_known
+            self.read(
+                text, like.depth + 1, like.scope, is_nested=True, is_hint=is_hint, is_executed=is_executed
+            )
+        for text in found.calls:
+            self.run(text, like)
+        for text in found.remote:
+            self.run(text, like, is_elsewhere=True)
         if not INPUT_FEEDERS.isdisjoint((program_of(found.words), *found.wrappers)):
             self.commands[first:] = [replace(one, is_guessed=True) for one in self.commands[first:]]
 
-    def crude(self, text: str, depth: int, scope: tuple[int, ...], is_hint: bool) -> None:
+    def run(self, text: str, like: SimpleCommand, *, is_elsewhere: bool = False) -> None:
+        """Read a text that a command runs: `like`, whose own text may be none that is executed."""
+        scope = (*like.scope, -1 - len(self.seen)) if is_elsewhere else like.scope
+        is_executed = like.is_executed or not like.is_hint
+        self.read(text, like.depth + 1, scope, is_nested=True, is_hint=True, is_executed=is_executed)
+
+    def crude(self, text: str, depth: int, scope: tuple[int, ...], is_hint: bool, is_executed: bool) -> None:
         found = _crude_commands(text)
         if len(found) > _MAX_COMMANDS:
             self.problem = self.problem or "it has too many parts"
@@ -213,6 +257,7 @@ class _Reader:
             scope=scope,
             is_nested=True,
             is_hint=is_hint,
+            is_executed=is_executed,
         )
         for words in islice(found, _MAX_COMMANDS):
             parts = tuple(
@@ -226,6 +271,12 @@ class _Reader:
 
     def feed(self) -> None:
         """Read what the line itself prints or writes, where a shell of the line may read it."""
+        for _ in range(_MAX_ROUNDS):
+            known = len(self.commands)
+            for text, like, is_elsewhere in list(run_texts(self.commands)):
+                self.run(text, like, is_elsewhere=is_elsewhere)
+            if len(self.commands) == known:
+                break
         programs = {one.program for one in self.commands}
         # A file that the line writes and also runs by its name is read like the input of a shell.
         written = {target.rpartition("/")[2] for one in self.commands for target in one.writes}
@@ -295,6 +346,7 @@ def _fed_by_find(like: SimpleCommand) -> SimpleCommand:
         scope=like.scope,
         is_nested=True,
         is_hint=like.is_hint,
+        is_executed=like.is_executed,
     )
 
 

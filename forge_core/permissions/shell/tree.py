@@ -44,6 +44,10 @@ _EXPANSION = re.compile(r"(?<!\\)\$[({\[]")
 _UNCLEAR = "the end of a here-document is unclear"
 
 
+Span = tuple[int, int]
+"""Where something is in a text: the offsets of its first byte and of the one behind it."""
+
+
 @dataclass(slots=True)
 class BareCommand:
     """A command as it is written, its variables not yet put in."""
@@ -58,9 +62,9 @@ class BareCommand:
     """Operator and target."""
     fed: list[str] = field(default_factory=list)
     """Texts of here-documents and here-strings."""
-    is_piped: bool = False
-    """It reads what another command of the line prints."""
-    span: tuple[int, int] = (0, 0)
+    piped_from: tuple[Span, ...] = ()
+    """Where the commands are whose output it reads through pipes."""
+    span: Span = (0, 0)
     """Where it is in the text, as byte offsets."""
 
 
@@ -109,7 +113,9 @@ class _TreeReader:
         self.word_depth = 0
         """How many words around the one that is being read."""
 
-    def visit(self, node: Node, depth: int, scope: tuple[int, ...], *, is_piped: bool = False) -> None:
+    def visit(
+        self, node: Node, depth: int, scope: tuple[int, ...], *, piped_from: tuple[Span, ...] = ()
+    ) -> None:
         kind = node.type
         if kind in _OWN_SHELL:
             if kind == "command_substitution" and self.source[node.start_byte] == ord("`"):
@@ -122,13 +128,13 @@ class _TreeReader:
                 return
             depth, scope = depth + (kind != "subshell"), (*scope, self.shell())
         if kind in ("command", "redirected_statement", "variable_assignment", "variable_assignments"):
-            self.command(node, depth, scope, is_piped)
+            self.command(node, depth, scope, piped_from)
         elif kind in ("declaration_command", "unset_command", "test_command"):
             if re.match(r"\[[^\[\s]|\[\[\S", self.text(node)):
                 self.tree.problem = "its syntax is unclear"  # `[ab]` is a glob for a program's name
             self.declaration(node, depth, scope)
         elif kind == "pipeline":
-            self.pipeline(node, depth, scope, is_piped)
+            self.pipeline(node, depth, scope, piped_from)
         elif kind == "for_statement":
             self.loop(node, depth, scope)
         elif kind in WORDS and kind not in _OWN_SHELL:
@@ -147,18 +153,17 @@ class _TreeReader:
                 self.tree.features.add("arithmetic")
             for child in node.children:
                 if child.is_named:
-                    self.visit(child, depth, scope, is_piped=is_piped)
+                    self.visit(child, depth, scope, piped_from=piped_from)
 
     def shell(self) -> int:
         self.shells += 1
         return self.shells
 
-    def pipeline(self, node: Node, depth: int, scope: tuple[int, ...], is_piped: bool) -> None:
+    def pipeline(self, node: Node, depth: int, scope: tuple[int, ...], piped_from: tuple[Span, ...]) -> None:
         for child in node.children:
-            if child.type in ("|", "|&"):
-                is_piped = True
-            elif child.is_named:
-                self.visit(child, depth, (*scope, self.shell()), is_piped=is_piped)
+            if child.is_named:
+                self.visit(child, depth, (*scope, self.shell()), piped_from=piped_from)
+                piped_from = (*piped_from, (child.start_byte, child.end_byte))
 
     def loop(self, node: Node, depth: int, scope: tuple[int, ...]) -> None:
         name = node.child_by_field_name("variable")
@@ -190,9 +195,9 @@ class _TreeReader:
             else:
                 self.visit(child, bare.depth, bare.scope)
 
-    def command(self, node: Node, depth: int, scope: tuple[int, ...], is_piped: bool) -> None:
+    def command(self, node: Node, depth: int, scope: tuple[int, ...], piped_from: tuple[Span, ...]) -> None:
         span = node.start_byte, node.end_byte
-        bare = BareCommand(self.text(node), depth, scope, is_piped=is_piped, span=span)
+        bare = BareCommand(self.text(node), depth, scope, piped_from=piped_from, span=span)
         parts: list[Node] = []
         self.tree.commands.append(bare)
         self.gather(node, bare, parts)
@@ -238,7 +243,7 @@ class _TreeReader:
             elif child.is_named:
                 if node.type == "variable_assignment":
                     continue
-                self.visit(child, bare.depth, bare.scope, is_piped=bare.is_piped)
+                self.visit(child, bare.depth, bare.scope, piped_from=bare.piped_from)
         if node.type == "variable_assignment":
             # An assignment without a command: its value is not a word of a command.
             del parts[:]
@@ -296,7 +301,7 @@ class _TreeReader:
                 case kind if kind in REDIRECTS:
                     parts += self.redirect(child, bare)
                 case "pipeline":
-                    self.pipeline(child, bare.depth, bare.scope, True)
+                    self.pipeline(child, bare.depth, bare.scope, (*bare.piped_from, bare.span))
                 case _ if child.is_named:
                     self.visit(child, bare.depth, bare.scope)
         if start is None or end is None:

@@ -18,6 +18,8 @@ from forge_core.permissions.programs.program_catalog import (
     WRAPPERS,
 )
 from forge_core.permissions.programs.records.program import Wrapper
+from forge_core.permissions.programs.remote_programs import remote_command
+from forge_core.permissions.shell.run_texts import called
 from forge_core.permissions.shell.shell_words import Word
 
 _LOADER = re.compile(r"ld-linux.*|ld-musl.*|ld\.so.*|ld64\.so.*")
@@ -38,6 +40,10 @@ class Unwrapped:
     wrappers: tuple[str, ...] = ()
     scripts: list[tuple[str, bool]] = field(default_factory=list)
     """Shell texts run in turn, and whether each is known word for word."""
+    calls: list[str] = field(default_factory=list)
+    """Texts that a program in another language passes to a function which runs them."""
+    remote: list[str] = field(default_factory=list)
+    """Texts that are run elsewhere."""
     commands: list[tuple[Word, ...]] = field(default_factory=list)
     """Commands among the arguments: those of `find -exec`."""
     is_opaque: bool = False
@@ -123,8 +129,6 @@ def _look_into(found: Unwrapped, program: str) -> None:
         )
         found.scripts += [(word.text.partition("=")[2] or word.text, False) for word in operands[:20]]
         found.is_opaque = found.is_opaque or program in INPUT_FEEDERS or program in ("batch", "at")
-    elif program == "ssh":
-        found.scripts.append((" ".join(texts[2:]), False))
     elif program in SHELLS:
         _shell(found)
     elif program in ("find", "gfind", "fd", "fdfind"):
@@ -140,6 +144,8 @@ def _look_into(found: Unwrapped, program: str) -> None:
         found.is_opaque = found.is_opaque or any(text.startswith("--config-env") for text in texts)
     elif program in INTERPRETERS or re.match(r"(?:python|perl|ruby|php|lua)[\d.]+$", program):
         found.scripts += _literals(words)
+        found.calls += [text for word in words[1:20] for text in called(program, word.text)]
+    found.remote += remote_command(program, texts[1:]) or ()
     found.scripts += _string_scripts(program, words)
     # A text that is empty or begins with an expansion names its program only when it runs.
     for text, is_known in found.scripts:

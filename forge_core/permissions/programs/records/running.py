@@ -81,6 +81,7 @@ RECORDS = (
     Program("unshare", wrapper=Wrapper("--root --setgid --setuid --wd -G -R -S -w")),
     Program("nsenter", wrapper=Wrapper("--target -G -S -t")),
     Program("pkexec", wrapper=Wrapper("--user")),
+    Program("sshpass", wrapper=Wrapper("-P -d -f -p")),
     Program("chrt", wrapper=Wrapper("-D -P -T -p", operands=1)),
     Program("strace", wrapper=Wrapper("-E -I -O -P -S -a -b -e -o -p -s -u")),
     Program("ltrace", wrapper=Wrapper("-a -e -l -n -o -p -s -u")),
