@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +26,7 @@ from forge_core.undo.storage.content_store import ContentStore
 from forge_core.undo.storage.file_tree import FileTree
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.undo.storage.retention import lock, prune_others
-from forge_core.undo.storage.turn_history import TurnRecord
+from forge_core.undo.storage.turn_history import TurnRecord, selected
 from forge_core.undo.storage.turn_log import TurnLog
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
@@ -416,18 +415,18 @@ class ChangeRecorder:
     def _left_alone(self, also: Sequence[str] | None) -> TurnRecord | None:
         """Return the turn that was undone last when it has left alone what `also` names."""
         turn = self._log.history.to_redo()
-        return turn if turn is not None and _selected(turn.doubtful(), also) else None
+        return turn if turn is not None and selected(turn.doubtful(), also) else None
 
     def _chosen(self, turn: TurnRecord | None, also: Sequence[str] | None) -> set[str]:
         """Return the doubtful paths that `also` selects. Raises ForgeError for a name that selects none."""
         known = turn.doubtful() if turn is not None else []
         for name in also or ():
-            if not _selected(known, [name]):
+            if not selected(known, [name]):
                 listed = ", ".join(map(safe_line, known[:_MAX_NAMED])) or "none"
                 raise ForgeError(
                     f"{safe_line(name)!r} is not among the files that may be yours. They are: {listed}."
                 )
-        return set(_selected(known, also))
+        return set(selected(known, also))
 
     def _check_idle(self) -> None:
         if self._log.running is not None:
@@ -464,15 +463,3 @@ class ChangeRecorder:
             doubtful=tuple((path, turn.doubts[path].command) for path in turn.doubtful()),
             touched=tuple(self._root / change.path for change in done),
         )
-
-
-def _selected(paths: Sequence[str], names: Sequence[str] | None) -> Sequence[str]:
-    """Return those of `paths` that a name selects: the path, a folder above it, or a pattern; None: all."""
-    if names is None:
-        return paths
-    wanted = [name.removeprefix("./").rstrip("/") for name in names]
-    return [
-        path
-        for path in paths
-        if any(path == one or path.startswith(one + "/") or fnmatchcase(path, one) for one in wanted)
-    ]

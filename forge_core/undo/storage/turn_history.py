@@ -3,8 +3,9 @@ here."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from forge_core.undo.file_state import FileChange
 
@@ -150,3 +151,15 @@ class History:
     def digests(self) -> set[str]:
         """Return the blobs that the turns need."""
         return set().union(*(turn.digests() for turn in self.turns))
+
+
+def selected(paths: Sequence[str], names: Sequence[str] | None) -> Sequence[str]:
+    """Return those of `paths` that a name selects: the path, a folder above it, or a pattern; None: all."""
+    if names is None:
+        return paths
+    wanted = [name.removeprefix("./").rstrip("/") for name in names]
+    return [
+        path
+        for path in paths
+        if any(path == one or path.startswith(one + "/") or fnmatchcase(path, one) for one in wanted)
+    ]
