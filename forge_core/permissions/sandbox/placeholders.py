@@ -3,8 +3,9 @@
 A mount needs a mount point. To keep `.git/hooks` absent, an empty folder of that name is created, a
 read-only mount covers it in the command's view, and the folder is removed when the last sandbox over this
 workspace has ended. Removing it earlier would lift the mount too, so every sandbox holds a shared lock as
-long as it runs: a descriptor that bubblewrap's own first process keeps (`--sync-fd`) and the command never
-sees. Placeholders are recorded before they are created, so that a later sandbox removes those that a killed
+long as it runs: a descriptor that bubblewrap's own first process keeps (`--sync-fd`). A command can open the
+locked file through `/proc/1/fd`, so it is a file of its own, whose bytes and mode do not matter. Placeholders
+are recorded in another file before they are created, so that a later sandbox removes those that a killed
 Forge has left. Other mount points in the workspace are recorded too: undo and the file tools must not remove
 or replace them meanwhile.
 """
@@ -100,14 +101,14 @@ class MountedPaths:
     def is_alive(self, record: Path) -> bool:
         """Return whether a sandbox that noted something in `record` is alive, or may be.
 
-        Sandboxes share the lock of their record, so only an attempt to take it exclusively shows whether
-        there is one. Two simultaneous attempts would take each other for a sandbox: a second lock admits one
-        at a time. The record's lock is released at once, because whoever shares it from then on notes nothing
-        before it is given `settled`.
+        Sandboxes share the lock that belongs to their record, so only an attempt to take it exclusively shows
+        whether there is one. Two simultaneous attempts would take each other for a sandbox: a second lock
+        admits one at a time. The sandboxes' lock is released at once, because whoever shares it from then on
+        notes nothing before it is given `settled`.
         """
-        try:  # NFS locks only what is open for writing
+        try:
             with (
-                closing_descriptor(os.open(record, os.O_RDWR | os.O_CLOEXEC)) as descriptor,
+                closing_descriptor(_open_lock(record)) as descriptor,
                 _locked(self.folder / "probe.lock"),
             ):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -159,8 +160,6 @@ class MountedPaths:
                 self._hand_over(path, record)
             else:
                 _remove(path)
-        # Not deleted: processes that share the lock hold this inode, and a new file would have a lock of its
-        # own.
         os.truncate(record, 0)
 
     def _hand_over(self, path: Path, former: Path) -> None:
@@ -187,9 +186,10 @@ class Placeholders:
         """Return a descriptor that keeps all placeholders until its last copy is closed, for `--sync-fd`. The
         caller closes it. Raises OSError when the folder can't be written to."""
         self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self._record, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         # The lock of a descriptor lasts until all copies are closed, so the child's copy keeps it for its
         # lifetime.
-        descriptor = os.open(self._record, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = _open_lock(self._record, os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         except BaseException:
@@ -240,6 +240,17 @@ class Placeholders:
                 return False
             time.sleep(_POLL_S)
         return True
+
+
+def _open_lock(record: Path, flags: int = 0) -> int:
+    """Return a descriptor of the file whose lock the sandboxes of `record` share. It is never deleted: a new
+    file would have a lock of its own."""
+    path = record.with_suffix(".lock")
+    # A command may have changed the mode, or hold a lease, for which an open that blocks would wait.
+    with contextlib.suppress(FileNotFoundError):
+        path.chmod(0o600)
+    # For writing, since NFS locks nothing else.
+    return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
 
 
 @contextlib.contextmanager

@@ -192,3 +192,28 @@ def test_a_file_system_escape_is_blocked(world: World, attempt: Attempt) -> None
             assert attempt.worked(world, bare.output), f"without the sandbox {bare}"
     finally:
         attempt.clean(world)
+
+
+FORGED = """
+for descriptor in /proc/[0-9]*/fd/* /proc/[0-9]*/task/*/fd/*; do
+    [ -f "$descriptor" ] || continue
+    printf '+%s\\0' "$OUTSIDE/empty" "$OUTSIDE/folder" > "$descriptor"
+    chmod 0 "$descriptor"
+done 2>/dev/null
+true
+"""
+
+
+def test_files_that_bubblewrap_holds_open_control_nothing(world: World) -> None:
+    """Its first process holds a lock, whose file any command can write to through /proc."""
+    world.write(world.outside / "empty", "")
+    (world.outside / "folder").mkdir()
+    world.own(world.outside)
+    before = everything_in(world.work)
+    assert world.run(FORGED).code == 0
+    assert everything_in(world.work) == before, "placeholders stayed"
+    assert world.run("touch made").code == 0, "the lock can't be taken any more"
+    assert sorted(everything_in(world.outside)) == ["empty", "file", "folder"], (
+        "Forge was made to remove them"
+    )
+    assert everything_in(world.work) == {**before, "made": ""}
