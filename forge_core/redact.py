@@ -23,10 +23,12 @@ _SHAPES = re.compile(
     r"|AKIA[0-9A-Z]{16}"
     r"|xox[abprs]-[A-Za-z0-9-]{10,}"
     r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{5,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+    r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?"
+    r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"
+    r"|Private-Lines: \d+\s.*?(?:Private-(?:MAC|Hash): [0-9a-f]+|\Z)",
     re.DOTALL,
 )
-_MARKERS = ("sk-", "gh", "github_pat_", "glpat-", "AKIA", "xox", "eyJ", "-----BEGIN")
+_MARKERS = ("sk-", "gh", "github_pat_", "glpat-", "AKIA", "xox", "eyJ", "-----BEGIN", "Private-Lines:")
 """One of them is in every match of `_SHAPES`; searching for them first is cheaper."""
 _SHAPE_BEGUN = re.compile(
     r"(?:sk-[\w-]*|gh[pousr]_\w*|github_pat_\w*|glpat-[\w-]*|AKIA[0-9A-Z]*|xox[abprs]-[\w-]*|eyJ[\w.-]*"

@@ -25,7 +25,7 @@ from forge_core.permissions.read_only.read_only_commands import (
     is_reading,
     reads_only,
 )
-from forge_core.permissions.read_only.reasons_to_ask import sandboxed_reason, unmasked_reason
+from forge_core.permissions.read_only.reasons_to_ask import names_key_file, sandboxed_reason, unmasked_reason
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.command_rules import (
     RuleMatch,
@@ -107,6 +107,8 @@ class LineVerdict:
     """The commands that nothing allows yet."""
     problem: str = ""
     """Why the line could not be parsed; empty when it was."""
+    names_keys: bool = False
+    """It names a file with keys."""
 
 
 _Parts: TypeAlias = tuple[CommandVerdict, ...]
@@ -140,7 +142,9 @@ def decide_line(line: str, context: DecisionContext) -> LineVerdict:
     )
     if found.decision is not Decision.DENY and context.mode is not PermissionMode.YOLO:
         found = _asking_for_git(_asking_for_files(found, reading, context), reading, context)
-    return replace(found, parts=parts, problem=reading.problem)
+    is_agreed = found.decision is Decision.ASK or found.by == "rule"  # by itself, a line that names keys asks
+    names_keys = is_agreed and any(names_key_file(one, reading, context.root) for one in commands)
+    return replace(found, parts=parts, problem=reading.problem, names_keys=names_keys)
 
 
 def _asking_for_files(found: LineVerdict, reading: Reading, context: DecisionContext) -> LineVerdict:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.tool_files import acting_program, folded_name
+from forge_core.private_keys import is_key_file
 
 _SECRET_NAMES = table(
     "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .pypirc .npmrc"
@@ -34,7 +35,7 @@ class PathInfo:
     """With every link resolved, as far as it exists."""
     relative: str | None
     """The real path relative to the real root, with forward slashes ("." for the root); None outside."""
-    is_secret: bool
+    has_secret_name: bool
     """Holds keys or passwords by its name, as given or resolved."""
     is_protected: bool
     """In a .git or .forge folder: what is written there may be executed or change what is allowed."""
@@ -48,9 +49,15 @@ class PathInfo:
         return self.relative is not None
 
     @property
+    def is_secret(self) -> bool:
+        """Whether it holds keys or passwords: by its name, or because it begins with a private key. The file
+        is read each time (8 µs); one outside the folder is not."""
+        return self.has_secret_name or (self.is_inside and is_key_file(self.real))
+
+    @property
     def is_private(self) -> bool:
         """Whether it is outside, or holds keys or passwords."""
-        return self.is_secret or not self.is_inside
+        return not self.is_inside or self.is_secret
 
 
 def locate(path: Path, root: Path) -> PathInfo:
@@ -68,7 +75,7 @@ def locate(path: Path, root: Path) -> PathInfo:
         given=given,
         real=real,
         relative=relative,
-        is_secret=any(is_secret(str(one)) for one in (given, real)),
+        has_secret_name=any(is_secret(str(one)) for one in (given, real)),
         is_protected=is_protected,
         acting_program=program or ("git" if is_protected else ""),
         folds_case=folds,

@@ -175,7 +175,13 @@ class PermissionPolicy:
             or self._by_mode(tool_name, use, places)
         )
         real_paths = tuple(one.real for one in places)
-        return replace(verdict, real_paths=real_paths, linked_paths=_linked(use, real_paths))
+        is_named = self.mode is PermissionMode.YOLO or any(one.is_secret for one in places)
+        return replace(
+            verdict,
+            shows_keys=verdict.shows_keys or is_named,
+            real_paths=real_paths,
+            linked_paths=_linked(use, real_paths),
+        )
 
     def explain(self, command: str) -> LineVerdict:
         """Return how a bash line would be decided, with each of its commands."""
@@ -210,6 +216,7 @@ class PermissionPolicy:
             is_read_only=found.is_read_only,
             switches_git_off=found.decision is Decision.ALLOW and self.mode is not PermissionMode.YOLO,
             is_usual=is_asking and self._is_usual(found, use),
+            shows_keys=self.mode is PermissionMode.YOLO or found.names_keys,
         )
 
     def _is_usual(self, found: LineVerdict, use: ToolUse) -> bool:
@@ -312,7 +319,9 @@ class PermissionPolicy:
             if rule.tool == EDIT and use.is_destructive:
                 continue  # the right to edit a path is none to delete it or to move it away
             if allows_paths(rule, places) if places else matches_target(rule, use.target):
-                return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
+                shows_keys = bool(places) and rule.names_one_file and origin != "project allow"
+                reason = f"the rule {rule} allows it"
+                return Verdict(Decision.ALLOW, reason, str(rule), "rule", shows_keys=shows_keys)
         return None
 
     def _by_mode(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict:

@@ -49,6 +49,9 @@ class Verdict:
     """It is allowed on the condition that git runs no program of the repository where it only reads."""
     is_usual: bool = False
     """When asking: the reason says no more than what the call is."""
+    shows_keys: bool = False
+    """The call names a file with keys, or a rule names its file: whoever allows it lets the model read keys.
+    Else private keys in its result are left out."""
     real_paths: tuple[Path, ...] = ()
     """Where the call's paths really led when they were judged."""
     linked_paths: tuple[Path, ...] = ()

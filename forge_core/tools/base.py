@@ -167,6 +167,9 @@ class ExecutionContext:
     switches_git_off: bool = False
     """Nobody was asked about a line in which git only reads: git runs no program of the repository for it,
     whatever its config says by then. Set by the executor."""
+    hides_keys: bool = False
+    """Private keys must be left out of the result, because nobody has agreed to show them. Set by the
+    executor."""
     sandbox: Sandbox | None = None
     """Where commands run; None: bare."""
     jobs: JobTable | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import shlex
 import time
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver
 from forge_core.errors import CallDeniedError, CallInterruptedError, ForgeError, ToolError
 from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
+from forge_core.private_keys import LEFT_OUT, hide_private_keys
 from forge_core.redact import Redactor
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
@@ -58,8 +60,10 @@ class ToolExecutor:
         if context.outputs is None:
             context.outputs = self.outputs
         context.agreed, context.switches_git_off = None, False
+        context.hides_keys = self.policy is not None
         try:
             arguments = validate(tool, params)
+            refuse_notes(tool, arguments)
             if self.policy is not None:
                 context.hides = self.policy.hidden(tool.name)
                 await self._authorize(_JudgedCall(self.policy, tool, arguments, context))
@@ -162,6 +166,9 @@ class ToolExecutor:
             await cancel_and_wait(call)
 
     def _capped(self, tool: BaseTool, result: ToolResult, context: ExecutionContext) -> ToolResult:
+        if context.hides_keys:
+            error = result.error and hide_private_keys(result.error)
+            result = replace(result, output=hide_private_keys(result.output), error=error)
         outputs = context.outputs or self.outputs
         output, left_out = result.output, None
         if not tool.limits_own_output:
@@ -198,6 +205,7 @@ class _JudgedCall:
     def settle(self, verdict: Verdict) -> None:
         """Report a decision made without a prompt; raise ToolError if it is a denial."""
         is_allowed = verdict.decision is Decision.ALLOW
+        self.context.hides_keys = not (is_allowed and verdict.shows_keys)
         self.context.agreed = frozenset(verdict.real_paths)
         self.context.agreed_links = frozenset(verdict.linked_paths)
         self.context.switches_git_off = verdict.switches_git_off
@@ -265,6 +273,7 @@ class _JudgedCall:
                 "what the call would change is no longer what the user agreed to: the file has changed "
                 "in the meantime. Nothing was done. Read it again and repeat the call."
             )
+        self.context.hides_keys = not again.shows_keys
         self.context.agreed = frozenset(again.real_paths)
         self.context.agreed_links = frozenset(again.linked_paths)
         self.context.switches_git_off = again.switches_git_off
@@ -282,6 +291,15 @@ class _JudgedCall:
                     reason=reason,
                 )
             )
+
+
+def refuse_notes(tool: BaseTool, arguments: dict[str, Any]) -> None:
+    """Raise ToolError if a file would get the note that stood for a private key when the model read it."""
+    if tool.kind is ToolKind.WRITE and LEFT_OUT in json.dumps(arguments, ensure_ascii=False, default=str):
+        raise ToolError(
+            f"the arguments contain the note {LEFT_OUT + '…]'!r}, which stands for a key that is still in "
+            "the file. Nothing was done. Use edit on the other parts of the file, without that note."
+        )
 
 
 def _answer_of(asking: asyncio.Future[ApprovalReply]) -> ApprovalReply:

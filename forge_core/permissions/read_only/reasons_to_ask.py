@@ -147,6 +147,9 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
         where = locate(root / target, root)
         if not where.is_inside and not target.startswith(("/tmp/", "/dev/")) and "$" not in target:
             return f"{target} is outside the folder"
+    for target in command.reads:
+        if any(_is_secret(target, folder) for folder in folders[:2]):
+            return f"{target} may contain keys or passwords"
     for word in (*command.parts[1:], *[one for one in command.parts[:1] if "/" in one.text]):
         if word.is_dynamic:
             continue
@@ -162,6 +165,16 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
             ):
                 return f"{part} is outside the folder"
     return ""
+
+
+def names_key_file(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+    """Return whether a word of the command, or an input of it, names a file with keys; no glob does."""
+    texts = [word.text for word in command.parts[1:] if not (word.has_glob or word.is_dynamic)]
+    return any(
+        _is_secret(text, folder)
+        for folder in folders_before(reading, command, root)
+        for text in (*texts, *command.reads)
+    )
 
 
 def _is_secret(text: str, root: Path) -> bool:

@@ -28,6 +28,7 @@ EDIT = "edit"
 _MAX_LISTED = 16
 """Files that one rule lists by name."""
 
+_GLOB = re.compile(r"(?<!\\)[*?\[{]|/$")
 _RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
@@ -66,8 +67,14 @@ class Rule:
 
     @property
     def names_secrets(self) -> bool:
-        """Whether the pattern itself names a file with keys: only then does it let such a file be touched."""
-        return self.pattern is not None and is_secret(self.pattern)
+        """Whether the pattern names a file with keys, or one file exactly: only then does it let a file with
+        keys be touched."""
+        return self.pattern is not None and (is_secret(self.pattern) or self.names_one_file)
+
+    @property
+    def names_one_file(self) -> bool:
+        """Whether the pattern can match one path only."""
+        return self.pattern is not None and _GLOB.search(self.pattern) is None
 
     def names(self, tool: str, *, is_edit: bool = False, edit_tools: Container[str] = ()) -> bool:
         """Return whether the rule covers the tool. Where the tool changes files (`is_edit`), so does a rule
@@ -132,7 +139,7 @@ def _exact_name(place: PathInfo) -> str:
 
 
 def _covers(rule: Rule, place: PathInfo, *, resolved_only: bool) -> bool:
-    if place.is_secret and resolved_only and not rule.names_secrets:
+    if resolved_only and not rule.names_secrets and place.is_secret:
         return False
     if rule.pattern is None:
         return place.is_inside or not resolved_only

@@ -13,6 +13,7 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.events import Subject
 from forge_core.permissions.path_info import real_path
+from forge_core.private_keys import NO_LINE, hide_private_keys
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult, ToolUse
@@ -104,12 +105,16 @@ def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
     name = display_path(path, context)
     data = read_bytes(path, context)
     _refuse_unreadable(name, path, data)
-    lines = split_keeping_ends(decode(data).readable)
+    text = decode(data).readable
+    # In the whole text, not in the page, which may begin within a key: then it begins with the note.
+    lines = split_keeping_ends(hide_private_keys(text, keeps_lines=True) if context.hides_keys else text)
     context.files[str(real_path(path))] = sha256(data)
     total = len(lines)
     if not total:
         return ToolResult(True, f"({name} is empty)", summary="empty")
     start = _first_line(params.get("offset"), total, name)
+    shown = (line for line in reversed(lines[:start]) if line.rstrip("\r\n") != NO_LINE)
+    lines[start - 1] = next(shown, lines[start - 1])
     rows, last = _page(lines, start, params.get("limit") or MAX_LINES)
     count = last - start + 1
     return ToolResult(True, "\n".join(rows), summary=f"{count:,} lines" if count != 1 else "1 line")
@@ -131,7 +136,11 @@ def _page(lines: list[str], first: int, limit: int) -> tuple[list[str], int]:
     used = 0
     last = first
     for number in range(first, min(first + limit, len(lines) + 1)):
+        last = number
         text = lines[number - 1].rstrip("\r\n")
+        if text == NO_LINE:
+            continue
+        text = text.removeprefix(NO_LINE)
         pieces = [text[at : at + MAX_LINE_CHARS] for at in range(0, len(text), MAX_LINE_CHARS)] or [""]
         for at, piece in enumerate(pieces):
             used += len(piece.encode("utf-8", "replace")) + 8
@@ -139,7 +148,6 @@ def _page(lines: list[str], first: int, limit: int) -> tuple[list[str], int]:
                 last = number if at else number - 1
                 return [*rows, _note(first, last, len(lines), is_cut=at > 0)], last
             rows.append(f"{number if at == 0 else CONTINUED:>6}\t{piece}")
-        last = number
     return [*rows, _note(first, last, len(lines), is_cut=False)], last
 
 
