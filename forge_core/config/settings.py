@@ -140,7 +140,7 @@ def _gigabytes(value: Any) -> float:
     return number
 
 
-def _open_files(value: Any) -> int:
+def _at_least_64(value: Any) -> int:
     number = _whole_number(value)
     if number < 64:
         raise ValueError("64 or more")
@@ -304,8 +304,14 @@ class Settings:
     )
     command_open_files: int = setting(
         default=65_536,
-        check=_open_files,
+        check=_at_least_64,
         summary="how many files each process of a command may have open",
+    )
+    command_processes: int = setting(
+        default=4_096,
+        check=_at_least_64,
+        summary="how many processes the running commands of a session may have together; the command with "
+        "most is stopped beyond that",
     )
     theme: str = setting(
         default="forge-dark",

@@ -87,6 +87,7 @@ def _command_limits(config: ForgeConfig) -> CommandLimits:
         memory_bytes=default_memory_bytes() if memory_gb is None else int(memory_gb * GB),
         file_bytes=int(config.command_file_gb * GB),
         open_files=config.command_open_files,
+        processes=config.command_processes,
     )
 
 

@@ -116,7 +116,7 @@ def _outcome(job: Job, how: ForegroundOutcome) -> tuple[ToolOutcome, str | None,
         case ForegroundOutcome.INTERRUPTED:
             return "interrupted", f"interrupted by the user; {ended}", "interrupted"
         case _ if why := job.process.stopped_because:
-            return "failed", f"stopped: {why}; {ended}", "out of memory"
+            return "failed", f"stopped: {why}; {ended}", job.process.stop_summary
         case ForegroundOutcome.TOOK_LONG | ForegroundOutcome.MOVED:
             return "background", None, f"job {job.id}"
     if code := job.process.exit_code:

@@ -12,7 +12,7 @@ from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.tools.shell.job import Job, JobState
-from forge_core.tools.shell.limits import CommandLimits, MemoryWatch
+from forge_core.tools.shell.limits import CommandLimits, UsageWatch
 from forge_core.tools.shell.process_io import temporary_tasks
 
 MAX_RUNNING_JOBS = 16
@@ -71,7 +71,7 @@ class JobTable:
         self._jobs: dict[int, Job] = {}
         self._foreground: builtins.list[Job] = []
         self._watchers: dict[asyncio.Task[None], Job] = {}
-        self._memory = MemoryWatch(self.limits.memory_bytes)
+        self._usage = UsageWatch(self.limits)
         self._last_id = 0
         self._news: builtins.list[Job] = []
 
@@ -148,7 +148,7 @@ class JobTable:
         await asyncio.gather(*(job.process.killed() for job in jobs))
         if watchers := {task for task in self._watchers if not task.done()}:
             await asyncio.wait(watchers)
-        await self._memory.aclose()
+        await self._usage.aclose()
         for job in jobs:
             job.capture.close()
         self._news.clear()
@@ -175,7 +175,7 @@ class JobTable:
         because its shell has left something running. Any other command has ended or is being ended on return.
         """
         self._foreground.append(job)
-        self._memory.add(job.process)
+        self._usage.add(job.process)
         try:
             return await self._attended(job, interrupted, background_after_s)
         finally:

@@ -1,8 +1,10 @@
-"""The limits of commands: the memory that they use together, the size of a file, the number of open files.
+"""The limits of commands: the memory that they use together, their number of processes, the size of a file,
+the number of open files.
 
-The last two are limits of the kernel, which the supervisor sets (setrlimit). Memory has none that suits: a
-limit of the address space breaks programs that reserve much and use little (Java, Go, Node). So the memory in
-use is sampled, and the command that uses most is stopped when all of a session together use too much.
+The last two are limits of the kernel, which the supervisor sets (setrlimit). The first two have none that
+suit: a limit of the address space breaks programs that reserve much and use little (Java, Go, Node), and the
+kernel's limit of processes counts all of a user's threads, and none of root's. So the memory in use and the
+processes are sampled, and the command with most is stopped when all of a session together have too much.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import asyncio
 import contextlib
 import os
 import resource
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
 
 GB = 10**9
 SAMPLED_EACH_S = 0.25
-"""A program fills about 1 GB in that time."""
+"""A program fills about 1 GB in that time, or starts a thousand others."""
+_SAMPLED_SOON_S = 0.05
+"""The same while there are many processes: a fork bomb doubles within milliseconds."""
+_MANY = 0.125
+"""Of the limit of processes."""
 _ULIMIT_BLOCK = 512
 """Bytes: the unit of `ulimit -f` in a POSIX shell."""
 _OOM_SCORE = 500
@@ -49,6 +56,8 @@ class CommandLimits:
     """All running commands of a session together, with what is in their private /tmp."""
     file_bytes: int = int(SETTINGS["command_file_gb"].default * GB)
     """The largest file that a command may write."""
+    processes: int = SETTINGS["command_processes"].default
+    """All running commands of a session together."""
     open_files: int = SETTINGS["command_open_files"].default
     """Per process; a lower limit of Forge's own environment stays."""
 
@@ -65,14 +74,24 @@ class CommandLimits:
         return "{ " + "; ".join(limits) + "; } 2>/dev/null"
 
 
-class MemoryWatch:
-    """Stops the command that uses most memory when all together use more than the limit.
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Why a command is stopped."""
+
+    process: ShellProcess
+    reason: str
+    summary: str
+    """In two or three words, for its card."""
+
+
+class UsageWatch:
+    """Stops the command that uses most memory, or has most processes, when all together exceed the limit.
 
     Sampling begins a moment after a command has started, so a short one costs nothing.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
+    def __init__(self, limits: CommandLimits) -> None:
+        self._limits = limits
         self._usages: dict[ShellProcess, MemoryUsage] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -89,29 +108,36 @@ class MemoryWatch:
 
     async def _run(self) -> None:
         while self._usages:
-            await asyncio.sleep(SAMPLED_EACH_S)
+            running = sum(usage.processes for usage in self._usages.values())
+            has_many = running > self._limits.processes * _MANY
+            await asyncio.sleep(_SAMPLED_SOON_S if has_many else SAMPLED_EACH_S)
             for process in [one for one in self._usages if one.all_ended.is_set()]:
                 del self._usages[process]
-            largest = await asyncio.to_thread(self._largest_if_too_much, dict(self._usages))
-            if largest is not None:
-                process, used = largest
-                process.stop(
-                    f"it used {_gigabytes(used)} of memory; the limit is {_gigabytes(self._limit_bytes)}"
-                )
+            excess = await asyncio.to_thread(self._excess, dict(self._usages))
+            if excess is not None:
+                excess.process.stop(excess.reason, excess.summary)
                 # The next sample must not count what is about to be freed.
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(process.all_ended.wait(), _GONE_WITHIN_S)
+                    await asyncio.wait_for(excess.process.all_ended.wait(), _GONE_WITHIN_S)
 
-    def _largest_if_too_much(
-        self, usages: dict[ShellProcess, MemoryUsage]
-    ) -> tuple[ShellProcess, int] | None:
-        """Return the command that uses most, and how much, when all use too much; runs in a thread."""
-        if sum(usage.upper_bound() for usage in usages.values()) <= self._limit_bytes:
+    def _excess(self, usages: Mapping[ShellProcess, MemoryUsage]) -> Excess | None:
+        """Return the command that has most when all have too much; runs in a thread."""
+        most = self._limits.memory_bytes
+        upper_bound = sum(usage.upper_bound() for usage in usages.values())
+        processes = {process: usage.processes for process, usage in usages.items()}
+        # First: a count costs nothing more, and the exact use of memory is slow to read of many processes.
+        if sum(processes.values()) > self._limits.processes:
+            process = max(processes, key=lambda one: processes[one])
+            reason = f"it had {processes[process]:,} processes; the limit is {self._limits.processes:,}"
+            return Excess(process, f"{reason} (command_processes)", "too many processes")
+        if upper_bound <= most:
             return None
         used = {process: usage.exact() for process, usage in usages.items()}
-        if sum(used.values()) <= self._limit_bytes:
+        if sum(used.values()) <= most:
             return None
-        return max(used.items(), key=lambda one: one[1])
+        process = max(used, key=lambda one: used[one])
+        reason = f"it used {_gigabytes(used[process])} of memory; the limit is {_gigabytes(most)}"
+        return Excess(process, reason, "out of memory")
 
 
 def _gigabytes(count: int) -> str:

@@ -1,4 +1,5 @@
-"""How much memory a command uses, from what /proc reports of its processes and its private folders.
+"""How much memory a command uses and how many processes it has, from what /proc reports of these and of its
+private folders.
 
 Pages that several processes share count once, and a program's file-backed pages not at all: the kernel can
 drop them. Not seen is what only the kernel holds: a memfd that is not mapped, the buffers of pipes and
@@ -24,13 +25,17 @@ class MemoryUsage:
     def __init__(self, root: int, *, with_private_folders: bool) -> None:
         self._root = root
         self._with_private_folders = with_private_folders
+        self.processes = 0
+        """How many there were at the last look."""
         self._private_folders: dict[str, int] | None = None
         """Folders of the sandbox that are in memory, and their devices; None before the first look."""
 
     def upper_bound(self) -> int:
         """Return a number of bytes that is at least `exact()`, and cheaper: shared pages count each time."""
         total = self._in_private_folders()
-        for pid in process_ids(self._root):
+        pids = process_ids(self._root)
+        self.processes = len(pids)
+        for pid in pids:
             found = _fields(f"/proc/{pid}/status")
             total += (
                 found.get("RssAnon", found.get("VmRSS", 0))

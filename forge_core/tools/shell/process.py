@@ -81,6 +81,8 @@ class ShellProcess:
         """Why the sandbox could not run it; empty when it ran."""
         self.stopped_because = ""
         """Which limit it exceeded; empty when it was not stopped for that."""
+        self.stop_summary = ""
+        """The same in two or three words."""
         self.has_begun = False
         """Whether the sandbox, if any, is set up, and the command has been started in it."""
         self.pid = process.pid
@@ -115,10 +117,10 @@ class ShellProcess:
         self._kill_timer = self._loop.call_later(KILL_AFTER_S, self._in_thread, self._kill)
         self._in_thread(self._terminate)
 
-    def stop(self, reason: str) -> None:
+    def stop(self, reason: str, summary: str) -> None:
         """Kill everything that it has started, at once: it has exceeded a limit."""
         if not self.all_ended.is_set():
-            self.stopped_because = reason
+            self.stopped_because, self.stop_summary = reason, summary
             self._is_to_end = True
             self._in_thread(self._kill)
 
@@ -224,15 +226,19 @@ class ShellProcess:
         """Send SIGKILL to everything of it, and return what that is; it may end only later."""
         root = self._process.pid
         if self.is_contained:
+            if self._namespace is not None:
+                # The kernel then ends everything else in the namespace, however fast it forks.
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(self._namespace, signal.SIGKILL)
             members = descendants(root)
             self._signal_group(signal.SIGKILL)
             for one in members:
                 send_signal(one, signal.SIGKILL)
             return members
         if self._process.returncode is None:
-            # Else it might start the command, or something in a session of its own, after the last look.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(root, signal.SIGSTOP)
+            # Else it might start the command, or something in a session of its own, after the last look. The
+            # whole group: a fork bomb would otherwise start more than a listing finds.
+            self._signal_group(signal.SIGSTOP)
         killed: set[RunningProcess] = set()
         # A process may fork between the listing and its SIGKILL; the child is found in the next round.
         for _ in range(_KILL_ROUNDS):

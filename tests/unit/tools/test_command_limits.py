@@ -1,7 +1,8 @@
-"""The limits of commands: memory, file size, open files; with the sandbox and without it."""
+"""The limits of commands: memory, processes, file size, open files; with the sandbox and without it."""
 
 import asyncio
 import shutil
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from forge_core.tools.shell.job_table import JobTable
 from forge_core.tools.shell.limits import CommandLimits, default_memory_bytes
 
 MB = 1_000_000
-LIMIT = CommandLimits(memory_bytes=300 * MB, file_bytes=5 * MB, open_files=64)
+LIMIT = CommandLimits(memory_bytes=300 * MB, file_bytes=5 * MB, open_files=64, processes=80)
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="there is no /proc")
 
@@ -66,6 +67,59 @@ async def test_a_command_that_uses_too_much_memory_is_stopped(name: str, run: Ca
     assert "stopped: it used " in (result.error or "")
     assert "of memory; the limit is 0.3 GB" in (result.error or "")
     assert result.summary == "out of memory"
+
+
+_DOUBLING = "printf '#!/bin/sh\\n[ $1 -gt 0 ] || exec sleep 30\\n{start}\\n' > a.sh; chmod +x a.sh; ./a.sh 9"
+FORK_BOMBS = {
+    "a script that starts itself twice": _DOUBLING.format(
+        start="./a.sh $(($1 - 1)) & ./a.sh $(($1 - 1)) & wait"
+    ),
+    "in sessions of their own": _DOUBLING.format(
+        start="setsid ./a.sh $(($1 - 1)) & setsid ./a.sh $(($1 - 1)) & wait"
+    ),
+    "whose parents end": _DOUBLING.format(
+        start="(./a.sh $(($1 - 1)) &); (./a.sh $(($1 - 1)) &)\\n[ $1 -lt 9 ] || sleep 30"
+    ),
+    "in Python": "python3 -c 'import os, time\nfor n in range(9): os.fork()\ntime.sleep(30)'",
+    "many that wait": "for n in $(seq 200); do sleep 30 & done; wait",
+    "in the background": "(for n in $(seq 200); do sleep 30 & done; wait) & sleep 30",
+}
+"""They end by themselves at about 500 processes, so that the machine survives a limit that does not work."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORK_BOMBS)
+async def test_a_command_that_starts_too_many_processes_is_stopped(
+    name: str, run: Callable[..., Any], tmp_path: Path
+) -> None:
+    result = await asyncio.wait_for(run(FORK_BOMBS[name]), 60)
+    assert not result.success
+    assert result.summary == "too many processes"
+    assert "processes; the limit is 80 (command_processes)" in (result.error or "")
+    assert await asyncio.to_thread(_left_in, tmp_path) == []
+
+
+def _left_in(folder: Path) -> list[int]:
+    """Return the processes that run in the folder, once some had time to end."""
+    for _ in range(100):
+        left = [int(one.parent.name) for one in Path("/proc").glob("[0-9]*/cwd") if _is_in(one, folder)]
+        if not left:
+            break
+        time.sleep(0.05)
+    return left
+
+
+def _is_in(link: Path, folder: Path) -> bool:
+    try:
+        return link.readlink().is_relative_to(folder)
+    except OSError:
+        return False
+
+
+async def test_a_command_may_have_as_many_processes_as_the_limit_allows(run: Callable[..., Any]) -> None:
+    result = await run("for n in $(seq 60); do sleep 1 & done; wait; echo done")
+    assert result.success, result.error
+    assert "done" in result.output
 
 
 @pytest.mark.slow
