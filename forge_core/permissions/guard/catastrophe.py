@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,14 +20,17 @@ from forge_core.permissions.guard.destruction import (
     overwritten,
     parse_clean,
     push_arguments,
+    put_into,
     removed_by_text,
     rewrites_a_remote,
 )
 from forge_core.permissions.guard.valuable_paths import (
     absolute,
     is_history,
+    is_key_folder,
     is_whole_folder,
     kept_at,
+    start_up_file_at,
     valuable_at,
 )
 from forge_core.permissions.programs.program_catalog import (
@@ -110,6 +113,8 @@ def required_confirmation(command: str, root: Path, home: Path | None = None) ->
         history = next((word for word in targets if re.search(r"(?:^|/)\.git(?:/*|/[*.]+)$", word)), None)
         if history is not None:
             return Confirmation(f"{one.program} would destroy the history in {history}", is_grave=True)
+        if not one.is_remote and (lost := _lost_settings(one, folder, str(home))):
+            return Confirmation(lost)
         if one.program != "git":
             continue
         if deletes_branches(one.words[1:]):
@@ -122,6 +127,26 @@ def required_confirmation(command: str, root: Path, home: Path | None = None) ->
     return None
 
 
+def _lost_settings(command: SimpleCommand, folder: str, home: str) -> str:
+    """Return which settings for login the command deletes or replaces; "" for none. They are outside of what
+    undo covers. Lines that are appended to them can be removed again, so they are no reason."""
+    program, words = command.program, command.words[1:]
+    if program == "crontab":
+        replaces = "-r" in words or not any(re.match(r"-[leV]|--", word) for word in words)
+        return "it replaces or deletes all cron jobs of a user" if replaces else ""
+    replaced = [one for one in command.writes if one not in command.appends]
+    if program not in ("sed", "gsed", "perl") and not (
+        program == "tee" and any(re.match(r"-\w*a|--append", word) for word in words)
+    ):
+        replaced += overwritten(program, words)
+        replaced += [f"{into}/{name}" for into, name in put_into(program, words) if name]
+    gone = list(destroyed(program, words))
+    for target in (*replaced, *gone):
+        if start_up_file_at(target, folder, home, is_recursive=target in gone):
+            return f"it would delete or replace {target}, which takes effect at login"
+    return ""
+
+
 @lru_cache(maxsize=4)
 def _walk(command: str, root: Path, home: Path) -> tuple[tuple[SimpleCommand, str], ...]:
     return tuple(_commands(command, root, home))
@@ -131,7 +156,7 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
     """Yield each command of the line with the folder that it would run in. What a program that Forge does
     not know names among its words may be a command that it runs."""
     folders: dict[tuple[int, ...], str] = {}
-    for one in read_line(command).commands:
+    for one in _in_order(read_line(command).commands):
         # A `cd` holds in its own shell and in those inside it: the innermost one that has changed its folder
         # counts.
         scope = next(
@@ -154,6 +179,22 @@ def _commands(command: str, root: Path, home: Path) -> Iterator[tuple[SimpleComm
                 if word.rpartition("/")[2] in GUARDED:
                     inner = replace(one, words=one.words[at:], parts=one.parts[at:], is_guessed=is_guessed)
                     yield inner, folder
+
+
+def _in_order(commands: Sequence[SimpleCommand]) -> Iterator[SimpleCommand]:
+    """Yield the commands in the order in which they run: a redirection of several (`cd a && b > c`) is that
+    of the last, and comes behind it."""
+    waiting: list[SimpleCommand] = []
+    for one in commands:
+        for redirection in list(waiting):
+            if one.source != redirection.source or one.span[0] >= redirection.span[1]:
+                waiting.remove(redirection)
+                yield redirection
+        if one.writes and not one.words:
+            waiting.append(one)
+        else:
+            yield one
+    yield from waiting
 
 
 def _may_delete_anything(command: SimpleCommand, folder: str, home: str) -> bool:
@@ -210,6 +251,13 @@ def _loss(command: SimpleCommand, folder: str, root: str, home: str) -> str | No
         kept = kept_at(written, folder, home, is_recursive=False)
         if kept is not None:
             return f"it would overwrite {kept}"
+    for into, name in put_into(program, words):
+        if is_key_folder(into, folder, home):
+            kept = (
+                kept_at(f"{into}/{name}", folder, home, is_recursive=False) if name else f"the keys in {into}"
+            )
+            if kept is not None:
+                return f"it would overwrite {kept}"
     # These act on a link itself; other programs (chmod -R, rsync --delete) on what it leads to.
     follows = program not in DELETERS and program not in ("mv", "find")
     for target in (one for word in destroyed(program, words) for one in expand_braces(word)):

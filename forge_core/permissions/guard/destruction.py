@@ -31,6 +31,13 @@ _OUTPUT_OPTIONS = {
     "wget": re.compile(r"-[a-zA-Z]*O|--output-document=?"),
     "sort": re.compile(r"-[a-zA-Z]*o|--output=?"),
 }
+_INTO = {
+    "cp": re.compile(r"-t|--target-directory=?"),
+    "wget": re.compile(r"-P|--directory-prefix=?"),
+    "unzip": re.compile(r"-d"),
+    "tar": re.compile(r"-C|--directory=?"),
+}
+"""Program → its option that names the folder."""
 _DRY = re.compile(r"--d(?:r(?:y(?:-(?:r(?:u(?:n)?)?)?)?)?)?")
 _EVERYTHING = re.compile(r"(?:\.|\*+|:/|:\(top\))?/*")
 
@@ -105,6 +112,24 @@ def overwritten(program: str, words: Sequence[str]) -> Iterator[str]:
         yield from operands
     elif program in _OUTPUT_OPTIONS:
         yield from _values(words, _OUTPUT_OPTIONS[program])
+
+
+def put_into(program: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the folders that a command puts files into, each with the name of one, or with "" where the line
+    does not give the names."""
+    operands = [word for word in words if not word.startswith("-")]
+    if program in ("cp", "mv", "install", "ln", "scp", "rsync"):
+        given = [] if program in ("scp", "rsync") else list(_values(words, _INTO["cp"]))
+        sources = [one for one in operands if one not in given] if given else operands[:-1]
+        for folder in given or operands[-1:]:
+            yield from ((folder, one.rstrip("/").rpartition("/")[2]) for one in sources)
+    elif program in _INTO and (program != "tar" or is_extracting(words)):
+        yield from ((folder, "") for folder in _values(words, _INTO[program]))
+
+
+def is_extracting(words: Sequence[str]) -> bool:
+    """Return whether these are arguments of tar with which it writes files."""
+    return any(re.fullmatch(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get", word) for word in words[:4])
 
 
 def _values(words: Sequence[str], option: re.Pattern[str]) -> Iterator[str]:

@@ -28,6 +28,13 @@ _KEPT_IN_SYSTEM = table(
     " etc/ssl/private/ etc/fstab etc/crypttab etc/systemd lib/modules/ usr/lib/modules/ boot/ efi/"
     " sys/firmware/efi/ proc/sysrq-trigger"
 )
+_START_UP = table(
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin"
+    " .kshrc .cshrc .tcshrc .xprofile .xinitrc .xsession .xsessionrc .pam_environment .ssh/config"
+    " .config/fish/config.fish .config/fish/conf.d/ .config/nushell/ .config/autostart/"
+    " .config/environment.d/ .config/systemd/user/ Library/LaunchAgents/"
+)
+"""What starts programs at login or connects elsewhere, below the home folder."""
 _HOMES = re.compile(r"/(?:root|home/[^/]+|Users/[^/]+)/(.+)")
 _REPLACEABLE = re.compile(r"/\.ssh/(?:known_hosts.*|config|[^/]*\.pub)$")
 """In a folder of keys, but none of them."""
@@ -59,13 +66,33 @@ def kept_at(target: str, folder: str, home: str, *, is_recursive: bool) -> str |
     for path in dict.fromkeys((absolute(target, folder, home), _real(target, folder, home, follows=False))):
         if _REPLACEABLE.search(path):
             continue
-        found = _HOMES.match(path)
-        below = path.removeprefix(f"{home}/") if path.startswith(f"{home}/") else found[1] if found else ""
+        below = _below_home(path, home)
         if below and any(_names_kept(below, one, is_recursive=is_recursive) for one in _KEPT_IN_HOME):
             return f"the keys in {target}"
         if any(_names_kept(path[1:], one, is_recursive=is_recursive) for one in _KEPT_IN_SYSTEM):
             return f"what the system starts or logs in with ({target})"
     return None
+
+
+def is_key_folder(target: str, folder: str, home: str) -> bool:
+    """Return whether the target is a folder of keys or logins itself."""
+    below = _below_home(absolute(target, folder, home), home)
+    return bool(below) and f"{below}/" in _KEPT_IN_HOME
+
+
+def start_up_file_at(target: str, folder: str, home: str, *, is_recursive: bool) -> bool:
+    """Return whether the target is a start-up file that exists; where all below it is destroyed, also whether
+    it is a folder that may hold some."""
+    path = absolute(target, folder, home)
+    below = _below_home(path, home)
+    named = any(_names_kept(below, one, is_recursive=is_recursive) for one in _START_UP) if below else False
+    return named and (_WILD.search(path) is not None or os.path.lexists(path))
+
+
+def _below_home(path: str, home: str) -> str:
+    """Return the part of the path below a home folder; "" for any other path."""
+    found = _HOMES.match(path)
+    return path.removeprefix(f"{home}/") if path.startswith(f"{home}/") else found[1] if found else ""
 
 
 def _names_kept(path: str, kept: str, *, is_recursive: bool) -> bool:

@@ -59,6 +59,8 @@ class SimpleCommand:
     words: tuple[str, ...]
     writes: tuple[str, ...] = ()
     """Files it redirects its output to."""
+    appends: tuple[str, ...] = ()
+    """Those of them that it only appends to."""
     fed: tuple[str, ...] = ()
     """Here-documents and here-strings that it reads."""
     wrappers: tuple[str, ...] = ()
@@ -201,6 +203,7 @@ class _Reader:
                 SimpleCommand(
                     (),
                     tuple(text for sign, text in files if sign in _WRITING),
+                    tuple(text for sign, text in files if sign in (">>", "&>>")),
                     tuple(bare.fed),
                     is_guessed=is_guessed,
                     reads=tuple(text for sign, text in files if sign in ("<", "<&")),

@@ -73,6 +73,25 @@ sudo rm /home/other/.ssh/id_rsa
 userdel -r me
 deluser --remove-home me
 security delete-keychain login.keychain
+echo key >> ~/.ssh/authorized_keys
+tee -a ~/.ssh/authorized_keys < k.pub
+cat k.pub | sudo tee -a /root/.ssh/authorized_keys
+echo key > ~/.ssh/authorized_keys2
+cd ~/.ssh && echo key >> authorized_keys
+(cd ~/.ssh; true && echo key >> authorized_keys)
+printf k | dd of=/home/me/.ssh/authorized_keys oflag=append conv=notrunc
+rsync k ~/.ssh/authorized_keys
+ln -s /work/proj/k ~/.ssh/authorized_keys
+cp authorized_keys ~/.ssh/
+cp a/authorized_keys ~/.ssh
+cp -t ~/.ssh authorized_keys
+install --target-directory=/root/.ssh authorized_keys
+mv id_rsa ~/.ssh
+wget -P ~/.ssh http://x/authorized_keys
+tar -xf x.tar -C ~/.ssh
+tar xzf x.tgz --directory ~/.aws
+unzip x.zip -d ~/.gnupg
+echo 'me ALL=(ALL) NOPASSWD: ALL' >> /etc/sudoers
 """
 
 DISKS = r"""
@@ -389,6 +408,119 @@ chmod +x "$F"
 rsync -a a/ "$D"
 rm -f "$F"
 """
+
+
+START_UP = r"""
+> ~/.bashrc
+echo x > ~/.profile
+cat x > "$HOME/.zshrc"
+rm ~/.bash_profile
+rm -f ~/.zsh*
+mv x ~/.bashrc
+mv ~/.bashrc ~/.bashrc.old
+cp x ~/.profile
+cp config ~/.ssh
+cp dotfiles/.bashrc ~
+cp -t ~ .profile
+ln -sf x ~/.zshrc
+tee ~/.bashrc < x
+truncate -s0 ~/.bashrc
+shred -u ~/.bashrc
+> ~/.ssh/config
+rm ~/.ssh/config
+cd && echo x > .bashrc
+cd ~ && true > .bashrc
+rm ~/.config/systemd/user/app.service
+rm -rf ~/.config/systemd
+cp x ~/.config/autostart/app.desktop
+curl -o ~/.bashrc http://x
+bash -c 'echo x > ~/.bashrc'
+crontab -r
+crontab -ir
+crontab jobs.txt
+crontab -
+crontab
+crontab -u me jobs.txt
+echo '* * * * * date' | crontab -
+(crontab -l; echo '* * * * * date') | crontab -
+crontab /dev/null
+"""
+
+HOME_FILES = """
+.bashrc
+.profile
+.zshrc
+.bash_profile
+.bash_history
+.ssh/config
+.ssh/known_hosts
+.config/systemd/user/app.service
+.config/autostart/app.desktop
+"""
+
+START_UP_NEIGHBOURS = r"""
+echo 'export PATH=~/bin:$PATH' >> ~/.bashrc
+cat x >> ~/.zshrc
+tee -a ~/.profile < x
+sed -i s/a/b/ ~/.bashrc
+echo 'Host x' >> ~/.ssh/config
+cat ~/.bashrc
+cp ~/.bashrc backup
+source ~/.bashrc
+echo x > ~/.bash_history
+echo x > ~/.config/systemd/user/new.service
+mkdir -p ~/.config/systemd/user
+cp x ~/.config/autostart/new.desktop
+systemctl --user enable --now app
+crontab -l
+crontab -l > jobs.txt
+crontab -u me -l
+crontab -e
+crontab -V
+echo x > .bashrc
+rm .profile
+cp .bashrc skel/
+tar -cf x.tar -C ~/.ssh known_hosts
+tar -tf x.tar -C ~/.ssh
+cp x.pub ~/.ssh
+ssh host 'echo x > ~/.bashrc'
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder with start-up files."""
+    home = tmp_path / "me"
+    for name in _lines(HOME_FILES):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x\n")
+    return home
+
+
+@pytest.mark.parametrize("line", START_UP.strip().splitlines())
+def test_replacing_what_starts_at_login_asks_even_in_yolo(
+    line: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    root = tmp_path / "proj"
+    root.mkdir()
+    for mode in (PermissionMode.YOLO, PermissionMode.AUTO):
+        policy = PermissionPolicy(root, mode, allow=["bash"], sandbox="full")
+        found = policy.decide("bash", ToolUse(Effect.RUN, line))
+        assert found.decision is Decision.ASK
+        assert not found.always_rule
+        assert not found.session_rule
+
+
+@pytest.mark.parametrize("line", START_UP_NEIGHBOURS.strip().splitlines())
+def test_what_can_be_removed_again_from_start_up_files_does_not_ask_in_yolo(
+    line: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    root = tmp_path / "proj"
+    root.mkdir()
+    policy = PermissionPolicy(root, PermissionMode.YOLO)
+    assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ALLOW
 
 
 def _lines(text: str) -> list[str]:
