@@ -17,7 +17,15 @@ from forge_core.undo.attribution.write_counts import WriteCounts
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.git_programs import bare_repositories, differing, steering_files
-from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport, not_undoable, turn_view
+from forge_core.undo.report import (
+    CommandEffects,
+    Conflict,
+    TurnFiles,
+    TurnView,
+    UndoReport,
+    not_undoable,
+    turn_view,
+)
 from forge_core.undo.restore import Restorer, RestoreResult
 from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
 from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff, WorkspaceSnapshot
@@ -224,7 +232,7 @@ class ChangeRecorder:
             self._git.history_stamp(),
             expected,
             writes,
-            links=self._git.links(),
+            links=frozenset(self._git.links()),
             steering=self._steering_files(),
         )
 
@@ -268,9 +276,20 @@ class ChangeRecorder:
             running = self._running_watches()
             # With several commands at work, a change after the end of this one may be another's.
             self._attribute(diff, running, ended_ns if running == [watch] else 0)
+            self._record_links(watch)
         else:
             lost.update({change.path: "changed after its turn" for change in diff.changes})
         return self._effects(watch, not_undoable(lost, diff.ignored))
+
+    def _record_links(self, watch: CommandWatch) -> None:
+        """Record the links in git's index that the command added, to repositories of its own making; in a
+        sandbox, all new ones."""
+        for path, commit in self._git.links().items():
+            is_own = watch.expected.is_confined or any(
+                f"{folder}/".startswith(f"{path}/") for folder in self._planted
+            )
+            if is_own and path not in watch.links:
+                self._log.link(path, commit)
 
     def _effects(self, watch: CommandWatch, lost: tuple[str, ...]) -> CommandEffects:
         return CommandEffects(
@@ -278,7 +297,7 @@ class ChangeRecorder:
             tuple(sorted(watch.doubtful)),
             tuple(sorted(watch.changed | differing(watch.steering, self._steering_files()))),
             tuple(sorted(watch.bare)),
-            tuple(sorted(self._git.links() - watch.links)),
+            tuple(sorted(self._git.links().keys() - watch.links)),
             tuple(sorted(watch.unprivileged)),
         )
 
@@ -300,7 +319,10 @@ class ChangeRecorder:
             return UndoReport("undo", not_undoable=not_undoable(skipped, []))
         outcome = self._restored(turn.to_undo(chosen))
         self._log.undone(turn, [change.path for change in outcome.done], chosen)
-        return self._report("undo", turn, outcome, turn.lost | skipped)
+        removed = self._git.remove_links(turn.links)
+        changed = turn.links.keys() & self._git.links().keys()
+        outcome.conflicts += [Conflict(path, "its link in git's index has changed since") for path in changed]
+        return self._report("undo", turn, outcome, turn.lost | skipped, removed)
 
     def redo(self) -> UndoReport:
         self._check_idle()
@@ -310,7 +332,7 @@ class ChangeRecorder:
             return UndoReport("redo")
         outcome = self._restored(turn.to_redo())
         self._log.redone(turn)
-        return self._report("redo", turn, outcome, turn.lost)
+        return self._report("redo", turn, outcome, turn.lost, self._git.add_links(turn.links))
 
     def turns(self) -> tuple[TurnView, ...]:
         return tuple(turn_view(turn) for turn in tuple(self._log.history.turns) if not turn.is_empty)
@@ -449,15 +471,23 @@ class ChangeRecorder:
             folder = folder.rpartition("/")[0]
 
     def _report(
-        self, kind: Literal["undo", "redo"], turn: TurnRecord, outcome: RestoreResult, lost: dict[str, str]
+        self,
+        kind: Literal["undo", "redo"],
+        turn: TurnRecord,
+        outcome: RestoreResult,
+        lost: dict[str, str],
+        links: Sequence[str],
     ) -> UndoReport:
         done = outcome.done
+        relinked = [f"{path} (in git's index)" for path in links]
+        restored = [change.path for change in done if change.after != ABSENT]
+        deleted = [change.path for change in done if change.after == ABSENT]
         return UndoReport(
             kind,
             turn.number,
             turn.text,
-            restored=tuple(sorted(change.path for change in done if change.after != ABSENT)),
-            deleted=tuple(sorted(change.path for change in done if change.after == ABSENT)),
+            restored=tuple(sorted(restored + (relinked if kind == "redo" else []))),
+            deleted=tuple(sorted(deleted + (relinked if kind == "undo" else []))),
             conflicts=tuple(sorted(outcome.conflicts, key=lambda conflict: conflict.name)),
             not_undoable=not_undoable(lost, []),
             doubtful=tuple((path, turn.doubts[path].command) for path in turn.doubtful()),

@@ -34,7 +34,7 @@ class GitObjects:
         """The repository around the folder."""
         self._stamp: tuple[int, int, int] | None = None
         self._ids: dict[str, str] = {}
-        self._links: frozenset[str] = frozenset()
+        self._links: dict[str, str] = {}
         self._is_there: dict[str, bool] = {}
         self._algorithm = "sha1"
         self.find()
@@ -62,13 +62,40 @@ class GitObjects:
                 data = path.read_bytes() if status.st_size <= _MAX_INDEX_BYTES else b""
                 self._ids, self._links = self._below_root(data)
         except (OSError, ValueError, IndexError):
-            self._ids, self._links = {}, frozenset()
+            self._ids, self._links = {}, {}
         return self._ids
 
-    def links(self) -> frozenset[str]:
-        """Return the paths, relative to the root, at which the index holds a link to another repository."""
+    def links(self) -> dict[str, str]:
+        """Return the commits to which the index holds links in other repositories, by path relative to the
+        root."""
         self.tracked()
         return self._links
+
+    def remove_links(self, links: Mapping[str, str]) -> list[str]:
+        """Remove those links from the index that are still as given, and nothing else; return their
+        paths."""
+        same = [path for path, commit in links.items() if self.links().get(path) == commit]
+        self._update_index([("0", links[path], path) for path in same])
+        return [path for path in same if path not in self.links()]
+
+    def add_links(self, links: Mapping[str, str]) -> list[str]:
+        """Add links to the index where it holds nothing; return their paths."""
+        missing = [path for path in links if path not in self.links() and path not in self.tracked()]
+        self._update_index([("160000", links[path], path) for path in missing])
+        return [path for path in missing if path in self.links()]
+
+    def _update_index(self, entries: Collection[tuple[str, str, str]]) -> None:
+        """Set these entries: mode ("0" removes one), object id, and path relative to the root."""
+        if entries and self.repository is not None:
+            prefix = self._prefix()
+            lines = (f"{mode} {commit} 0\t{prefix}{path}\0" for mode, commit, path in entries)
+            self._git("update-index", "-z", "--index-info", stdin=os.fsencode("".join(lines)))
+
+    def _prefix(self) -> str:
+        """Return what paths relative to the root begin with in the index."""
+        assert self.repository is not None
+        inside = self._root.relative_to(self.repository.top).as_posix()
+        return "" if inside == "." else inside + "/"
 
     def present(self, ids: Collection[str]) -> set[str]:
         """Return those of `ids` that git holds. One call of git checks all that were not checked before."""
@@ -121,19 +148,17 @@ class GitObjects:
         stamps = [stamp_or_none(folder / name) for name in ("logs/HEAD", "packed-refs")]
         return hash((read_small(folder / "HEAD"), *stamps))
 
-    def _below_root(self, data: bytes) -> tuple[dict[str, str], frozenset[str]]:
-        """Return the ids of regular files, and the links to other repositories."""
-        assert self.repository is not None
-        inside = self._root.relative_to(self.repository.top).as_posix()
-        prefix = "" if inside == "." else inside + "/"
+    def _below_root(self, data: bytes) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the ids of regular files, and the commits of links to other repositories."""
+        prefix = self._prefix()
         ids: dict[str, str] = {}
-        links: set[str] = set()
+        links: dict[str, str] = {}
         for entry in parse_index(data, 32 if self._algorithm == "sha256" else 20):
             if entry.is_link and entry.name.startswith(prefix):
-                links.add(entry.name[len(prefix) :])
+                links[entry.name[len(prefix) :]] = entry.object_id.hex()
             elif entry.is_regular and not entry.stage and entry.name.startswith(prefix):
                 ids[entry.name[len(prefix) :]] = entry.object_id.hex()
-        return ids, frozenset(links)
+        return ids, links
 
     def _uses_sha256(self) -> bool:
         config = read_small(self.repository.common_dir / "config") if self.repository else None

@@ -32,6 +32,8 @@ class TurnRecord:
     doubts: dict[str, DoubtfulChange] = field(default_factory=dict)
     """Changes that are undone only when they are chosen. Where the same path is in `changes` as well, that
     change came later: `doubts[path].change.after == changes[path].before`."""
+    links: dict[str, str] = field(default_factory=dict)
+    """Links to other repositories that it added to git's index: path and commit."""
     undone: tuple[str, ...] | None = None
     """The paths that undo has restored; None while the turn is not undone."""
     undone_doubts: tuple[str, ...] = ()
@@ -39,7 +41,7 @@ class TurnRecord:
 
     @property
     def is_empty(self) -> bool:
-        return not self.changes and not self.lost and not self.doubts
+        return not (self.changes or self.lost or self.doubts or self.links)
 
     def doubtful(self) -> list[str]:
         """Return the paths that an undo leaves alone unless they are chosen."""
@@ -137,7 +139,7 @@ class History:
     def to_undo(self) -> TurnRecord | None:
         """Return the last turn that is not undone and has changes that can be reverted."""
         candidates = (turn for turn in reversed(self.turns) if turn.undone is None)
-        return next((turn for turn in candidates if turn.changes or turn.doubts), None)
+        return next((turn for turn in candidates if turn.changes or turn.doubts or turn.links), None)
 
     def above(self, turn: TurnRecord | None) -> list[TurnRecord]:
         """Return the turns after `turn` that are not undone: nothing of them can be reverted."""

@@ -2,8 +2,8 @@
 
 On disk they are append-only JSON lines, so that a kill -9 costs at most the line being written. Types of
 lines: `turn` (number, text, time), `change` (the net change of a path so far), `lost` (a name that is not
-covered), `doubt` (a change that may be the user's), `undone`, `redone`, `cut` (undone turns were dropped).
-Loading replays them and skips lines that cannot be read.
+covered), `doubt` (a change that may be the user's), `link` (a link in git's index), `undone`, `redone`, `cut`
+(undone turns were dropped). Loading replays them and skips lines that cannot be read.
 """
 
 from __future__ import annotations
@@ -60,6 +60,13 @@ class TurnLog:
         if turn is not None and turn.lost.get(name) != why:
             turn.lost[name] = why
             self._append(_lost_line(turn.number, name, why))
+
+    def link(self, path: str, commit: str) -> None:
+        """Add a link to another repository in git's index to the running turn."""
+        turn = self._turn_in_history()
+        if turn is not None:
+            turn.links[path] = commit
+            self._append(_link_line(turn.number, path, commit))
 
     def doubt(self, change: FileChange, command: str) -> None:
         """Add a change that may be the user's to the running turn."""
@@ -158,6 +165,8 @@ def _apply(record: Record, turns: dict[int, TurnRecord]) -> None:
                 turn.doubts[path] = DoubtfulChange(_change_of(record), str(record["command"]))
         case "lost":
             turn.lost[str(record["name"])] = str(record["why"])
+        case "link":
+            turn.links[str(record["path"])] = str(record["commit"])
         case "undone":
             turn.undone = tuple(str(path) for path in record["paths"])
             turn.undone_doubts = tuple(str(path) for path in record.get("chosen", ()))
@@ -182,6 +191,8 @@ def _lines_of(turn: TurnRecord) -> Iterator[Record]:
             yield _change_line(turn.number, turn.changes[path])
     for name, why in turn.lost.items():
         yield _lost_line(turn.number, name, why)
+    for path, commit in turn.links.items():
+        yield _link_line(turn.number, path, commit)
     if turn.undone is not None:
         yield _undone_line(turn)
 
@@ -205,6 +216,10 @@ def _states(change: FileChange) -> Record:
 
 def _lost_line(number: int, name: str, why: str) -> Record:
     return {"type": "lost", "turn": number, "name": name, "why": why}
+
+
+def _link_line(number: int, path: str, commit: str) -> Record:
+    return {"type": "link", "turn": number, "path": path, "commit": commit}
 
 
 def _undone_line(turn: TurnRecord) -> Record:

@@ -96,6 +96,60 @@ async def test_a_nested_repository_is_reported_and_undone(make: Callable[..., Pr
     assert not (project.root / "stolen").exists()
 
 
+def _index(root: Path) -> str:
+    return subprocess.run(
+        ["git", "ls-files", "--stage"],
+        cwd=root,
+        env=os.environ | GIT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+async def test_undo_removes_the_link_from_gits_index_and_nothing_else(
+    make: Callable[..., Project], sandboxed: bool
+) -> None:
+    project = make(sandboxed=sandboxed)
+    (project.root / "staged.py").write_text("y = 1\n")
+    shell(project.root, "git add staged.py")
+    before = _index(project.root)
+    await project.script(ATTACK)
+    planted = _index(project.root)
+    assert "160000" in planted
+    report = await project.store.undo()
+    assert not report.conflicts
+    assert "nested (in git's index)" in report.deleted
+    assert _index(project.root) == before
+    assert "nested (in git's index)" in (await project.store.redo()).restored
+    assert _index(project.root) == planted
+    await project.store.undo()
+    assert _index(project.root) == before
+
+
+async def test_undo_leaves_a_link_that_has_changed_since(make: Callable[..., Project]) -> None:
+    project = make()
+    await project.script(ATTACK)
+    other = "1" * 40
+    shell(project.root, f"git -c core.fsmonitor= update-index --cacheinfo 160000,{other},nested")
+    report = await project.store.undo()
+    assert [one.name for one in report.conflicts] == ["nested"]
+    assert other in _index(project.root)
+
+
+async def test_a_link_to_a_repository_of_the_users_stays_without_a_sandbox(
+    make: Callable[..., Project],
+) -> None:
+    project = make(sandboxed=False)
+    shell(project.root, f"({NESTED})")
+    await project.script("git add nested 2>/dev/null")
+    planted = _index(project.root)
+    assert "160000" in planted
+    await project.store.undo()
+    assert _index(project.root) == planted
+
+
 async def test_without_the_undo_the_attack_works(make: Callable[..., Project]) -> None:
     project = make()
     await project.script(ATTACK)
