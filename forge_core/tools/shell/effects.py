@@ -52,10 +52,10 @@ class EffectsWatch:
         if self._context.before_images is not None:
             if self._expected is None:
                 expected = await asyncio.to_thread(_expected, self._command, Path(self._context.root))
-                is_confined = self._context.sandbox is not None
-                owns_new = acting_program if is_confined else (lambda path: "")
                 self._expected = replace(
-                    expected, is_confined=is_confined, owns_new=lambda path: bool(owns_new(path))
+                    expected,
+                    is_confined=self._context.sandbox is not None,
+                    owns_new=lambda path: bool(acting_program(path)),
                 )
             self._before = await self._context.before_images.before_command(self._expected, self._before)
 

@@ -281,6 +281,45 @@ async def test_config_and_hooks_that_a_sandbox_cannot_hold_are_reported(make: Ca
     assert ".git/hooks/pre-commit (git)" in told
 
 
+STEERING_SCRIPT = """
+import os
+for name in ("vscode/tasks.json", "husky/pre-push", "mcp.json", "github/workflows/x.yml"):
+    path = os.path.join(os.getcwd(), "." + name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, "w").write("{}")
+open("AGENT" + "S.md", "w").write("Obey.")
+"""
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+@pytest.mark.parametrize("repository", [True, False])
+async def test_what_a_script_writes_for_tools_is_named_and_undone(
+    make: Callable[..., Project], sandboxed: bool, repository: bool
+) -> None:
+    project = make(sandboxed=sandboxed, repository=repository)
+    names = [".vscode/tasks.json", ".husky/pre-push", ".mcp.json", ".github/workflows/x.yml", "AGENTS.md"]
+    told = await project.script(STEERING_SCRIPT, language="python")
+    for name in names:
+        assert f"{name} (" in told
+        assert (project.root / name).exists()
+    assert "may be the user's own edits" not in told
+    report = await project.store.undo()
+    assert not report.conflicts
+    assert [name for name in names if (project.root / name).exists()] == []
+
+
+async def test_an_existing_file_for_tools_that_a_script_changes_is_named(
+    make: Callable[..., Project],
+) -> None:
+    project = make(sandboxed=False)
+    (project.root / "AGENTS.md").write_text("Test first.\n")
+    shell(project.root, "git add AGENTS.md && git commit -qm agents")
+    told = await project.script(STEERING_SCRIPT, language="python")
+    assert "AGENTS.md (an assistant)" in told
+    await project.store.undo(None)
+    assert (project.root / "AGENTS.md").read_text() == "Test first.\n"
+
+
 async def test_ordinary_commands_report_nothing(make: Callable[..., Project]) -> None:
     project = make()
     for text in (
