@@ -4,6 +4,7 @@ ForgeError
  ├─ ConfigError            a flag, variable or file holds something unusable
  ├─ WorkspaceError         the folder to work in is missing, a file, or not writable
  ├─ JournalError           the session could not be recorded
+ │   └─ SessionInUseError      another process has the session open
  ├─ ToolError              a tool refuses or fails; becomes a ToolResult, never ends a turn
  │   ├─ CallDeniedError        the user, a rule or the mode denied the call
  │   └─ CallInterruptedError   the turn was interrupted before the call had a result
@@ -40,6 +41,10 @@ class WorkspaceError(ForgeError):
 
 class JournalError(ForgeError):
     """The session's record on disk could not be written or read."""
+
+
+class SessionInUseError(JournalError):
+    """Another process has the session open."""
 
 
 class ToolError(ForgeError):

@@ -27,7 +27,7 @@ from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, FileDiff, Omission, ToolOutcome
 
 SCHEMA_VERSION = 1
-"""`v` in stream-json and in journals."""
+"""`v` in stream-json."""
 _ADVICE = re.compile(r"\s*\bTry again\b[^.]*\.$")
 """The advice at the end of a failure's text, which Forge follows itself."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 REDACTING = {
+    "forge_core/store/forking.py",
     "forge_core/store/journal.py",
     "forge_core/store/log.py",
     "forge_core/tools/output.py",

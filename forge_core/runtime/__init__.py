@@ -48,46 +48,60 @@ def build_session(
     questioner: Questioner | None = None,
     *,
     shows_figures: bool = True,
+    resume: str | None = None,
 ) -> ForgeSession:
     """Return a session that checks every tool call against the policy.
 
     Requests for permission go to `approver`, the model's questions to `questioner`; without one they are
     declined. Without `shows_figures` a custom endpoint is not asked for the model's context window.
-    The first call takes about a second, for the imports; it opens no connection and no file.
+    `resume` is the id of a saved session to continue. The first call takes about a second, for the imports;
+    it opens no connection, and no file unless it continues a session.
+
+    Raises:
+        SessionInUseError: another process has the session `resume` open.
+        JournalError: there is no such session, or it cannot be read.
     """
     silence_tracing(os.environ)
     from forge_core.approval import make_responder
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.runtime.provider_setup import session_provider
+    from forge_core.runtime.resuming import continued_config, notices_of, open_journal
     from forge_core.runtime.tooling import build_agent, build_environment, prompt_maker
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.session import ForgeSession
-    from forge_core.store.journal import Journal, journal_path, new_session_id
     from forge_core.store.log import log_path, open_log
 
-    session_id = new_session_id()
     events = EventChannel()
     clock = RunClock()
+    redact = make_redactor(config)
+    journal, saved = open_journal(config, resume, redact, events.error)
+    session_id = journal.path.stem
     provider = session_provider(config, events, session_id, learns_windows=shows_figures)
     tracker = TokenTrackingCallback(price=provider.price)
     responder = make_responder(approver, questioner)
-    redact = make_redactor(config)
     environment = build_environment(config, session_id, responder, clock, events, redact)
+    if saved is not None:
+        config = continued_config(config, saved, environment.sandbox_state)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)
     agent = build_agent(config, provider.make_llm(config.model), environment, clock, tracker, logger, redact)
-    return ForgeSession(
+    session = ForgeSession(
         id=session_id,
         config=config,
         agent=agent,
         tracker=tracker,
         environment=environment,
         provider=provider,
-        journal=Journal(journal_path(config.state_dir, session_id), redact, events.error),
+        journal=journal,
         logger=logger,
         events=events,
         system_prompt=prompt_maker(config, environment.sandbox_state, agent.registry),
     )
+    if saved is not None:
+        session.restore(saved)
+        for notice in notices_of(saved):
+            events.warning(notice)
+    return session
 
 
 def make_redactor(config: ForgeConfig | None = None) -> Redactor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -50,13 +50,16 @@ class SessionBilling:
         tracker: TokenTrackingCallback,
         provider: SessionProvider,
         on_change: Callable[[], None] = lambda: None,
+        on_bill: Callable[[LLMEnd, TokenUsage], None] = lambda cut, usage: None,
     ) -> None:
-        """`on_change` is called when figures have changed that belong to no running turn."""
+        """`on_change` is called when figures have changed that belong to no running turn, `on_bill` with the
+        usage that replaces a cut call's estimate."""
         self._tracker = tracker
         self._provider = provider
         self._is_refreshed = provider.refresh is None
         self._requested_windows: set[str] = set()
         self._on_change = on_change
+        self._on_bill = on_bill
         self._titles: list[str] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -70,7 +73,16 @@ class SessionBilling:
         if self._provider.refresh is not None and not self._is_refreshed:
             self._is_refreshed = True
             self._start(self._learn(self._provider.refresh))
-        self._titles.append(" ".join(text[: 4 * _TITLE_CHARS].split())[:_TITLE_CHARS])
+        self._titles.append(_title(text))
+        self._tracker.begin_turn(self.turn)
+
+    def restore(self, turns: Iterable[str], calls: Iterable[tuple[int, str, TokenUsage]]) -> None:
+        """Add what was spent before the session was continued: the messages of its turns, and for each call
+        its turn (0 for none), model and usage."""
+        self._titles = [_title(text) for text in turns]
+        for turn, model, usage in calls:
+            self._tracker.begin_turn(turn)
+            self._tracker.add_usage(usage, model)
         self._tracker.begin_turn(self.turn)
 
     def forget_turns(self) -> None:
@@ -133,9 +145,14 @@ class SessionBilling:
             return  # the estimate stays, marked as one
         if usage is not None:
             self._tracker.replace_estimate(cut.usage, usage, cut.model)
+            self._on_bill(cut, usage)
             self._on_change()
 
     async def _learn(self, request: Callable[[], Awaitable[None]]) -> None:
         with contextlib.suppress(ForgeError):  # a failure costs the user only a convenience
             await request()
             self._on_change()
+
+
+def _title(text: str) -> str:
+    return " ".join(text[: 4 * _TITLE_CHARS].split())[:_TITLE_CHARS]

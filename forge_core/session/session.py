@@ -13,11 +13,12 @@ from forge_core.config.settings import PermissionMode
 from forge_core.context.ledger import Composition, reserved_output
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice
+from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice, ToolEnd
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
@@ -26,11 +27,13 @@ from forge_core.session.changes import Source, changes_of
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
+from forge_core.session.saved_state import StateRecorder, restore_environment
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import TurnRecorder, crash_events
 from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
+from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.job_table import JobTable
@@ -58,6 +61,8 @@ class ForgeSession:
         self.id = id
         self.config = config
         self.last_result: AgentResult | None = None
+        self.restored: SavedSession | None = None
+        """The saved session that this one continues."""
         self._agent = agent
         self._tracker = tracker
         self._environment = environment
@@ -68,7 +73,8 @@ class ForgeSession:
         self._system_prompt = system_prompt
         self._model = config.model
         self._meter = ContextMeter(agent)
-        self._billing = SessionBilling(tracker, provider, events.figures_changed)
+        self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
+        self._state = StateRecorder(journal, environment)
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
         self._news: list[str] = []
@@ -164,6 +170,34 @@ class ForgeSession:
         is_listed = any(choice.id == self._model for choice in known)
         return known if is_listed else (ModelChoice(self._model), *known)
 
+    def restore(self, saved: SavedSession) -> None:
+        """Continue a saved session, whose journal this session writes: its conversation, figures and state.
+
+        Its model and mode are not taken over; they are settings of this session.
+        """
+        self.restored = saved
+        memory = self._agent.memory
+        memory.add_messages(saved.messages)
+        memory.repair()
+        self._agent.call_ids.update(call.id for one in saved.messages for call in one.tool_calls or ())
+        calls = ((call.turn, call.model, call.usage) for call in saved.calls)
+        self._billing.restore((turn.text for turn in saved.turns), calls)
+        restore_environment(self._environment, saved)
+        self._state.assume_recorded()
+        self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
+        self._has_begun = True
+        self._journal.record("resume", self._about())
+
+    def save_input(self, draft: str, queue: Sequence[str]) -> None:
+        """Record the text in the composer and the messages that wait for the running turn."""
+        if self._has_begun:
+            self._state.record(draft=draft, queue=[*queue])
+
+    def rename(self, title: str) -> None:
+        """Record a title of the user's own."""
+        self._begin_journal()
+        self._journal.record("title", {"title": title})
+
     def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Run one turn and yield its events; the last is AGENT_END.
 
@@ -229,6 +263,7 @@ class ForgeSession:
         self._billing.forget_turns()
         if self._has_begun:
             self._journal.record("reset", {})
+            self._state.assume_recorded()
 
     def inform_model(self, line: str) -> None:
         """Inform the model, with the next message, of something outside the conversation."""
@@ -250,11 +285,13 @@ class ForgeSession:
         """Use `model` from the next model call on."""
         self._agent.set_llm(self._provider.make_llm(model))
         self._model = model
+        self._record_state()
 
     def set_mode(self, mode: PermissionMode) -> None:
         """Change how much runs without asking; the system message informs the model."""
         self._environment.policy.mode = mode
         self._meter.use_prompt(self._system_prompt(mode))
+        self._record_state()
 
     def notify(self, notice: Notice) -> None:
         """Notify the user: in the running turn's stream, else through `notices()`. Safe from
@@ -287,6 +324,7 @@ class ForgeSession:
         self._begin(text)
         recorder = TurnRecorder(self._journal)
         agent, environment = self._agent, self._environment
+        agent.on_message = recorder.message
         await environment.begin_turn(self._turn_text)
 
         def observe(event: AgentEvent) -> None:
@@ -306,6 +344,7 @@ class ForgeSession:
         finally:
             self.last_result = agent.last_result
             recorder.close(agent.last_result, self._tracker.get_usage())
+            self._record_state()
             await environment.end_turn()
 
     def _with_news(self, text: str) -> str:
@@ -320,18 +359,32 @@ class ForgeSession:
             self._meter.answered(event)
             self._billing.answered(event)
             self._billing.learn_window(self._model)
+        elif isinstance(event, ToolEnd):
+            self._record_state()
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
 
     def _begin(self, text: str | None) -> None:
-        journal, config = self._journal, self.config
-        if not self._has_begun:
-            self._has_begun = True
-            about = {"id": self.id, "working_dir": str(config.working_dir), "provider": config.endpoint.kind}
-            journal.record("session", about)
+        self._begin_journal()
         about_turn = {"model": self._model, "mode": str(self._environment.policy.mode)}
+        self._state.assume_recorded(**about_turn)
         if text is None:  # the retry belongs to the same turn
-            journal.record("retry", about_turn)
+            self._journal.record("retry", about_turn)
         else:
             self._billing.begin_turn(text)
-            journal.record("user", {"text": text, **about_turn})
+            self._journal.record("user", {"text": text, **about_turn})
+
+    def _begin_journal(self) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            self._journal.record("session", {"id": self.id, **self._about()})
+
+    def _about(self) -> dict[str, str]:
+        return {"working_dir": str(self.config.working_dir), "provider": self.config.endpoint.kind}
+
+    def _record_state(self) -> None:
+        if self._has_begun:
+            self._state.record(model=self._model, mode=str(self._environment.policy.mode))
+
+    def _record_bill(self, cut: LLMEnd, usage: TokenUsage) -> None:
+        self._journal.record("bill", {"of": cut.timestamp, "usage": usage.as_dict(), "model": cut.model})

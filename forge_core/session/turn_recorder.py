@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from forge_core.events import (
@@ -30,7 +31,7 @@ class TurnRecorder:
         self._is_ended = False
 
     def event(self, event: AgentEvent) -> None:
-        self._journal.event(event)
+        self._put(event)
         match event:
             case LLMStart():
                 self._open_llm = event
@@ -43,8 +44,12 @@ class TurnRecorder:
             case AgentEnd():
                 self._is_ended = True
 
+    def message(self, message: Message) -> None:
+        """Record a message that has entered the history."""
+        self._journal.record("message", message_record(message))
+
     def close(self, result: AgentResult | None, total: TokenUsage) -> None:
-        """End what is open, and record the run's messages."""
+        """Record the ENDs of what is still open."""
         # Only what no END of the stream has closed: a START never gets a second one.
         if self._open_llm is not None:
             self._journal.event(
@@ -69,10 +74,13 @@ class TurnRecorder:
                     outcome="interrupted",
                 )
             )
-        for message in result.messages if result else ():
-            self._journal.record("message", message_record(message))
         if result is not None and not self._is_ended:
-            self._journal.event(AgentEnd(result=result))
+            self._put(AgentEnd(result=result))
+
+    def _put(self, event: AgentEvent) -> None:
+        if isinstance(event, AgentEnd):  # its messages and calls have records of their own
+            event = replace(event, result=replace(event.result, messages=[], tool_calls=[]))
+        self._journal.event(event)
 
 
 def message_record(message: Message) -> dict[str, Any]:

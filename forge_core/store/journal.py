@@ -20,11 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge_core.errors import JournalError
-from forge_core.events import SCHEMA_VERSION, AgentEvent, LLMChunk, ToolEnd, ToolProgress
+from forge_core.errors import JournalError, SessionInUseError
+from forge_core.events import AgentEvent, LLMChunk, ToolEnd, ToolProgress
 from forge_core.redact import Redactor, StreamRedactor
 from forge_core.workspace.record_file import RecordFile, read_records
 
+JOURNAL_VERSION = 2
+"""`v` of the records that are written; `saved_session` reads all versions up to this one."""
 _LOSABLE = frozenset({"llm_start", "llm_chunk", "tool_progress", "permission", "compaction", "notice"})
 """Records that are not fsynced."""
 _SESSION_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
@@ -70,6 +72,7 @@ class Journal:
 
     def __init__(self, path: Path, redact: Redactor, on_trouble: Callable[[str], None] | None = None) -> None:
         self.path = path
+        self._file = RecordFile(path)
         self._redact = redact
         self._on_trouble = on_trouble
         self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
@@ -78,6 +81,32 @@ class Journal:
         self._live = StreamRedactor(redact)
         """The live output of calls."""
         self._failed: str | None = None
+
+    def claim(self) -> bool:
+        """Open an existing journal for this process alone; return whether it ended with a torn line, which
+        has been cut off.
+
+        Raises:
+            SessionInUseError: another process has it open.
+            JournalError: it does not exist, or cannot be opened.
+        """
+        try:
+            self.path.stat()  # opening it would create it
+            self._file.lock()
+        except BlockingIOError as error:
+            raise SessionInUseError(
+                f"Session {self.path.stem} is open in another Forge. Close it there, or add --fork to "
+                "continue in a copy."
+            ) from error
+        except FileNotFoundError as error:
+            raise JournalError(
+                f"There is no session {self.path.stem} in {str(self.path.parent)!r}."
+            ) from error
+        except OSError as error:
+            raise JournalError(
+                f"The session's record {str(self.path)!r} cannot be opened: {error.strerror}."
+            ) from error
+        return self._file.was_torn
 
     def event(self, event: AgentEvent) -> None:
         """Record an event. Chunks wait to be joined with the next ones."""
@@ -96,7 +125,7 @@ class Journal:
     def record(self, kind: str, data: dict[str, Any]) -> None:
         """Record something other than an event."""
         self._flush_chunks()
-        self._put({"v": SCHEMA_VERSION, "type": kind, "timestamp": time.time(), "data": data})
+        self._put({"type": kind, "timestamp": time.time(), "data": data})
 
     def close(self, timeout_s: float = 2.0) -> None:
         """Write the remaining records and end the thread."""
@@ -104,7 +133,10 @@ class Journal:
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join(timeout_s)
+            if self._thread.is_alive():
+                return  # it closes the file itself
             self._thread = None
+        self._file.close()
 
     def _join(self, chunk: LLMChunk) -> None:
         first = self._chunks[0] if self._chunks else chunk
@@ -145,10 +177,10 @@ class Journal:
         if self._thread is None:
             self._thread = threading.Thread(target=self._write_all, name="forge-journal", daemon=True)
             self._thread.start()
-        self._queue.put(record)
+        self._queue.put({**record, "v": JOURNAL_VERSION})
 
     def _write_all(self) -> None:
-        file = RecordFile(self.path)
+        file = self._file
         pending: list[dict[str, Any]] = []
         is_closing = False
         while not is_closing or pending:
@@ -158,6 +190,7 @@ class Journal:
                 if record is not None:
                     pending.append(self._redact.values(record))
             try:
+                file.lock()
                 while pending:
                     file.append(pending[0], is_durable=pending[0]["type"] not in _LOSABLE)
                     pending.pop(0)

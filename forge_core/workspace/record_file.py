@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,28 @@ class RecordFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd: int | None = None
+        self._is_locked = False
+        self.was_torn = False
+        """Whether the file ended with a torn line when it was opened; it has been cut off."""
+
+    def lock(self) -> None:
+        """Open the file for this process alone, until it is closed or replaced.
+
+        Raises BlockingIOError when another process holds it, and other OSErrors when it cannot be opened.
+        A file system without locks counts as unlocked.
+        """
+        if self._is_locked:
+            return
+        fd = self._open(is_repaired=False)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise
+        except OSError:
+            pass
+        self._is_locked = True
+        self._repair()
 
     def append(self, record: Record, *, is_durable: bool = False) -> None:
         """Write one line; with `is_durable`, also flush it to disk.
@@ -59,18 +82,24 @@ class RecordFile:
     def close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
-            self._fd = None
+            self._fd, self._is_locked = None, False
 
-    def _open(self) -> int:
+    def _open(self, *, is_repaired: bool = True) -> int:
         if self._fd is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._fd = os.open(self._path, flags, 0o600)
-            size = os.fstat(self._fd).st_size
-            # A line that a kill has torn is dropped, so that the next one starts on a line of its own.
-            if size and os.pread(self._fd, 1, size - 1) != b"\n":
-                os.ftruncate(self._fd, self._path.read_bytes().rfind(b"\n") + 1)
+            if is_repaired:
+                self._repair()
         return self._fd
+
+    def _repair(self) -> None:
+        """Cut off a line that a kill has torn, so that the next one starts on a line of its own."""
+        assert self._fd is not None
+        size = os.fstat(self._fd).st_size
+        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+            self.was_torn = True
+            os.ftruncate(self._fd, self._path.read_bytes().rfind(b"\n") + 1)
 
 
 def read_records(path: Path) -> Iterator[Record | None]:

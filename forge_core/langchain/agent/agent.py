@@ -95,6 +95,8 @@ class ForgeAgent:
     argument is the reason. Returned text is sent to the model, and the run continues. None: the run ends."""
     clock: RunClock = field(default_factory=RunClock)
     """Counts the time of runs; whoever waits for the user pauses it."""
+    on_message: Callable[[Message], None] | None = None
+    """Called with each message as soon as it is in the history."""
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1:
@@ -258,7 +260,8 @@ class AgentRun:
         self._watch = agent.new_watch() if resumed is None else resumed.watch
         self._loop_found: str | None = None
         # The step that failed was counted already, and its repetition counts it again.
-        self._record = RunRecord(agent.memory, 0 if resumed is None else resumed.iteration - 1)
+        iterations = 0 if resumed is None else resumed.iteration - 1
+        self._record = RunRecord(agent.memory, iterations, agent.on_message)
         self._result: AgentResult | None = None
         # The current step.
         self._call: ModelCall | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,10 +37,16 @@ class FailedStep:
 
 
 class RunRecord:
-    """Collects what goes into a run's result; messages also go into `memory`."""
+    """Collects what goes into a run's result; messages also go into `memory`, and then to `on_message`."""
 
-    def __init__(self, memory: ConversationMemory, iterations: int = 0) -> None:
+    def __init__(
+        self,
+        memory: ConversationMemory,
+        iterations: int = 0,
+        on_message: Callable[[Message], None] | None = None,
+    ) -> None:
         self._memory = memory
+        self._on_message = on_message
         self._started = time.monotonic()
         self._messages: list[Message] = []
         self._tool_calls: list[ToolCallRecord] = []
@@ -56,6 +62,8 @@ class RunRecord:
     def add(self, message: Message) -> None:
         self._messages.append(message)
         self._memory.add_message(message)
+        if self._on_message is not None:
+            self._on_message(message)
 
     def add_results(self, records: Iterable[ToolCallRecord], messages: Iterable[Message]) -> None:
         """Add tool calls and the messages that answer them."""

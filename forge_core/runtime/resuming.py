@@ -1,0 +1,96 @@
+"""Continuing a saved session: its journal, opened for this process alone, and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from forge_core.config.forge_config import ForgeConfig
+    from forge_core.permissions.sandbox.sandbox_state import SandboxState
+    from forge_core.redact import Redactor
+    from forge_core.store.journal import Journal
+    from forge_core.store.saved_session import SavedSession
+
+
+def open_journal(
+    config: ForgeConfig, session_id: str | None, redact: Redactor, on_trouble: Callable[[str], None]
+) -> tuple[Journal, SavedSession | None]:
+    """Return the journal of a new session, or that of a saved one with what it holds.
+
+    Raises:
+        SessionInUseError: another process has it open.
+        JournalError: there is no such session, or it cannot be read.
+    """
+    from forge_core.errors import JournalError
+    from forge_core.store.journal import Journal, journal_path, new_session_id
+    from forge_core.store.saved_session import load_session
+
+    if session_id is None:
+        return Journal(journal_path(config.state_dir, new_session_id()), redact, on_trouble), None
+    try:
+        path = journal_path(config.state_dir, session_id)
+    except ValueError as error:
+        raise JournalError(f"There is no session {session_id!r}: {error}.") from error
+    journal = Journal(path, redact, on_trouble)
+    was_torn = journal.claim()
+    try:
+        saved = load_session(path)
+    except JournalError:
+        journal.close()
+        raise
+    saved.damaged += was_torn
+    return journal, saved
+
+
+def forked(config: ForgeConfig, session_id: str, redact: Redactor) -> str:
+    """Copy a session, and return the id of the copy.
+
+    Raises:
+        JournalError: there is no such session, or it cannot be read or copied.
+    """
+    from forge_core.errors import JournalError
+    from forge_core.store.forking import fork_session
+    from forge_core.store.journal import journal_path, new_session_id
+    from forge_core.store.saved_session import load_session
+
+    try:
+        path = journal_path(config.state_dir, session_id)
+    except ValueError as error:
+        raise JournalError(f"There is no session {session_id!r}: {error}.") from error
+    copy = new_session_id()
+    fork_session(load_session(path), journal_path(config.state_dir, copy), redact)
+    return copy
+
+
+def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxState) -> ForgeConfig:
+    """Return the settings with the model and the mode of the saved session, unless the command line or the
+    environment names others.
+
+    The model of another provider is not taken over. Modes that are not safe here, yolo and, without a full
+    sandbox, auto, become ask.
+    """
+    from forge_core.config.forge_config import Origin
+    from forge_core.session.saved_state import restored_mode
+
+    chosen = (Origin.FLAG, Origin.ENVIRONMENT)
+    model, mode = config.model, config.permission_mode
+    if saved.model and saved.provider == config.endpoint.kind and config.origins.get("model") not in chosen:
+        model = saved.model
+    if config.origins.get("permission_mode") not in chosen:
+        mode = restored_mode(saved.mode, sandbox.strength)
+    return replace(config, model=model, permission_mode=mode)
+
+
+def notices_of(saved: SavedSession) -> list[str]:
+    """Return what the user should know about a session that is continued."""
+    notices = []
+    if saved.damaged:
+        lines = "1 damaged line was" if saved.damaged == 1 else f"{saved.damaged} damaged lines were"
+        notices.append(f"{lines} left out of the session's record {str(saved.path)!r}.")
+    if saved.is_redacted:
+        notices.append(
+            "Keys were removed from this session's record. The model is now sent the text without them."
+        )
+    return notices

@@ -1,0 +1,88 @@
+"""The state of a session: recorded in its journal when it changes, restored when it is continued."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forge_core.config.settings import PermissionMode
+from forge_core.errors import ForgeError
+from forge_core.events import as_json
+from forge_core.session.tool_environment import ToolEnvironment
+from forge_core.store.journal import Journal
+from forge_core.store.saved_session import SavedSession
+from forge_core.tools.builtin.todo import TodoItem, TodoStatus
+
+
+class StateRecorder:
+    """Records what of a session's state differs from the last record."""
+
+    def __init__(self, journal: Journal, environment: ToolEnvironment) -> None:
+        self._journal = journal
+        self._environment = environment
+        self._recorded: dict[str, Any] = {"todos": [], "rules": [], "draft": "", "queue": []}
+        self._reads: dict[str, str] = {}
+
+    def assume_recorded(self, **values: Any) -> None:
+        """Take `values` for recorded; without any, what the environment holds: the session was restored, or
+        reset."""
+        if not values:
+            self._reads = dict(self._environment.files)
+        self._recorded |= values or self._present()
+
+    def record(self, **values: Any) -> None:
+        """Record what has changed; `values` are those that the environment does not hold: model, mode, draft,
+        queue."""
+        present = {**self._present(), **values}
+        changed = {name: value for name, value in present.items() if self._recorded.get(name) != value}
+        self._recorded |= changed
+        if (reads := self._environment.files) != self._reads:
+            changed["reads"] = {
+                path: reads.get(path)
+                for path in {**self._reads, **reads}
+                if reads.get(path) != self._reads.get(path)
+            }
+            self._reads = dict(reads)
+        if changed:
+            self._journal.record("state", changed)
+
+    def _present(self) -> dict[str, Any]:
+        policy = self._environment.policy
+        return {
+            "todos": as_json(self._environment.todos.items),
+            "rules": [entry.rule for entry in policy.rules() if entry.origin == "session"],
+        }
+
+
+def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> None:
+    """Restore the task list, what the model has read, and what the user has allowed for the session.
+
+    Permissions are restored only in the same real folder.
+    """
+    environment.todos.replace([_todo(item) for item in saved.todos if item.get("content")])
+    environment.files.update(saved.reads)
+    if saved.working_dir != str(environment.working_dir):
+        return
+    for rule in saved.rules:
+        try:
+            environment.policy.allow_for_session(rule)
+        except ForgeError:  # a later version allows less: the call asks again
+            continue
+
+
+def restored_mode(saved: str, sandbox: str) -> PermissionMode:
+    """Return the mode in which a saved session continues: never yolo, and auto only in a full sandbox."""
+    try:
+        mode = PermissionMode(saved)
+    except ValueError:
+        return PermissionMode.ASK
+    is_unsafe = mode is PermissionMode.YOLO or (mode is PermissionMode.AUTO and sandbox != "full")
+    return PermissionMode.ASK if is_unsafe else mode
+
+
+def _todo(item: dict[str, Any]) -> TodoItem:
+    status = item.get("status")
+    return TodoItem(
+        str(item["content"]),
+        TodoStatus(status) if status in set(TodoStatus) else TodoStatus.PENDING,
+        str(item.get("active_form") or ""),
+    )

@@ -1,0 +1,48 @@
+"""A copy of a session under an id of its own, whole or up to one of its records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from forge_core.errors import JournalError
+from forge_core.redact import Redactor
+from forge_core.store.saved_session import SavedSession
+from forge_core.workspace.record_file import Record, RecordFile
+
+
+def fork_session(saved: SavedSession, path: Path, redact: Redactor, *, records: int | None = None) -> None:
+    """Write a journal at `path` that begins with the first `records` records of a session; by default all.
+
+    The session's own permissions are left out: the user gave them to the other session.
+
+    Raises:
+        JournalError: the copy cannot be written; then there is none.
+    """
+    file = RecordFile(path)
+    try:
+        for record in _copied(saved.records, path.stem, saved.id, records):
+            file.append(redact.values(record))
+        file.sync()
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise JournalError(
+            f"Session {saved.id} cannot be copied to {str(path)!r}: {error.strerror}."
+        ) from error
+    finally:
+        file.close()
+
+
+def _copied(records: Sequence[Record], session_id: str, parent: str, count: int | None) -> list[Record]:
+    copies = []
+    for record in islice(records, count):
+        data = record.get("data")
+        if record["type"] == "session" and isinstance(data, dict):
+            copies.append({**record, "data": {**data, "id": session_id, "parent": parent}})
+        elif record["type"] == "state" and isinstance(data, dict) and "rules" in data:
+            kept = {name: value for name, value in data.items() if name != "rules"}
+            copies.append({**record, "data": kept})
+        else:
+            copies.append(record)
+    return copies

@@ -1,0 +1,264 @@
+"""A saved session, read from its journal: what is needed to continue it, and what the screen shows of it.
+
+Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
+as it is in the history, changes of the session's state (`state`), bills that replace estimates (`bill`),
+titles (`title`), and where a fork comes from (`parent` in `session`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from forge_core.errors import JournalError
+from forge_core.llm.models import Message, TokenUsage, ToolCall
+from forge_core.redact import MASK
+from forge_core.store.event_records import message_of, usage_of
+from forge_core.store.journal import JOURNAL_VERSION, read_journal
+from forge_core.workspace.record_file import Record
+
+TITLE_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTurn:
+    """A turn of the conversation."""
+
+    number: int
+    """1 for the first one since the last reset."""
+    text: str
+    """The user's message."""
+    started: float
+    """Seconds since the epoch."""
+    record: int
+    """The index of its `user` record."""
+
+
+@dataclass(slots=True)
+class SavedCall:
+    """The usage of one model call."""
+
+    turn: int
+    """0 for calls before the last reset."""
+    model: str
+    usage: TokenUsage
+
+
+@dataclass(slots=True)
+class SavedSession:
+    """What a journal says about its session."""
+
+    path: Path
+    id: str = ""
+    working_dir: str = ""
+    """Where it was last used."""
+    provider: str = ""
+    title: str = ""
+    """The user's own, else the beginning of the first message."""
+    parent: str = ""
+    """The id of the session that this one was forked from; empty if it was not."""
+    started: float = 0.0
+    updated: float = 0.0
+    model: str = ""
+    mode: str = ""
+    records: list[Record] = field(default_factory=list)
+    """All records, in order."""
+    first_shown: int = 0
+    """The index of the first record of the conversation: those before it were cleared by `/reset`."""
+    messages: list[Message] = field(default_factory=list)
+    """The conversation, as the model is sent it."""
+    turns: list[SavedTurn] = field(default_factory=list)
+    calls: list[SavedCall] = field(default_factory=list)
+    todos: list[dict[str, Any]] = field(default_factory=list)
+    reads: dict[str, str] = field(default_factory=dict)
+    """Real path → hash of what the model last read."""
+    rules: list[str] = field(default_factory=list)
+    """The session's own permissions."""
+    draft: str = ""
+    queue: list[str] = field(default_factory=list)
+    damaged: int = 0
+    """Lines that could not be read."""
+    is_redacted: bool = False
+    """Whether a key was removed from the conversation since it was last continued."""
+
+
+def load_session(path: Path) -> SavedSession:
+    """Read a journal.
+
+    Raises:
+        JournalError: it cannot be read, holds no session, or was written by a later version of Forge.
+    """
+    content = read_journal(path)
+    newest = max((_version(record) for record in content.records), default=0)
+    if newest > JOURNAL_VERSION:
+        raise JournalError(
+            f"Session {path.stem} was written by a later version of Forge (format {newest}; this one reads "
+            f"up to {JOURNAL_VERSION}). Update Forge to open it; the file is unchanged."
+        )
+    if not any(record["type"] == "session" for record in content.records):
+        raise JournalError(f"{str(path)!r} holds no session of Forge.")
+    saved = SavedSession(path, id=path.stem, records=content.records, damaged=content.damaged)
+    _Reader(saved).read()
+    return saved
+
+
+def title_of(text: str) -> str:
+    """Return a session's title from its first message: one line, at most 80 characters."""
+    line = " ".join(text[: 8 * TITLE_CHARS].split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+class _Reader:
+    """Applies the records, in order."""
+
+    def __init__(self, saved: SavedSession) -> None:
+        self._saved = saved
+        self._turn_records: list[Record] = []
+        """The records of the newest turn."""
+        self._ends: dict[float, SavedCall] = {}
+        """The model calls, by the time of their LLM_END."""
+        self._own_title = ""
+
+    def read(self) -> None:
+        saved = self._saved
+        for index, record in enumerate(saved.records):
+            data = record.get("data")
+            self._apply(index, record, data if isinstance(data, dict) else {})
+        self._end_turn()
+        saved.title = self._own_title or saved.title
+        saved.started, saved.updated = _time(saved.records[0]), _time(saved.records[-1])
+
+    def _apply(self, index: int, record: Record, data: dict[str, Any]) -> None:
+        saved = self._saved
+        match record["type"]:
+            case "session" | "resume":
+                saved.is_redacted = False  # whoever continued it was informed
+                saved.working_dir = str(data.get("working_dir", saved.working_dir))
+                saved.provider = str(data.get("provider", saved.provider))
+                saved.parent = str(data.get("parent", saved.parent))
+            case "title":
+                self._own_title = title_of(str(data.get("title", "")))
+            case "user":
+                self._end_turn()
+                self._begin_turn(index, record, data)
+            case "retry":
+                saved.model, saved.mode = str(data.get("model", "")), str(data.get("mode", ""))
+            case "reset":
+                self._end_turn()
+                self._reset(index)
+            case "message":
+                self._message(data)
+            case "llm_end":
+                call = SavedCall(len(saved.turns), str(data.get("model", "")), usage_of(data.get("usage")))
+                saved.calls.append(call)
+                self._ends[_time(record)] = call
+            case "bill":
+                if (found := self._ends.get(data.get("of", 0.0))) is not None:
+                    found.usage = usage_of(data.get("usage"))
+            case "state":
+                self._state(data)
+        self._turn_records.append(record)
+
+    def _begin_turn(self, index: int, record: Record, data: dict[str, Any]) -> None:
+        saved, text = self._saved, str(data.get("text", ""))
+        saved.title = saved.title or title_of(text)
+        saved.model, saved.mode = str(data.get("model", saved.model)), str(data.get("mode", saved.mode))
+        saved.turns.append(SavedTurn(len(saved.turns) + 1, text, _time(record), index))
+
+    def _reset(self, index: int) -> None:
+        saved = self._saved
+        saved.first_shown = index + 1
+        saved.messages.clear()
+        saved.turns.clear()
+        saved.todos, saved.reads, saved.is_redacted = [], {}, False
+        for call in saved.calls:
+            call.turn = 0
+
+    def _message(self, data: dict[str, Any]) -> None:
+        if (message := message_of(data)) is not None:
+            self._saved.messages.append(message)
+            self._saved.is_redacted |= MASK in json.dumps(data, ensure_ascii=False)
+
+    def _end_turn(self) -> None:
+        """Keep what a turn that was never ended had brought: a kill leaves no more than its events."""
+        records, self._turn_records = self._turn_records, []
+        kinds = {record["type"] for record in records}
+        if "user" not in kinds or "agent_end" in kinds:
+            return
+        messages = self._saved.messages
+        if "message" not in kinds:
+            messages.extend(_messages_of(records))
+        elif text := _open_answer(records):
+            messages.append(Message.assistant(text, partial=True))
+
+    def _state(self, data: dict[str, Any]) -> None:
+        saved = self._saved
+        saved.model, saved.mode = str(data.get("model", saved.model)), str(data.get("mode", saved.mode))
+        saved.draft = str(data.get("draft", saved.draft))
+        saved.queue = [str(line) for line in data.get("queue", saved.queue)]
+        saved.rules = [str(rule) for rule in data.get("rules", saved.rules)]
+        saved.todos = [item for item in data.get("todos", saved.todos) if isinstance(item, dict)]
+        for path, digest in (data.get("reads") or {}).items():
+            if digest is None:
+                saved.reads.pop(path, None)
+            else:
+                saved.reads[path] = str(digest)
+
+
+def _messages_of(records: Iterable[Record]) -> list[Message]:
+    """Return the messages of a turn of version 1 that did not end, from its events."""
+    messages: list[Message] = []
+    answer, calls = "", list[ToolCall]()
+
+    def answered() -> None:
+        nonlocal answer, calls
+        if answer.strip() or calls:
+            messages.append(Message.assistant(answer, calls))
+        answer, calls = "", []
+
+    results: list[Message] = []
+    for record in records:
+        data = record.get("data") or {}
+        match record["type"]:
+            case "user":
+                messages.append(Message.user(str(data.get("text", ""))))
+            case "llm_start":
+                answered()
+                messages.extend(results)
+                results = []
+            case "llm_chunk" if data.get("kind") == "answer":
+                answer += str(data.get("text", ""))
+            case "tool_start":
+                arguments = json.dumps(data.get("arguments") or {}, ensure_ascii=False)
+                function = {"name": str(data.get("name", "")), "arguments": arguments}
+                calls.append(ToolCall(str(data.get("call_id", "")), function))
+            case "tool_end":
+                results.append(Message.tool_result(str(data.get("call_id", "")), str(data.get("result", ""))))
+    answered()
+    return [*messages, *results]
+
+
+def _open_answer(records: Sequence[Record]) -> str:
+    """Return the text of an answer that was still streaming when the journal ended."""
+    text = ""
+    for record in records:
+        match record["type"]:
+            case "llm_start" | "llm_end":
+                text = ""
+            case "llm_chunk" if record["data"].get("kind") == "answer":
+                text += str(record["data"].get("text", ""))
+    return text if text.strip() else ""
+
+
+def _version(record: Record) -> int:
+    version = record.get("v")
+    return version if isinstance(version, int) else 0
+
+
+def _time(record: Record) -> float:
+    """Return the time of a record in seconds since the epoch; 0 where it has none."""
+    timestamp = record.get("timestamp")
+    return float(timestamp) if isinstance(timestamp, int | float) else 0.0
