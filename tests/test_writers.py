@@ -21,6 +21,7 @@ EXACT = {
     "forge_core/config/save.py": "settings, none of which is a key",
     "forge_core/workspace/record_file.py": "writes the records of the journal and of undo as it gets them",
     "forge_core/llm/account/catalog_cache.py": "the public list of models",
+    "forge_core/store/session_index.py": "titles from journals, which hold no key",
     "forge_core/undo/storage/blobs.py": "before-images are exact",
     "forge_core/undo/storage/file_tree.py": "restores the user's files",
     "forge_core/undo/storage/retention.py": "an empty lock",

@@ -24,15 +24,14 @@ def open_journal(
         JournalError: there is no such session, or it cannot be read.
     """
     from forge_core.errors import JournalError
-    from forge_core.store.journal import Journal, journal_path, new_session_id
+    from forge_core.store.journal import Journal, is_session_id, journal_path, new_session_id
     from forge_core.store.saved_session import load_session
 
     if session_id is None:
         return Journal(journal_path(config.state_dir, new_session_id()), redact, on_trouble), None
-    try:
-        path = journal_path(config.state_dir, session_id)
-    except ValueError as error:
-        raise JournalError(f"There is no session {session_id!r}: {error}.") from error
+    if not is_session_id(session_id):
+        raise JournalError(f"There is no session {session_id!r}. forge sessions list shows all of them.")
+    path = journal_path(config.state_dir, session_id)
     journal = Journal(path, redact, on_trouble)
     was_torn = journal.claim()
     try:
@@ -42,26 +41,6 @@ def open_journal(
         raise
     saved.damaged += was_torn
     return journal, saved
-
-
-def forked(config: ForgeConfig, session_id: str, redact: Redactor) -> str:
-    """Copy a session, and return the id of the copy.
-
-    Raises:
-        JournalError: there is no such session, or it cannot be read or copied.
-    """
-    from forge_core.errors import JournalError
-    from forge_core.store.forking import fork_session
-    from forge_core.store.journal import journal_path, new_session_id
-    from forge_core.store.saved_session import load_session
-
-    try:
-        path = journal_path(config.state_dir, session_id)
-    except ValueError as error:
-        raise JournalError(f"There is no session {session_id!r}: {error}.") from error
-    copy = new_session_id()
-    fork_session(load_session(path), journal_path(config.state_dir, copy), redact)
-    return copy
 
 
 def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxState) -> ForgeConfig:

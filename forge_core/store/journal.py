@@ -41,13 +41,18 @@ def new_session_id() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
 
 
+def is_session_id(text: str) -> bool:
+    """Return whether `text` has the form of a session's id."""
+    return _SESSION_ID.fullmatch(text) is not None
+
+
 def journal_path(state_dir: Path, session_id: str) -> Path:
     """Return the path of a session's journal.
 
     Raises:
         ValueError: `session_id` has another form than `new_session_id` returns (it becomes part of a path).
     """
-    if not _SESSION_ID.fullmatch(session_id):
+    if not is_session_id(session_id):
         raise ValueError(f"{session_id!r} is not a session's id")
     return state_dir / "sessions" / f"{session_id}.jsonl"
 

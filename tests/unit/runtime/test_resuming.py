@@ -15,8 +15,8 @@ from forge_core.errors import JournalError, SessionInUseError
 from forge_core.events import AgentEnd
 from forge_core.redact import MASK, Redactor
 from forge_core.runtime import build_session, load_session_config
-from forge_core.runtime.resuming import forked
 from forge_core.session import ForgeSession
+from forge_core.session.saved_sessions import SavedSessions
 from tests.support.sessions import Answering
 from tests.support.sse_server import SseServer, answer, tool_answer
 
@@ -112,7 +112,9 @@ async def test_the_task_list_the_model_and_the_session_permissions_are_restored(
         assert [entry for entry in moved.policy.rules() if entry.origin == "session"] == []
         await moved.aclose()
 
-        copy = build_session(config, deny_all, resume=forked(config, session.id, Redactor()))
+        copy = build_session(
+            config, deny_all, resume=SavedSessions(config.state_dir, Redactor()).fork(session.id)
+        )
         assert [entry for entry in copy.policy.rules() if entry.origin == "session"] == []
         assert copy.todos.items == session.todos.items
         await copy.aclose()

@@ -1,0 +1,120 @@
+"""The user's saved sessions: listed, found, renamed, copied and deleted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from forge_core.errors import JournalError
+from forge_core.redact import Redactor
+from forge_core.store.forking import fork_session
+from forge_core.store.journal import Journal, is_session_id, journal_path, new_session_id
+from forge_core.store.saved_session import SavedSession, load_session, title_of
+from forge_core.store.session_index import SessionSummary, list_sessions
+
+
+class SavedSessions:
+    """The sessions below a state directory. All methods block: they read and write files."""
+
+    def __init__(self, state_dir: Path, redact: Redactor) -> None:
+        self._state_dir = state_dir
+        self._redact = redact
+
+    def list(self, working_dir: Path | None = None) -> list[SessionSummary]:
+        """Return the sessions, the last used one first; with `working_dir`, only those of that folder."""
+        found = list_sessions(self._state_dir)
+        return [one for one in found if working_dir is None or one.working_dir == str(working_dir)]
+
+    def latest(self, working_dir: Path) -> SessionSummary:
+        """Return the session last used in a folder.
+
+        Raises:
+            JournalError: there is none.
+        """
+        found = self.list(working_dir)
+        if not found:
+            raise JournalError(
+                f"There is no saved session of {str(working_dir)!r} to continue. Start without --continue; "
+                "forge sessions list shows those of all folders."
+            )
+        return found[0]
+
+    def find(self, name: str) -> SessionSummary:
+        """Return the session with this id, beginning of an id, or title.
+
+        Raises:
+            JournalError: there is none, or more than one.
+        """
+        wanted = name.strip()
+        sessions = self.list()
+        found = [one for one in sessions if one.id == wanted]
+        found = found or [one for one in sessions if one.title.casefold() == wanted.casefold()]
+        found = found or [one for one in sessions if wanted and one.id.startswith(wanted)]
+        if not found:
+            raise JournalError(f"There is no session {name!r}. forge sessions list shows all of them.")
+        if len(found) > 1:
+            ids = ", ".join(one.id for one in found[:5])
+            raise JournalError(f"{name!r} names {len(found)} sessions: {ids}. Give a whole id.")
+        return found[0]
+
+    def load(self, session_id: str) -> SavedSession:
+        """Return what a session's journal holds.
+
+        Raises:
+            JournalError: there is no such session, or it cannot be read.
+        """
+        return load_session(self._path(session_id))
+
+    def rename(self, session_id: str, title: str) -> str:
+        """Give a session a title; return it as it will be shown.
+
+        Raises:
+            SessionInUseError: another process has it open.
+            JournalError: the title is empty, or the session does not exist or cannot be written.
+        """
+        shown = title_of(title)
+        if not shown:
+            raise JournalError("A title needs at least one character that is visible.")
+        trouble: list[str] = []
+        journal = Journal(self._path(session_id), self._redact, trouble.append)
+        journal.claim()
+        journal.record("title", {"title": shown})
+        journal.close()
+        if trouble:
+            raise JournalError(trouble[0])
+        return shown
+
+    def fork(self, session_id: str, *, records: int | None = None) -> str:
+        """Copy a session, or its first `records` records, and return the id of the copy.
+
+        Raises:
+            JournalError: there is no such session, or it cannot be read or copied.
+        """
+        copy = new_session_id()
+        fork_session(
+            self.load(session_id), journal_path(self._state_dir, copy), self._redact, records=records
+        )
+        return copy
+
+    def delete(self, session_id: str) -> None:
+        """Delete a session with its outputs and undo data. Files in the workspace stay as they are.
+
+        Raises:
+            SessionInUseError: another process has it open.
+            JournalError: there is no such session, or it cannot be deleted.
+        """
+        path = self._path(session_id)
+        journal = Journal(path, self._redact)
+        journal.claim()
+        try:
+            path.unlink()
+            shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+        except OSError as error:
+            raise JournalError(f"Session {session_id} cannot be deleted: {error.strerror}.") from error
+        finally:
+            journal.close()
+
+    def _path(self, session_id: str) -> Path:
+        if not is_session_id(session_id):
+            raise JournalError(f"There is no session {session_id!r}. forge sessions list shows all of them.")
+        return journal_path(self._state_dir, session_id)

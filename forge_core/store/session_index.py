@@ -1,0 +1,140 @@
+"""The list of saved sessions, built from their journals.
+
+What a journal says is cached in `sessions/index.json` under the journal's size and time of change, so a list
+reads only the journals that have changed. The cache may be deleted, or damaged, at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from forge_core.errors import JournalError
+from forge_core.store.journal import is_session_id
+from forge_core.store.saved_session import SavedSession, load_session
+
+_VERSION = 1
+PREVIEW_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """One row of a list of sessions. Its texts are untrusted."""
+
+    id: str
+    title: str
+    working_dir: str
+    started: float
+    """Seconds since the epoch, like the next one."""
+    updated: float
+    turns: int
+    cost_usd: Decimal | None
+    """Of the calls whose price is known; None if that is none of them."""
+    model: str
+    preview: str
+    """The beginning of the user's last message, in one line."""
+    parent: str = ""
+    """The session that it was forked from."""
+    size: int = 0
+    """Bytes of the journal."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields JSON-ready; the cost as a string, so that no digit is lost."""
+        cost = None if self.cost_usd is None else str(self.cost_usd)
+        return {**dataclasses.asdict(self), "cost_usd": cost}
+
+
+def list_sessions(state_dir: Path) -> list[SessionSummary]:
+    """Return the saved sessions, the last used one first. Journals that cannot be read are left out."""
+    folder = state_dir / "sessions"
+    known, current = _read_cache(folder), dict[str, Any]()
+    found: list[SessionSummary] = []
+    for path in folder.glob("*.jsonl"):
+        if not is_session_id(path.stem):
+            continue
+        try:
+            status = path.stat()
+        except OSError:  # deleted meanwhile
+            continue
+        stamp = [status.st_size, status.st_mtime_ns]
+        entry = known.get(path.stem)
+        summary = _cached(entry) if isinstance(entry, dict) and entry.get("stamp") == stamp else None
+        if summary is None:
+            try:
+                summary = summary_of(load_session(path), status.st_size)
+            except JournalError:
+                continue
+        current[path.stem] = {"stamp": stamp, **summary.as_dict()}
+        if summary.turns:
+            found.append(summary)
+    if current != known:
+        _write_cache(folder, current)
+    return sorted(found, key=lambda one: one.updated, reverse=True)
+
+
+def summary_of(saved: SavedSession, size: int) -> SessionSummary:
+    """Return the row of a session."""
+    texts = [record["data"].get("text", "") for record in saved.records if record["type"] == "user"]
+    costs = [call.usage.cost_usd for call in saved.calls if call.usage.cost_usd is not None]
+    last = str(texts[-1]) if texts else ""
+    return SessionSummary(
+        id=saved.id,
+        title=saved.title,
+        working_dir=saved.working_dir,
+        started=saved.started,
+        updated=saved.updated,
+        turns=len(texts),
+        cost_usd=sum(costs, Decimal(0)) if costs else None,
+        model=saved.model,
+        preview=" ".join(last[: 4 * PREVIEW_CHARS].split())[:PREVIEW_CHARS],
+        parent=saved.parent,
+        size=size,
+    )
+
+
+def _cached(entry: Mapping[str, Any]) -> SessionSummary | None:
+    values = {field.name: entry.get(field.name) for field in dataclasses.fields(SessionSummary)}
+    cost = values.pop("cost_usd")
+    texts = ("id", "title", "working_dir", "model", "preview", "parent")
+    is_valid = (
+        all(isinstance(values[name], str) for name in texts)
+        and all(isinstance(values[name], int | float) for name in ("started", "updated"))
+        and all(isinstance(values[name], int) for name in ("turns", "size"))
+        and (cost is None or isinstance(cost, str))
+    )
+    if not is_valid:
+        return None
+    with contextlib.suppress(ArithmeticError):
+        return SessionSummary(**values, cost_usd=None if cost is None else Decimal(cost))  # type: ignore[arg-type]
+    return None
+
+
+def _read_cache(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "index.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    is_ours = (
+        isinstance(found, dict) and found.get("v") == _VERSION and isinstance(found.get("sessions"), dict)
+    )
+    return found["sessions"] if is_ours else {}
+
+
+def _write_cache(folder: Path, sessions: Mapping[str, Any]) -> None:
+    """Replace the cache; without it the next list is only slower."""
+    with contextlib.suppress(OSError):
+        fd, name = tempfile.mkstemp(dir=folder, prefix=".index-")  # 0600
+        try:
+            with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
+                json.dump({"v": _VERSION, "sessions": sessions}, file, ensure_ascii=False)
+            Path(name).replace(folder / "index.json")
+        except OSError:
+            Path(name).unlink(missing_ok=True)
