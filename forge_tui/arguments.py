@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-COMMANDS = ("chat", "run", "tau2")
+COMMANDS = ("chat", "run", "sessions", "tau2")
 PIPE_WAIT_S = 3.0
 
 
@@ -47,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     )  # without prog, argparse formats a usage line to find it: 5 ms
     chat = commands.add_parser("chat", help="open the assistant in a folder (the default)")
     chat.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
+    _add_resuming(chat, picks=True)
     _add_common(chat)
     run = commands.add_parser("run", help="answer one prompt without a screen")
     run.add_argument("prompt", nargs="?", help='the prompt; "-" or nothing: standard input')
@@ -55,7 +56,9 @@ def build_parser() -> argparse.ArgumentParser:
         "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout holds"
     )
     run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
+    _add_resuming(run, picks=False)
     _add_common(run)
+    _add_sessions(commands.add_parser("sessions", help="list, show, rename, export or delete saved sessions"))
     # only for the list of commands: its arguments are passed to tau2 without being parsed
     commands.add_parser("tau2", help="tau2-bench's command line, with Forge's agent in it", add_help=False)
     return parser
@@ -126,6 +129,46 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="apply the folder's own rules and instructions, for this session only",
     )
+
+
+def _add_resuming(parser: argparse.ArgumentParser, *, picks: bool) -> None:
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
+        "-c", "--continue", dest="continues", action="store_true", help="continue the folder's last session"
+    )
+    chosen.add_argument(
+        "-r",
+        "--resume",
+        metavar="ID",
+        nargs="?" if picks else None,
+        const="",
+        help="continue the session with this id or title" + ("; alone: choose one" if picks else ""),
+    )
+    parser.add_argument("--fork", action="store_true", help="continue in a copy; the session stays as it is")
+
+
+def _add_sessions(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=_Parser, prog="forge sessions", required=True
+    )
+    listing = actions.add_parser("list", help="list the sessions, the last used one first")
+    listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this folder")
+    show = actions.add_parser("show", help="print the conversation of a session")
+    rename = actions.add_parser("rename", help="give a session a title")
+    delete = actions.add_parser("delete", help="delete sessions with their outputs and undo data")
+    export = actions.add_parser("export", help="write a session as Markdown, JSON or JSON lines")
+    for one in (show, rename, export):
+        one.add_argument("id", metavar="ID", help="the session's id, its beginning, or its title")
+    rename.add_argument("title", metavar="TITLE")
+    delete.add_argument("ids", metavar="ID", nargs="+", help="the session's id, its beginning, or its title")
+    export.add_argument(
+        "-o", "--output", metavar="FILE", help="write to this file (default: standard output)"
+    )
+    export.add_argument(
+        "--format", choices=("markdown", "json", "jsonl"), default="markdown", help="default: markdown"
+    )
+    for one in (listing, show, rename, delete):
+        one.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

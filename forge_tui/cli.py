@@ -49,7 +49,7 @@ def _dispatch(arguments: list[str]) -> int:
     from forge_core.errors import ForgeError
 
     try:
-        return _chat(parsed) if parsed.command == "chat" else _run(parsed)
+        return {"chat": _chat, "run": _run, "sessions": _sessions}[parsed.command](parsed)
     except ForgeError as error:
         return _fail(str(error))
 
@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
     from forge_core.headless.run import run_prompt
 
     try:
-        return asyncio.run(run_prompt(config, prompt, options.output))
+        return asyncio.run(run_prompt(config, prompt, options.output, resume=_saved_session(options, config)))
     except OutputError as error:
         _silence_stdout()
         return _fail(str(error), ExitCode.PROVIDER)
@@ -86,6 +86,14 @@ def _run(options: argparse.Namespace) -> int:
         raise
     except Exception as error:
         return _crash(config, error)
+
+
+def _sessions(options: argparse.Namespace) -> int:
+    """List or change saved sessions."""
+    from forge_core.headless.session_actions import run_action
+    from forge_core.runtime import load_session_config
+
+    return run_action(options, load_session_config())
 
 
 def _chat(options: argparse.Namespace) -> int:
@@ -102,6 +110,22 @@ def _chat(options: argparse.Namespace) -> int:
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
     return _strict_refusal(config) or _show(config)
+
+
+def _saved_session(options: argparse.Namespace, config: ForgeConfig) -> str | None:
+    """Return the id of the session to continue; None for a new one."""
+    if not (options.continues or options.resume):
+        if options.fork:
+            from forge_core.errors import ConfigError
+
+            raise ConfigError("--fork needs a session to copy: add --continue, or --resume ID.")
+        return None
+    from forge_core.runtime import make_redactor
+    from forge_core.session.saved_sessions import SavedSessions
+
+    sessions = SavedSessions(config.state_dir, make_redactor(config))
+    found = sessions.latest(config.working_dir) if options.continues else sessions.find(options.resume)
+    return sessions.fork(found.id) if options.fork else found.id
 
 
 def _strict_refusal(config: ForgeConfig) -> int:

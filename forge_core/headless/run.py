@@ -24,8 +24,10 @@ _GRACE_S = 2.0
 """Seconds after a signal until printing is given up because nobody reads the output."""
 
 
-async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> int:
-    """Run one prompt to its end and return the exit code.
+async def run_prompt(
+    config: ForgeConfig, prompt: str, output: OutputFormat, *, resume: str | None = None
+) -> int:
+    """Run one prompt to its end, in a new session or the one with the id `resume`; return the exit code.
 
     Ctrl-C interrupts the run (exit code 4); so do TERM, HUP and QUIT (128 + the number of the signal).
     """
@@ -33,7 +35,7 @@ async def run_prompt(config: ForgeConfig, prompt: str, output: OutputFormat) -> 
     for notice in _notices(config):
         print(safe_line(redact(notice)), file=sys.stderr)
     harden_process()
-    session = build_session(config, deny_all, shows_figures=False)
+    session = build_session(config, deny_all, shows_figures=False, resume=resume)
     try:
         return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr, redact))
     finally:

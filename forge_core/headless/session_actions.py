@@ -1,0 +1,118 @@
+"""`forge sessions`: the saved sessions listed, shown, renamed, exported and deleted."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forge_core.commands.columns import table
+from forge_core.commands.figures import dollars
+from forge_core.errors import ConfigError
+from forge_core.exit_codes import ExitCode
+from forge_core.runtime import make_redactor
+from forge_core.sanitize import safe_line, safe_text
+from forge_core.session.saved_sessions import SavedSessions
+from forge_core.store.export import ExportFormat, exported
+from forge_core.store.session_index import SessionSummary
+from forge_core.text_width import clip
+
+if TYPE_CHECKING:
+    import argparse
+
+    from forge_core.config.forge_config import ForgeConfig
+
+_TITLE_WIDTH = 48
+_FOLDER_WIDTH = 32
+
+
+def run_action(options: argparse.Namespace, config: ForgeConfig) -> int:
+    """Do what the options of `forge sessions` say; return the exit code.
+
+    Raises:
+        JournalError, ConfigError: with what is wrong and what to do.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a text may not be valid Unicode
+    sessions = SavedSessions(config.state_dir, make_redactor(config))
+    _ACTIONS[options.action](options, config, sessions)
+    return ExitCode.COMPLETE
+
+
+def _list(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+    folder = Path(options.cwd).expanduser().resolve() if options.cwd else None
+    found = sessions.list(folder)
+    if options.json:
+        _print_json([one.as_dict() for one in found])
+    elif found:
+        print(table([("title", "id", "used", "turns", "cost", "folder"), *map(_row, found)]))
+    else:
+        print("There are no saved sessions.")
+
+
+def _row(one: SessionSummary) -> tuple[str, ...]:
+    return (
+        clip(safe_line(one.title), _TITLE_WIDTH),
+        one.id,
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated)),
+        str(one.turns),
+        "" if one.cost_usd is None else dollars(one.cost_usd),
+        clip(safe_line(one.working_dir), _FOLDER_WIDTH),
+    )
+
+
+def _show(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+    found = sessions.find(options.id)
+    form: ExportFormat = "json" if options.json else "markdown"
+    text = exported(sessions.load(found.id), form, make_redactor(config))
+    print(safe_text(text) if sys.stdout.isatty() else text, end="")
+
+
+def _rename(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+    found = sessions.find(options.id)
+    title = sessions.rename(found.id, options.title)
+    _report(options, {"id": found.id, "title": title}, f"{found.id} is now {title!r}.")
+
+
+def _delete(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+    ids = [sessions.find(name).id for name in options.ids]  # all are found before any is deleted
+    for session_id in dict.fromkeys(ids):
+        sessions.delete(session_id)
+        _report(options, {"deleted": session_id}, f"Deleted {session_id}.")
+
+
+def _export(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+    saved = sessions.load(sessions.find(options.id).id)
+    text = exported(saved, options.format, make_redactor(config))
+    if options.output is None:
+        print(text, end="")
+        return
+    try:
+        with Path(options.output).open("x", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"{options.output!r} cannot be written: {error.strerror}.") from error
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace, ForgeConfig, SavedSessions], None]] = {
+    "list": _list,
+    "show": _show,
+    "rename": _rename,
+    "delete": _delete,
+    "export": _export,
+}
+
+
+def _report(options: argparse.Namespace, values: dict[str, Any], sentence: str) -> None:
+    if options.json:
+        _print_json(values)
+    else:
+        print(safe_line(sentence))
+
+
+def _print_json(value: Sequence[Any] | dict[str, Any]) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
