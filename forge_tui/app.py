@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -43,8 +44,11 @@ if TYPE_CHECKING:
     from forge_core.session import ForgeSession
     from forge_core.workspace.trust import TrustQuestion
 
-MakeSession: TypeAlias = "Callable[[Responder], Awaitable[ForgeSession] | ForgeSession]"
-"""Builds the session. Called in a thread, since it imports much; an awaitable is awaited on the loop."""
+MakeSession: TypeAlias = (
+    "Callable[[ForgeConfig, str | None, Responder], Awaitable[ForgeSession] | ForgeSession]"
+)
+"""Builds a new session, or the saved one of an id. Called in a thread, since it imports much; an awaitable is
+awaited on the loop."""
 
 WARM_UP_DELAY_S = 0.05
 """After the first frame: the keys that waited for it show first, then imports hold the interpreter."""
@@ -69,6 +73,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         config: ForgeConfig,
         make_session: MakeSession,
         *,
+        resume: str | None = None,
+        picks_session: bool = False,
         save_setting: SaveSetting | None = None,
         environment: Environment | None = None,
     ) -> None:
@@ -78,11 +84,13 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self.crash_log: str | None = None
         self._config = config
         self._make_session = make_session
+        self._resume = resume
+        self._picks_session = picks_session
         self._theme_files: ThemeFiles | None = None
         self._early: list[events.Event] | None = []
         """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
-        self.chat = ChatScreen(config, self._environment, self.theme_names, save_setting)
+        self.chat = ChatScreen(config, self._environment, self.theme_names, save_setting, self._open_session)
         self._use_first_theme(config.theme)
 
     @property
@@ -102,6 +110,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     async def on_unmount(self) -> None:
         if self.session is not None:
+            self.chat.save_input(self.chat.composer.text)
             await self.session.aclose()
 
     async def on_event(self, event: events.Event) -> None:
@@ -225,17 +234,27 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             self.chat.complain(problem)
         await self._ask_for_trust()  # before a queued /trust can run
         try:
-            made = await in_thread(lambda: self._make_session(self.chat.prompts.ask))
-            session = await made if inspect.isawaitable(made) else made
+            session = await self._open_session(self._resume)
         except ForgeError as error:
             self.chat.session_failed(str(error))
         else:
             self.chat.session_ready(session)
+            if self._picks_session:
+                self.chat.run_by_name("resume")
         await in_thread(self.chat.transcript.warm)
         await in_thread(
             partial(import_module, "forge_tui.screens.diff.screen")
         )  # so that /diff opens at once
         garbage_collection.start()
+
+    async def _open_session(self, resume: str | None, before: ForgeSession | None = None) -> ForgeSession:
+        """Build a session; a new one has the model and the mode of the one `before`."""
+        config = self._config
+        if resume is None and before is not None:
+            status = before.status
+            config = replace(config, model=status.model, permission_mode=status.mode)
+        made = await in_thread(lambda: self._make_session(config, resume, self.chat.prompts.ask))
+        return await made if inspect.isawaitable(made) else made
 
     async def _ask_for_trust(self) -> None:
         """Show what is ignored until the user trusts the folder; /trust decides at any time."""
@@ -295,9 +314,18 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await asyncio.wrap_future(future)
 
 
-def run_chat(config: ForgeConfig) -> int:
-    """Run the app; return the exit code."""
-    app = ForgeApp(config, partial(_make_session, config), save_setting=partial(_save_setting, config))
+def run_chat(config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False) -> int:
+    """Run the app, with a new session or the one with the id `resume`; return the exit code.
+
+    With `picks_session` the user is asked for the session to continue.
+    """
+    app = ForgeApp(
+        config,
+        _make_session,
+        resume=resume,
+        picks_session=picks_session,
+        save_setting=partial(_save_setting, config),
+    )
     asyncio.run(app.run_async())
     if app.crash is not None:
         from forge_core.runtime import make_redactor
@@ -322,11 +350,11 @@ def _leave_traces(app: ForgeApp) -> None:
             print(*lines, sep="\n", flush=True)
 
 
-def _make_session(config: ForgeConfig, responder: Responder) -> ForgeSession:
+def _make_session(config: ForgeConfig, resume: str | None, responder: Responder) -> ForgeSession:
     from forge_core.runtime import build_session, harden_process
 
     harden_process()
-    return build_session(config, responder, responder)
+    return build_session(config, responder, responder, resume=resume)
 
 
 def _save_setting(config: ForgeConfig, name: str, value: str) -> None:

@@ -136,21 +136,19 @@ def _add_resuming(parser: argparse.ArgumentParser, *, picks: bool) -> None:
     chosen.add_argument(
         "-c", "--continue", dest="continues", action="store_true", help="continue the folder's last session"
     )
+    more = "; alone: choose one" if picks else ""
+    options: dict[str, Any] = {"nargs": "?", "const": ""} if picks else {}
     chosen.add_argument(
-        "-r",
-        "--resume",
-        metavar="ID",
-        nargs="?" if picks else None,
-        const="",
-        help="continue the session with this id or title" + ("; alone: choose one" if picks else ""),
+        "-r", "--resume", metavar="ID", help=f"continue the session with this id or title{more}", **options
     )
     parser.add_argument("--fork", action="store_true", help="continue in a copy; the session stays as it is")
 
 
 def _add_sessions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
-        dest="action", metavar="ACTION", parser_class=_Parser, prog="forge sessions", required=True
+        dest="action", metavar="ACTION", parser_class=_Parser, prog="forge sessions"
     )
+    parser.set_defaults(action="list", cwd=None, json=False)
     listing = actions.add_parser("list", help="list the sessions, the last used one first")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this folder")
     show = actions.add_parser("show", help="print the conversation of a session")

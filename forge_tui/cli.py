@@ -109,7 +109,7 @@ def _chat(options: argparse.Namespace) -> int:
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
-    return _strict_refusal(config) or _show(config)
+    return _strict_refusal(config) or _show(config, options)
 
 
 def _saved_session(options: argparse.Namespace, config: ForgeConfig) -> str | None:
@@ -139,16 +139,22 @@ def _strict_refusal(config: ForgeConfig) -> int:
     return _fail(problem, ExitCode.PROVIDER) if problem else 0
 
 
-def _show(config: ForgeConfig) -> int:
+def _show(config: ForgeConfig, options: argparse.Namespace) -> int:
     """Run the app; restore the terminal however it ends."""
     from forge_tui.first_frame import FirstFrame
     from forge_tui.terminal.first_paint import launcher
 
     launcher.paint(FirstFrame(config))
+    from forge_core.errors import ForgeError
+
     try:
         from forge_tui.app import run_chat
 
-        return run_chat(config)
+        resume = _saved_session(options, config)
+        return run_chat(config, resume=resume, picks_session=options.resume == "")
+    except ForgeError:
+        launcher.restore()
+        raise
     except Exception as error:
         launcher.restore()
         return _crash(config, error)

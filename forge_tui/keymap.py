@@ -32,6 +32,7 @@ class KeyContext(StrEnum):
     CHAT = "Conversation"
     FIND = "Find in the conversation"
     DIFF = "Changes (/diff)"
+    SESSIONS = "Saved sessions (/resume)"
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
 
@@ -114,6 +115,12 @@ KEYS: tuple[Key, ...] = (
     Key("find.next_match", "down", "newer", "Down", "Next match"),
     Key("find.close", "escape", "close", "Esc", "Close, and stay at the match"),
     Key("find.cancel", "ctrl+c", "go_back", "Ctrl+C", "Close, and return to where you were"),
+    Key("sessions.next", "down,ctrl+n", "move(1)", "Up, Down", "Select a session", is_first=True),
+    Key("sessions.previous", "up,ctrl+p", "move(-1)", is_first=True),
+    Key("sessions.folders", "tab", "toggle_folders", "Tab", "Those of this folder, or of all", is_first=True),
+    Key("sessions.rename", "ctrl+r", "rename", "Ctrl+R", "Give it another title", is_first=True),
+    Key("sessions.fork", "ctrl+f", "fork", "Ctrl+F", "Continue in a copy", is_first=True),
+    Key("sessions.delete", "ctrl+x", "delete", "Ctrl+X", "Delete it, at the second press", is_first=True),
     Key("prompt.previous_answer", "up", "choose(-1)", "Up, Down", "Select an answer"),
     Key("prompt.next_answer", "down", "choose(1)"),
     Key("prompt.answer", "enter", "answer", "Enter", "Give the selected answer"),

@@ -66,6 +66,13 @@ async def diff(argument: str, session: ForgeSession) -> CommandResult:
     return ShowDiff("turn" if (await session.changes("turn").read()).files else "worktree")
 
 
+async def rename(argument: str, session: ForgeSession) -> CommandResult:
+    """Give the session a title."""
+    if not argument:
+        return Failure("Give the title: /rename Fix the parser")
+    return CommandNotice(f"This session is now {safe_line(session.rename(argument))!r}.")
+
+
 async def todo(argument: str, session: ForgeSession) -> CommandResult:
     """Show the list of tasks, one per line."""
     items = session.todos.items

@@ -10,7 +10,8 @@ from forge_core.redact import Redactor
 from forge_core.store.forking import fork_session
 from forge_core.store.journal import Journal, is_session_id, journal_path, new_session_id
 from forge_core.store.saved_session import SavedSession, load_session, title_of
-from forge_core.store.session_index import SessionSummary, list_sessions
+from forge_core.store.session_index import SessionSummary as SessionSummary
+from forge_core.store.session_index import list_sessions
 
 
 class SavedSessions:

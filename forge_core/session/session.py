@@ -33,7 +33,8 @@ from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import TurnRecorder, crash_events
 from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
-from forge_core.store.saved_session import SavedSession
+from forge_core.store.saved_session import SavedSession as SavedSession
+from forge_core.store.saved_session import title_of
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.job_table import JobTable
@@ -188,15 +189,17 @@ class ForgeSession:
         self._has_begun = True
         self._journal.record("resume", self._about())
 
-    def save_input(self, draft: str, queue: Sequence[str]) -> None:
-        """Record the text in the composer and the messages that wait for the running turn."""
+    def save_input(self, *, queue: Sequence[str], draft: str = "") -> None:
+        """Record the messages that wait for the running turn, and the text in the composer."""
         if self._has_begun:
             self._state.record(draft=draft, queue=[*queue])
 
-    def rename(self, title: str) -> None:
-        """Record a title of the user's own."""
+    def rename(self, title: str) -> str:
+        """Record a title of the user's own; return it as it will be shown."""
+        shown = title_of(title)
         self._begin_journal()
-        self._journal.record("title", {"title": title})
+        self._journal.record("title", {"title": shown})
+        return shown
 
     def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Run one turn and yield its events; the last is AGENT_END.

@@ -69,7 +69,7 @@ def make_app(
     session = ScriptedSession(config, scripts, label=label)
     saved: list[tuple[str, str]] = []
 
-    def make(responder: Responder) -> Any:
+    def make(config: ForgeConfig, resume: str | None, responder: Responder) -> Any:
         session.responder = responder
         return session if make_session is None else make_session(responder, session)
 

@@ -42,7 +42,7 @@ async def take(folder: Path, picture: Path) -> None:
     environment = Environment(home=folder.parent)
     app = ForgeApp(
         config,
-        lambda approver, questioner: build_session(config, approver, questioner),
+        lambda config, resume, responder: build_session(config, responder, responder, resume=resume),
         environment=environment,
     )
     async with app.run_test(size=(100, 34)) as pilot:

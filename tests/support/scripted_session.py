@@ -28,6 +28,7 @@ from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoStore
@@ -78,6 +79,9 @@ class ScriptedSession:
         self, config: ForgeConfig, scripts: Sequence[Sequence[Step]] = (), *, label: str = "openrouter"
     ) -> None:
         self.id = "scripted"
+        self.restored: SavedSession | None = None
+        self.saved_input: tuple[str, list[str]] = ("", [])
+        """Draft and queue."""
         self.config = config
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]
@@ -152,6 +156,9 @@ class ScriptedSession:
 
     def interrupt(self) -> None:
         self._interrupted.set()
+
+    def save_input(self, *, queue: Sequence[str], draft: str = "") -> None:
+        self.saved_input = draft, [*queue]
 
     async def reset(self) -> None:
         self.resets += 1

@@ -62,12 +62,15 @@ class ModeCycle:
 
     def __init__(self, mode: PermissionMode) -> None:
         self._mode = mode
+        self._is_chosen = False
+        """Whether the user has chosen it before there was a session."""
         self._has_explained_auto = False
 
     def apply(self, session: ForgeSession) -> None:
         """Give a new session the mode that was chosen before it was ready."""
-        if session.status.mode != self._mode:
+        if self._is_chosen and session.status.mode != self._mode:
             session.set_mode(self._mode)
+        self._is_chosen = False
 
     def advance(self, session: ForgeSession | None) -> PermissionMode:
         """Switch to the next mode, in the session too if there is one, and return it."""
@@ -76,6 +79,7 @@ class ModeCycle:
         self._mode = MODE_CYCLE[(index + 1) % len(MODE_CYCLE)]
         if session is not None:
             session.set_mode(self._mode)
+        self._is_chosen = session is None
         return self._mode
 
     def must_explain_auto(self, session: ForgeSession) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from forge_tui.submitted_line import Command, UserText
@@ -39,9 +39,17 @@ class MessageQueue:
             return None
         line = self._lines.pop()
         self.is_paused = self.is_paused and bool(self._lines)
-        if isinstance(line, Command):
-            return line.line
-        return f" {line.text}" if line.text.startswith("/") else line.text  # the space makes it a message
+        return _typed(line)
+
+    def put_back(self, lines: Iterable[UserText | Command]) -> None:
+        """Put the lines of a continued session before all others, and wait for the user to send them."""
+        self._lines[:0] = lines
+        self.pause()
+
+    @property
+    def typed(self) -> list[str]:
+        """The lines as typed."""
+        return [_typed(line) for line in self._lines]
 
     def pause(self) -> None:
         self.is_paused = bool(self._lines) and not self._holds
@@ -65,3 +73,9 @@ class MessageQueue:
         if not self._lines:
             return ""
         return f"{len(self._lines)} queued" + (" · paused, empty Enter sends" if self.is_paused else "")
+
+
+def _typed(line: UserText | Command) -> str:
+    if isinstance(line, Command):
+        return line.line
+    return f" {line.text}" if line.text.startswith("/") else line.text  # the space makes it a message

@@ -31,6 +31,7 @@ from forge_tui.screens.chat.keys import INTERRUPT_KEYS, InterruptKey, ModeCycle
 from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.prompt_area import PromptArea
+from forge_tui.screens.chat.session_change import OpenSession, SessionChange
 from forge_tui.screens.chat.turn import TurnReader
 from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
 from forge_tui.terminal import internals
@@ -44,7 +45,7 @@ from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
-    from forge_core.session.session import ForgeSession
+    from forge_core.session.session import ForgeSession, SavedSession
     from forge_tui.widgets.find_bar import FindLine
     from forge_tui.widgets.transcript import Transcript
 
@@ -71,7 +72,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         config: ForgeConfig,
         environment: Environment,
         theme_names: Callable[[], Sequence[str]],
-        save_setting: SaveSetting | None = None,
+        save_setting: SaveSetting | None,
+        open_session: OpenSession,
     ) -> None:
         super().__init__()
         self._config = config
@@ -82,6 +84,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._failure = ""
         """Why there will be no session."""
         self._queue = MessageQueue()
+        self.sessions = SessionChange(self, self._queue, config, open_session)
         self._live = LiveFigures(config, environment.home)
         self.attention = Attention(config.notify, os.environ, self._notify)
         self._mode = ModeCycle(config.permission_mode)
@@ -137,8 +140,31 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.session, session.on_figures = session, self.refresh_status
         self._mode.apply(session)
         self.refresh_status()
-        workers.start(self, partial(self._read_notices, session), "notices")
+        workers.start(self, partial(self._read_notices, session), "notices", is_replacing=True)
+        if session.restored is not None:
+            self._continue(session.restored)
         self._start_next()
+
+    def _continue(self, saved: SavedSession) -> None:
+        """Show the conversation of the saved session, its draft and its queue."""
+        self.welcome.display = False
+        self.refresh_todos()
+        workers.start(self, partial(self.sessions.show_earlier, saved), "earlier turns")
+        lines = [line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)]
+        self._queue.put_back(lines)
+        self._show_queue()
+        if saved.draft and self.composer.is_blank:
+            self.composer.replace_text(saved.draft)
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session; empty while there is none."""
+        return "" if self.session is None else self.session.id
+
+    def save_input(self, draft: str = "") -> None:
+        """Keep the queue and a draft, in case the session is continued."""
+        if self.session is not None:
+            self.session.save_input(queue=self._queue.typed, draft=draft)
 
     def session_failed(self, reason: str) -> None:
         """Report that there will be no session, now and whenever something is sent."""
@@ -238,6 +264,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def _show_queue(self) -> None:
         early = "Forge is starting · " if self._queue and self.session is None else ""
         self.activity.show_queue(early + self._queue.text)
+        self.save_input()
 
     # A turn
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.settings import ThinkingSetting, check_value, choices
+from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 
 if TYPE_CHECKING:
@@ -26,6 +27,31 @@ def show_help(argument: str, screen: ChatScreen) -> None:
 def leave(argument: str, screen: ChatScreen) -> None:
     """End the app."""
     screen.leave()
+
+
+def new_session(argument: str, screen: ChatScreen) -> None:
+    """Start a new session."""
+    screen.sessions.start(None)
+
+
+def resume(argument: str, screen: ChatScreen) -> None:
+    """Continue the session with this id or title; without an argument open the picker."""
+    sessions = screen.sessions.saved()
+    if argument:
+        try:
+            screen.sessions.start(sessions.find(argument).id)
+        except ForgeError as error:
+            screen.complain(str(error))
+        return
+    from forge_tui.screens.panels.session_picker import SessionPicker
+
+    def use(chosen: tuple[str, bool] | None) -> None:
+        if chosen is not None:
+            session_id, is_fork = chosen
+            screen.sessions.start(session_id, is_fork=is_fork)
+
+    picker = SessionPicker(sessions, screen.sessions.folder, current=screen.session_id)
+    screen.app.push_screen(picker, use)
 
 
 def raw(argument: str, screen: ChatScreen) -> None:

@@ -185,6 +185,21 @@ class Layout:
         self.blocks.append(block)
         self._heights.append(block.estimate(self._width))
 
+    def prepend(self, blocks: Sequence[Block]) -> None:
+        """Put blocks before all others; what shows stays where it is. O(n)."""
+        if self.blocks and blocks:
+            self.blocks[0].gap = 1
+        self.blocks[:0] = blocks
+        self._heights = Heights()
+        for block in self.blocks:
+            self._heights.append(self._cache.height(block, self._width))
+        self._landmarks = [at for at, block in enumerate(self.blocks) if block.is_landmark]
+        for position in self._positions:
+            position.block += len(blocks)
+        self._top = (self._top[0] + len(blocks), self._top[1])
+        if self._anchor is not None:
+            self._anchor.shape = None
+
     def replace(self, index: int, blocks: Sequence[Block]) -> None:
         """Replace block `index` by `blocks`: the open part of an answer has been split."""
         self._cache.transfer(self.blocks[index], blocks)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from forge_core.config.settings import ThinkingSetting
 from forge_core.events import (
@@ -22,7 +25,7 @@ from forge_core.events import (
 )
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.blockview.block_layout import Layout
-from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock
+from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, UserBlock
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 from forge_tui.widgets.transcript.answer.answer_builder import AnswerBuilder
 from forge_tui.widgets.transcript.calls.call_tracker import CallTracker
@@ -30,6 +33,9 @@ from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from forge_tui.widgets.transcript.retries import DiscardedAnswer, RetryStatus
+
+if TYPE_CHECKING:
+    from forge_core.session.replay import ReplayedTurn
 
 _REASONS = {
     "max_iterations": "Stopped: the limit of model calls for one turn is reached.",
@@ -40,6 +46,8 @@ _REASONS = {
     "refusal": "The model declined to answer.",
 }
 """Notices for turns that did not simply complete."""
+_SLICE_S = 0.008
+"""How long earlier turns are built before the event loop gets a turn."""
 RESUMABLE = "The turn is kept at this step. Press Enter or type /retry to go on from there."
 
 
@@ -164,6 +172,23 @@ class TranscriptBuilder:
     def resume_turn(self) -> None:
         """Resume a failed turn, which repeats its failed model call."""
         self._discarded.discard()
+
+    async def prepend_turns(self, turns: Sequence[ReplayedTurn]) -> None:
+        """Put turns before all blocks. They are built in slices: keys are handled meanwhile."""
+        layout = Layout()
+        earlier = TranscriptBuilder(layout)
+        earlier.thinking, earlier.calls.folding = self.thinking, self.calls.folding
+        started = time.monotonic()
+        for turn in turns:
+            earlier.begin_turn()
+            earlier.add(UserBlock(turn.text))
+            for event in turn.events:
+                earlier.apply(event)
+            if time.monotonic() - started > _SLICE_S:
+                await asyncio.sleep(0)
+                started = time.monotonic()
+        self._layout.prepend(layout.blocks)
+        self.answers[:0] = earlier.answers
 
     def clear(self) -> None:
         self._answer = self._open = self._reasoning = self._retry = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
@@ -17,6 +18,11 @@ from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, Answe
 from forge_tui.widgets.transcript.markdown import markdown_parser
 from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 
+if TYPE_CHECKING:
+    from forge_core.session.replay import ReplayedTurn
+
+_NEWEST_TURNS = 10
+"""The turns of a continued session that are shown first: more than a page."""
 _TICK_S = 0.25
 """Between two updates of the times of running cards."""
 
@@ -44,6 +50,12 @@ class Transcript(BlockView):
         self.model.follows_end = True
         self._builder.begin_turn()
         self._add(UserBlock(text))
+
+    async def show_earlier_turns(self, turns: Sequence[ReplayedTurn]) -> None:
+        """Show the turns of a continued session before everything else, the newest of them at once."""
+        for part in (turns[-_NEWEST_TURNS:], turns[:-_NEWEST_TURNS]):
+            await self._builder.prepend_turns(part)
+            self.show()
 
     def resume_turn(self) -> None:
         """Scroll to the end, where a failed turn is resumed; the text of its failed call is dimmed."""

@@ -220,9 +220,9 @@ async def test_the_draft_and_the_queue_are_kept(tmp_path: Path) -> None:
     with SseServer(answer("ok")) as server:
         config = config_for(tmp_path / "work", server)
         session = build_session(config, deny_all)
-        session.save_input("typed before there was a session to save", [])
+        session.save_input(draft="typed before there was a session to save", queue=[])
         await say(session, "hi")
-        session.save_input("half a sent", ["next", "after that"])
+        session.save_input(draft="half a sent", queue=["next", "after that"])
         session.rename("A name")
         await session.aclose()
         again = build_session(config, deny_all, resume=session.id)
