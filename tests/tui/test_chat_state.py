@@ -62,6 +62,13 @@ def test_modes_cycle_without_a_session_and_the_last_one_is_applied_to_a_new_sess
     assert session.status.mode is PermissionMode.ACCEPT_EDITS
 
 
+def test_the_mode_of_a_continued_session_stays_when_none_was_chosen_before(tmp_path: Path) -> None:
+    session = ScriptedSession(make_config(tmp_path), [])
+    session.set_mode(PermissionMode.PLAN)
+    ModeCycle(PermissionMode.ASK).apply(session)
+    assert session.status.mode is PermissionMode.PLAN
+
+
 def test_the_mode_cycle_continues_from_the_session_mode_and_restarts_after_yolo(
     tmp_path: Path,
 ) -> None:
@@ -76,7 +83,7 @@ def test_the_mode_cycle_continues_from_the_session_mode_and_restarts_after_yolo(
 def test_mode_auto_without_a_full_sandbox_is_explained_once(tmp_path: Path) -> None:
     session = ScriptedSession(make_config(tmp_path), [])
     modes = ModeCycle(PermissionMode.PLAN)
-    modes.apply(session)
+    session.set_mode(PermissionMode.PLAN)
     assert not modes.must_explain_auto(session)
     modes.advance(session)
     assert not modes.must_explain_auto(session)  # a full sandbox
