@@ -23,12 +23,12 @@ _MARKERS = ("PRIVATE KEY", "Private-", "AGE-SECRET-KEY-")
 _EDGE = re.compile(
     r"(?P<begin>-{4,5} ?BEGIN (?:[A-Z0-9.]+ ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-Lines: ?\d+)"
     r"|-{4,5} ?END (?:[A-Z0-9.]+ ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}|Private-(?:MAC|Hash): ?[0-9a-f]{16,}"
-    r"|(?P<age>AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{20,})"
+    r"|(?P<age>AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{12,})"
 )
 _BODY = re.compile(r"[A-Za-z0-9+/]{24,}")
 """The lines of a key are such runs."""
 _KEY_LINE = re.compile(
-    r"""[A-Za-z0-9+/]{38,}={0,2}(?:\\+[rn])?["'`,;\s\\]*$|\b(?:Proc-Type|DEK-Info|Version|Comment): """
+    r"""[A-Za-z0-9+/]{38,}={0,2}(?:\\+[rn])?["'`,;|$)\]\s\\]*$|\b(?:Proc-Type|DEK-Info|Version|Comment): """
 )
 _EMPTY_LINE = re.compile(r"[\d\s:|\"'+>#*-]*(?:\S+[:-]\d+[:-])?\s*")
 _LAST_LINE = re.compile(r"[^A-Za-z0-9+/=]*(?:\S+[:-]\d+[:-])?[ +-]*=?[A-Za-z0-9+/]+={0,2}\W*")
@@ -107,10 +107,10 @@ def _is_last_line(edge: re.Match[str]) -> bool:
 
 def _is_body(text: str, start: int, end: int) -> bool:
     """Return whether what is between a first and a last line is a key, rather than text that mentions
-    both. Each line of a listing may begin with the name of the file."""
+    both. In a listing, much may be around each line."""
     if end - start > _MAX_BLOCK:
         return False
-    return sum(len(run[0]) for run in _BODY.finditer(text, start, end)) > 0.25 * (end - start)
+    return sum(len(run[0]) for run in _BODY.finditer(text, start, end)) > 0.1 * (end - start)
 
 
 def _end_of_part(text: str, at: int) -> int:
@@ -120,6 +120,8 @@ def _end_of_part(text: str, at: int) -> int:
         start, line_end = line_end + 1, _line_end(text, line_end + 1)
         if _KEY_LINE.search(text, start, line_end):
             end = line_end
+        elif line_end == len(text) and _LAST_LINE.fullmatch(text, start, line_end):
+            end = line_end  # cut off by a limit
         elif not _EMPTY_LINE.fullmatch(text, start, line_end):
             break
     return end

@@ -25,6 +25,17 @@ LISTINGS: dict[str, Callable[[str], str]] = {
     "comment": lambda text: "# " + text.replace("\n", "\n# "),
     "quoted": lambda text: "\n".join(f'    "{line}\\n"' for line in text.split("\n")),
     "json": lambda text: json.dumps({"key": text + "\n"}),
+    "cat -A": lambda text: text.replace("\n", "$\n"),
+    "git blame": lambda text: "\n".join(
+        f"1a2b3c4d (Some Name 2026-01-02 03:04:05 +0100 {n:>3}) {x}"
+        for n, x in enumerate(text.split("\n"), 1)
+    ),
+    "rg --json": lambda text: "\n".join(
+        json.dumps(
+            {"type": "match", "data": {"path": {"text": "src/notes.txt"}, "lines": {"text": x + "\n"}}}
+        )
+        for x in text.split("\n")
+    ),
     "tac": lambda text: "\n".join(reversed(text.split("\n"))),
     "crlf": lambda text: text.replace("\n", "\r\n"),
 }
@@ -53,6 +64,13 @@ def test_a_part_of_a_key_is_left_out_too(key: str) -> None:
             assert [one for one in fragments(key) if one in shown] == [], cut
             assert shown.startswith("the first\n")
             assert shown.endswith("\nthe last")
+
+
+@EACH
+def test_a_key_that_is_cut_within_a_line_is_left_out(key: str) -> None:
+    for size in range(len(key) // 2, len(key) - 60 if len(key) > 200 else 60, 7):
+        shown = hide_private_keys(f"the first\n{key[:size]}")
+        assert not any(one[:8] in shown for one in fragments(key)), size
 
 
 @EACH
