@@ -203,6 +203,16 @@ def test_the_default_is_half_of_the_machines_memory() -> None:
     assert 0 < default_memory_bytes() <= total // 2 + 4096
 
 
+def test_the_default_is_half_of_what_a_container_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (("v2", "max\n"), ("v1", "64000000\n")):
+        (tmp_path / name).write_text(text)
+    names = [str(tmp_path / name) for name in ("missing", "v2", "v1")]
+    monkeypatch.setattr("forge_core.tools.shell.limits._LIMITS_OF_CONTAINERS", names)
+    assert default_memory_bytes() == 32_000_000
+
+
 def test_forge_is_not_what_the_kernel_ends_first(tmp_path: Path) -> None:
     if not shutil.which("cat"):
         pytest.skip("no cat")
