@@ -170,7 +170,8 @@ def test_a_session_approval_of_a_runner_covers_its_harmless_variations(
         ("go test:*", "go test -exec ./evil", ASK),
         ("pytest:*", "pytest -q --cov=src", ALLOW),
         ("pytest:*", "pytest -p evil", ASK),
-        ("pylint:*", "pylint *", ASK),  # a file may be called --init-hook=…
+        ("pylint:*", "pylint -*", ASK),  # a file may be called --init-hook=…
+        ("mocha:*", "mocha *.js", ASK),
         ("pylint:*", "pylint src/*", ALLOW),
         ("black:*", "black --check src", ALLOW),
         ("sed:*", "sed -n -f x.sed src/a.py", ASK),

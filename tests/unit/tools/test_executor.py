@@ -457,20 +457,19 @@ class TestAsking:
         )
         assert [request.is_undoable for request in person.requests] == [False]
 
-    async def test_what_a_rule_from_the_prompt_allows_runs_without_the_repositorys_programs(
-        self, file: Path, events: list[AgentEvent]
+    @pytest.mark.parametrize("asks", [True, False])
+    async def test_what_is_allowed_runs_without_the_repositorys_programs(
+        self, file: Path, events: list[AgentEvent], asks: bool
     ) -> None:
-        class AllowedAfterTheAnswer(PermissionPolicy):
-            verdicts: ClassVar[list[Verdict]] = [
-                Verdict(Decision.ASK, "why"),
-                Verdict(Decision.ALLOW, "a rule", switches_git_off=True),
-            ]
+        allowed = Verdict(Decision.ALLOW, "a rule", switches_git_off=True)
+        verdicts = [Verdict(Decision.ASK, "why"), allowed] if asks else [allowed]
 
+        class Prepared(PermissionPolicy):
             def decide(self, tool_name: str, use: ToolUse) -> Verdict:
-                return self.verdicts.pop(0)
+                return verdicts.pop(0)
 
         context = self.context(file, events)
-        executor = ToolExecutor(AllowedAfterTheAnswer(file.parent), Person(YES))
+        executor = ToolExecutor(Prepared(file.parent), Person(YES))
         await executor.execute(BashTool(), {"command": "true"}, context)
         assert context.switches_git_off
 
