@@ -197,6 +197,12 @@ def test_an_overly_broad_rule_is_not_saved(tmp_path: Path, rule: str) -> None:
     assert policy.rules() == ()
 
 
+def test_a_rule_does_not_cover_a_function_of_the_programs_name(tmp_path: Path) -> None:
+    policy = PermissionPolicy(tmp_path, allow=["bash(mkdir:*)"])
+    assert policy.decide("bash", running("echo hi; mkdir x")).decision is ALLOW
+    assert policy.decide("bash", running("mkdir() { echo hi; }; mkdir x")).decision is ASK
+
+
 def test_the_user_may_write_such_a_rule_by_hand(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, allow=["bash(python:*)", "bash(bash:*)"])
     assert policy.decide("bash", running("python x.py")).decision is ALLOW
