@@ -17,7 +17,7 @@ from forge_core.events import AgentEnd, AgentEvent, LLMChunk, Notice, ToolEnd, T
 from forge_core.llm.models import MessageRole
 from forge_core.session.session import ForgeSession
 from forge_core.store.journal import read_journal
-from forge_core.tools import BashTool, ReadTool
+from forge_core.tools import BashTool, EditTool, ReadTool
 from tests.support.agent_tools import Echo, Slow
 from tests.support.scripted_llm import Call, Finish, Gate, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
@@ -243,6 +243,24 @@ async def test_an_answer_cut_by_its_length_after_a_denied_call_ends_the_run_as_c
     last = (await turn(session))[-1]
     assert isinstance(last, AgentEnd)
     assert last.result.stopped_reason == "length"
+    await session.aclose()
+
+
+async def test_after_a_reset_an_edit_is_not_compared_with_an_earlier_read(tmp_path: Path) -> None:
+    """What the model has read is no longer in its context."""
+    (tmp_path / "a.txt").write_text("one\n")
+    change = {"file_path": "a.txt", "old_string": "two", "new_string": "three"}
+    session = scripted_session(
+        tmp_path,
+        [[Call("read", {"file_path": "a.txt"})], ["read"], [Call("edit", change)], ["changed"]],
+        tools=[ReadTool(), EditTool()],
+        approver=Answering(Answer.ONCE),
+    )
+    await turn(session)
+    await session.reset()
+    (tmp_path / "a.txt").write_text("two\n")
+    await turn(session)
+    assert (tmp_path / "a.txt").read_text() == "three\n"
     await session.aclose()
 
 

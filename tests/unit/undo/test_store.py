@@ -143,6 +143,9 @@ async def test_undo_is_refused_while_a_turn_runs(ws: Workspace) -> None:
         await ws.store.undo()
     await ws.store.end_turn()
     assert (await ws.store.undo()).deleted == ("a",)
+    await ws.store.begin_turn("busy again")
+    with pytest.raises(ForgeError, match="turn is running"):
+        await ws.store.redo()
 
 
 async def test_a_change_that_the_turn_itself_reverts_is_not_listed(ws: Workspace) -> None:
