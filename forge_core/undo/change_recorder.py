@@ -16,7 +16,7 @@ from forge_core.undo.attribution.command_changes import Attribution, Attribution
 from forge_core.undo.attribution.write_counts import WriteCounts
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
-from forge_core.undo.git_programs import bare_repositories, differing, steering_files
+from forge_core.undo.git_programs import bare_repositories, differing, repositories_below, steering_files
 from forge_core.undo.report import (
     CommandEffects,
     Conflict,
@@ -365,9 +365,12 @@ class ChangeRecorder:
         if self._gave_up:
             return SnapshotDiff(gave_up=self._gave_up)
         drops = any(watch.expected.is_confined for watch in self._watches)
+        ignored_before = self._snapshot.all_ignored()
         diff = self._snapshot.update(self._contents, is_idle=not self._watches, drops_privileges=drops)
         self._gave_up = diff.gave_up
         bare = bare_repositories(self._root, diff.changes)
+        new_ignored = set(diff.ignored) - ignored_before if self._watches else ()
+        in_ignored = repositories_below(self._root, new_ignored)
         if self._watches:
             self._planted |= diff.new_repositories | bare
         for watch in self._watches:
@@ -377,7 +380,7 @@ class ChangeRecorder:
                 if one.after.kind not in (EntryKind.ABSENT, EntryKind.FOLDER)
                 or one.path in diff.new_repositories
             }
-            watch.changed.update(diff.lost, diff.ignored)
+            watch.changed.update(diff.lost, diff.ignored, in_ignored)
             watch.bare |= bare
             watch.unprivileged |= diff.privileged if drops else set()
         return diff

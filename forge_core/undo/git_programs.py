@@ -9,17 +9,28 @@ from pathlib import Path
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange
 from forge_core.undo.storage.file_tree import stamp_or_none
 
-_FILES = ("config", "config.worktree", "commondir")
+STEERING_FILES = (
+    "config",
+    "config.worktree",
+    "commondir",
+    "info/attributes",
+    "info/exclude",
+    "rebase-merge/git-rebase-todo",
+)
+"""In a `.git` folder: what makes git run programs, or leave files out of `git status`. A rebase runs the
+`exec` lines of its list."""
+_MAX_IGNORED_ENTRIES = 50_000
+"""About 100 ms."""
 _MAX_REPOSITORIES = 100
 _MAX_HOOKS = 100
 
 
 def steering_files(root: Path, repositories: Iterable[str]) -> dict[str, int | None]:
-    """Return the config files and hooks of these `.git` entries, with stamps that change when they do. About
-    20 calls of stat for each."""
+    """Return the `STEERING_FILES` and hooks of these `.git` entries, with stamps that change when they do.
+    About 20 calls of stat for each."""
     found: dict[str, int | None] = {}
     for repository in sorted(repositories)[:_MAX_REPOSITORIES]:
-        names = [f"{repository}/{name}" for name in _FILES]
+        names = [f"{repository}/{name}" for name in STEERING_FILES]
         try:
             hooks = sorted(os.listdir(root / repository / "hooks"))[:_MAX_HOOKS]  # noqa: PTH208  names alone
         except OSError:
@@ -47,6 +58,25 @@ def bare_repositories(root: Path, changes: Iterable[FileChange]) -> set[str]:
         for folder in heads
         if not is_in_git(folder) and all((root / folder / name).is_dir() for name in ("objects", "refs"))
     }
+
+
+def repositories_below(root: Path, names: Iterable[str]) -> set[str]:
+    """Return the `.git` entries below those of `names` that end with a slash, as paths relative to `root`.
+
+    It is for folders that git ignores, which a snapshot leaves out. Links are not followed; repositories in
+    repositories are left out.
+    """
+    found: set[str] = set()
+    left = _MAX_IGNORED_ENTRIES
+    for folder in sorted(name for name in names if name.endswith("/")):
+        for path, folders_in, files in os.walk(root / folder):
+            left -= len(folders_in) + len(files)
+            if left < 0:
+                return found
+            if ".git" in folders_in or ".git" in files:
+                found.add(os.path.relpath(f"{path}/.git", root))
+                folders_in.clear()
+    return found
 
 
 def is_in_git(path: str) -> bool:

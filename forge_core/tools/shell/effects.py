@@ -14,13 +14,15 @@ from forge_core.tools.editing.text import sha256
 from forge_core.tools.effect_analysis.command_lines import expected_effects
 from forge_core.tools.paths import MAX_TEXT_BYTES, display_path
 from forge_core.undo.expected_effects import ExpectedEffects
+from forge_core.undo.git_programs import STEERING_FILES
 from forge_core.undo.report import CommandEffects
 
 _MAX_WATCHED = 2_000
 _MAX_NAMED = 20
 
 _IN_GIT = re.compile(
-    r"(?P<repository>(?:.*?/)?\.git)/(?:(?P<steers>config|config\.worktree|commondir|hooks/[^/]*)|.*)",
+    r"(?P<repository>(?:.*?/)?\.git)/"
+    rf"(?:(?P<steers>{'|'.join(map(re.escape, STEERING_FILES))}|hooks/[^/]*)|.*)",
     re.DOTALL,
 )
 """A path in a `.git` folder; `steers` those that make git run programs."""
@@ -39,6 +41,8 @@ class EffectsWatch:
         self._stamps: dict[str, _Stamp | None] = {}
         self._before: object = None
         self._expected: ExpectedEffects | None = None
+        self.planted: list[str] = []
+        """The notes about what other programs will act on, in the last call."""
         self._lock = asyncio.Lock()
         self._is_open = False
 
@@ -94,7 +98,8 @@ class EffectsWatch:
             effects = await self._context.before_images.after_command(
                 self._before, goes_on=goes_on, exit_status=exit_status
             )
-            notes += _planted(effects)
+            self.planted = _planted(effects)
+            notes += self.planted
             if effects.not_undoable:
                 notes.append(f"[/undo cannot bring back: {_named(list(effects.not_undoable))}]")
             if effects.doubtful:

@@ -11,6 +11,7 @@ from enum import Enum, auto
 from typing import Any
 
 from forge_core.errors import ToolError
+from forge_core.sanitize import safe_line
 from forge_core.tools.shell.job import Job, JobState
 from forge_core.tools.shell.limits import CommandLimits, UsageWatch
 from forge_core.tools.shell.process_io import temporary_tasks
@@ -65,7 +66,7 @@ class JobTable:
         self.limits = limits or CommandLimits()
         self.on_end = on_end or (lambda line: None)
         """Called with one line for the user when a job ends by itself: "job 2 (npm run dev) ended: exit code
-        0 after 34 s; last line: bye"."""
+        0 after 34 s; last line: bye"; and with one for each kind of file that it left for other programs."""
         self.on_change = on_change or (lambda: None)
         """Called when the number of running jobs changes."""
         self._jobs: dict[int, Job] = {}
@@ -74,6 +75,7 @@ class JobTable:
         self._usage = UsageWatch(self.limits)
         self._last_id = 0
         self._news: builtins.list[Job] = []
+        self._planted_news: builtins.list[str] = []
 
     def list(self) -> tuple[Job, ...]:
         """Return the running jobs and the last ended ones, oldest first."""
@@ -81,15 +83,17 @@ class JobTable:
 
     def news(self) -> tuple[str, ...]:
         """Return one line for the model for each job whose end it does not know yet. Each is given once."""
-        lines = tuple(
+        lines = [
             f"{job.label} {job.outcome}; job_output {job.id} gives its output"
             for job in self._news
             if not job.is_end_reported
-        )
+        ]
         for job in self._news:
             job.is_end_reported = True
         self._news.clear()
-        return lines
+        lines += self._planted_news
+        self._planted_news.clear()
+        return tuple(lines)
 
     @property
     def running_count(self) -> int:
@@ -152,6 +156,7 @@ class JobTable:
         for job in jobs:
             job.capture.close()
         self._news.clear()
+        self._planted_news.clear()
 
     @property
     def has_room(self) -> bool:
@@ -267,11 +272,19 @@ class JobTable:
             self.on_change()
         if not is_reported:
             self._report_end(job)
+        self._report_planted(job)
 
     async def _await_leftovers(self, job: Job) -> None:
         """Wait until nothing is left of a command that did not become a job."""
         await job.process.all_ended.wait()
         await job.watch.end()
+        self._report_planted(job)
+
+    def _report_planted(self, job: Job) -> None:
+        for note in job.watch.planted:
+            line = f"{job.label}: {safe_line(note.strip('[]'))}"
+            self._planted_news.append(line)
+            self.on_end(line)
 
     def _report_end(self, job: Job) -> None:
         job.announce_change()

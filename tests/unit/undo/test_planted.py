@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -172,7 +173,7 @@ async def test_redo_brings_the_repository_back_and_a_second_undo_removes_it(
     assert not (project.root / "nested" / ".git").exists()
 
 
-PLANTS = {
+PLANTS = {  # name → script, what is reported, what undo removes
     "a .git file": ("mkdir -p sub; echo 'gitdir: ../a' > sub/.git", "sub/.git (git)", "sub/.git"),
     "a bare repository": ("git init -q --bare store", "store (a bare git repository)", "store/config"),
     "a bare repository with a work tree": (
@@ -217,6 +218,28 @@ PLANTS = {
         ".husky/pre-commit (a git hook)",
         ".husky/pre-commit",
     ),
+    "a folder that the command has git ignore": (
+        "echo own/ >> .gitignore; git init -q own",
+        "own/.git (git)",
+        "",
+    ),
+    "a folder that the command has git exclude": (
+        "echo own/ >> .git/info/exclude; mkdir -p own/a/b && git init -q own/a/b",
+        "own/a/b/.git (git)",
+        "",
+    ),
+    "a .git file in a new ignored folder": (
+        "mkdir -p build/x; echo 'gitdir: ../../a' > build/x/.git",
+        "build/x/.git (git)",
+        "",
+    ),
+    "what git ignores": ("echo x >> .git/info/exclude", ".git/info/exclude (git)", ""),
+    "attributes in .git": ("echo '* filter=x' > .git/info/attributes", ".git/info/attributes (git)", ""),
+    "steps of a rebase": (
+        "mkdir .git/rebase-merge; echo 'exec touch x' > .git/rebase-merge/git-rebase-todo",
+        ".git/rebase-merge/git-rebase-todo (git)",
+        "",
+    ),
     "submodules": (
         "printf '[submodule \"x\"]\\n path = x\\n url = y\\n' > .gitmodules",
         ".gitmodules (git)",
@@ -231,9 +254,66 @@ async def test_other_plants_are_reported_and_undone(name: str, make: Callable[..
     text, reported, path = PLANTS[name]
     told = await project.script(text)
     assert reported in told
-    assert os.path.lexists(project.root / path)
-    await project.store.undo()
-    assert not os.path.lexists(project.root / path)
+    if path:
+        assert os.path.lexists(project.root / path)
+        await project.store.undo()
+        assert not os.path.lexists(project.root / path)
+
+
+JOBS = {
+    "its shell has ended": ("sh evil & disown", "{plant}"),
+    "it has ended": ("sh evil", "{plant}"),
+    "its shell ends first": ("sh evil", "(until [ -e go2 ]; do sleep 0.02; done; {plant}) & sleep 0.3"),
+}
+
+
+@pytest.mark.parametrize("is_same_turn", [True, False])
+@pytest.mark.parametrize("name", JOBS)
+async def test_what_a_job_plants_is_reported_once_it_ends(
+    name: str, is_same_turn: bool, make: Callable[..., Project]
+) -> None:
+    project = make()
+    reports: list[str] = []
+    jobs = project.context.jobs
+    assert jobs is not None
+    jobs.on_end = reports.append
+    line, text = JOBS[name]
+    plant = "git init -q nested; echo x > CLAUDE.md; echo x > tool; chmod u+s tool"
+    (project.root / "evil").write_text("until [ -e go ]; do sleep 0.02; done\n" + text.format(plant=plant))
+    await project.store.begin_turn("turn")
+    params = {"command": line, "run_in_background": "disown" not in line}
+    await ToolExecutor().execute(BashTool(), params, project.context)
+    if not is_same_turn:
+        await project.store.end_turn()
+    (project.root / "go").write_text("")
+    (project.root / "go2").write_text("")
+    async with asyncio.timeout(30):
+        await jobs.list()[0].end_reported.wait()
+    await project.store.end_turn()
+    for told in ("\n".join(reports), "\n".join(jobs.news())):
+        assert "CLAUDE.md (an assistant), nested/.git (git)" in told
+        assert "the setuid or setgid bit was removed: tool" in told
+
+
+async def test_what_a_stopped_job_has_planted_is_reported(make: Callable[..., Project]) -> None:
+    project = make()
+    reports: list[str] = []
+    jobs = project.context.jobs
+    assert jobs is not None
+    jobs.on_end = reports.append
+    (project.root / "evil").write_text(
+        "until [ -e go ]; do sleep 0.02; done; git init -q nested; echo made; sleep 60"
+    )
+    await project.store.begin_turn("turn")
+    params = {"command": "sh evil", "run_in_background": True}
+    await ToolExecutor().execute(BashTool(), params, project.context)
+    (project.root / "go").write_text("")
+    assert (await jobs.output(1, wait_s=20)).output == "made\n"
+    await jobs.stop(1)
+    async with asyncio.timeout(30):
+        await jobs.list()[0].end_reported.wait()
+    await project.store.end_turn()
+    assert "nested/.git (git)" in "\n".join(reports)
 
 
 async def test_an_ignored_plant_is_reported(make: Callable[..., Project]) -> None:
