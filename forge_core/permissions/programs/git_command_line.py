@@ -9,24 +9,40 @@ from forge_core.permissions.programs.argument_spec import ArgumentSpec
 from forge_core.permissions.programs.word_sets import table
 
 OWN_SUBCOMMANDS = table(
-    "add am annotate apply archive bisect blame branch bundle cat-file check-ignore checkout cherry"
-    " cherry-pick clean clone commit config count-objects describe diff diff-tree fetch format-patch fsck gc"
-    " grep help init log ls-files ls-remote ls-tree merge merge-base mv name-rev notes prune pull push"
-    " range-diff rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show show-ref stash"
-    " status submodule switch symbolic-ref tag var version whatchanged worktree"
+    "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore"
+    " check-mailmap checkout cherry cherry-pick clean clone commit config count-objects describe diff"
+    " diff-tree difftool fetch format-patch fsck gc grep help init interpret-trailers log ls-files ls-remote"
+    " ls-tree merge merge-base mergetool mv name-rev notes prune pull push range-diff rebase reflog remote"
+    " reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref stash status submodule"
+    " switch symbolic-ref tag var verify-commit verify-pack verify-tag version worktree"
 )
-"""No alias takes the place of these."""
+"""No alias takes the place of these. Not `whatchanged`: git lets an alias replace what it has deprecated."""
 VALUE_OPTIONS = table(
     "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source --shallow-file"
 )
 """Options before the subcommand that take the next word for their value."""
+OTHER_READERS = table(
+    "annotate check-attr check-mailmap fsck merge-tree name-rev range-diff show-branch var verify-pack"
+    " whatchanged"
+)
+"""Further subcommands that only read, for which the programs of a repository can be switched off. A rule may
+allow them; none of their arguments are known, so they never run without one."""
+PROGRAM_USERS = table(
+    "archive bugreport diagnose difftool help interpret-trailers ls-remote mergetool request-pull"
+    " verify-commit verify-tag remote:show submodule:status submodule:summary"
+)
+"""Subcommands, some with the word that follows, that change little themselves and cannot do without the
+programs that the config names: transports, viewers, signatures, formats of archives."""
 REMOTE_WRITERS = table("send-pack http-push subtree remote-http remote-https")
 """Other subcommands that push."""
 SHOWS_FILES = table("diff diff-files diff-index status")
 """Subcommands that may show what the files of the working tree hold."""
 WRITES_WITH_OPERANDS = table("branch config reflog remote stash symbolic-ref tag worktree")
 """Subcommands that only read with some arguments, and write with others."""
-READS_HISTORY = table("for-each-ref log ls-tree merge-base rev-list rev-parse shortlog show show-ref version")
+READS_HISTORY = table(
+    "for-each-ref fsck log ls-tree merge-base merge-tree name-rev range-diff rev-list rev-parse shortlog show"
+    " show-branch show-ref verify-pack version whatchanged"
+)
 """Subcommands that never look at the files of the working tree, so that no filter matters to them."""
 TREE_WRITERS = table("mv")
 """Subcommands that put a file of the working tree under a name that the line chooses."""

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from forge_core.permissions.path_info import real_path
 from forge_core.permissions.programs.git_command_line import (
+    OTHER_READERS,
     OWN_SUBCOMMANDS,
+    PROGRAM_USERS,
     READ_ONLY_ARGUMENTS,
     READS_HISTORY,
     WRITES_WITH_OPERANDS,
@@ -56,7 +58,14 @@ class GitCall:
         name = self.words[0] if self.words else ""
         if name in WRITES_WITH_OPERANDS:
             return name != "config" and is_git_listing(self.command.parts)
-        return name in READ_ONLY_ARGUMENTS
+        return name in READ_ONLY_ARGUMENTS or name in OTHER_READERS
+
+    @property
+    def uses_programs(self) -> bool:
+        """Whether it shows something by means of programs that the config names."""
+        return self.words[:1] != () and (
+            self.words[0] in PROGRAM_USERS or ":".join(self.words[:2]) in PROGRAM_USERS
+        )
 
 
 def folders_to_read(reading: Reading, root: Path) -> tuple[Path, ...]:
@@ -79,10 +88,12 @@ def unswitched_reason(reading: Reading, root: Path) -> str:
     for call in calls:
         if call.own_alias:
             return f"the repository's git config defines what it runs: {call.own_alias}"
-        if not call.is_reading:
+        if not (call.is_reading or call.uses_programs):
             continue
-        for setting in _left(call, is_switchable=is_switchable):
-            why = "that cannot be switched off" if is_switchable else "the line does more than only read"
+        may_switch = is_switchable and not call.uses_programs
+        for setting in _left(call, is_switchable=may_switch):
+            is_plain = is_switchable or call.uses_programs
+            why = "that cannot be switched off" if is_plain else "the line does more than only read"
             return f"{setting_reason(setting)}, and {why}"
     return ""
 

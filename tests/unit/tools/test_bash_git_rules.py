@@ -95,6 +95,57 @@ LINES = (
 )
 
 
+OTHER_LINES = (
+    "git annotate a.txt",
+    "git whatchanged -p --all",
+    "git range-diff HEAD~1 HEAD HEAD",
+    "git fsck",
+    "git check-attr -a a.txt",
+    "git name-rev HEAD",
+    "git show-branch --all",
+    "git merge-tree HEAD HEAD",
+    "git var GIT_PAGER",
+    "git difftool --no-prompt HEAD~1",
+    "git mergetool --no-prompt",
+    "git submodule status",
+    "git submodule summary",
+    "git archive HEAD",
+    "git archive --format=evil HEAD",
+    "git interpret-trailers a.txt",
+    "git help status",
+    "git verify-commit HEAD",
+    "git ls-remote origin",
+    "git remote show origin",
+    "git annotate a.txt | head -1; git fsck && git status",
+)
+"""Reading of which only a rule makes Forge allow it."""
+
+
+def archive_format(trap: Trap) -> None:
+    trap.set("tar.evil.command", "tar.tar.gz.command")
+
+
+def viewers(trap: Trap) -> None:
+    trap.set("man.evil.cmd", "difftool.evil.cmd", "mergetool.evil.cmd", "browser.evil.cmd")
+    for name in ("man.viewer", "diff.tool", "merge.tool", "web.browser"):
+        trap.set(name, value="evil")
+    trap.set("help.format", value="man")
+
+
+def trailers(trap: Trap) -> None:
+    trap.set("trailer.evil.cmd", "trailer.evil.command")
+    trap.set("trailer.evil.key", value="Evil")
+
+
+def transports(trap: Trap) -> None:
+    trap.set("core.sshCommand", "remote.origin.uploadpack", "core.gitProxy")
+    trap.set("remote.origin.url", value=str(trap.folder))
+
+
+def alias_of_a_deprecated_command(trap: Trap) -> None:
+    trap.set("alias.whatchanged", value=f"!{trap.canary}")
+
+
 class Asked:
     """Answers every prompt in the same way, and keeps the requests."""
 
@@ -131,6 +182,65 @@ async def test_no_rule_lets_reading_git_start_a_program_of_the_repository(
     assert not trap.trace.exists(), trap.trace.read_text()
     assert all("git config" in one.reason or "git " in one.reason for one in asked.requests)
     assert sum(done) + len(asked.requests) == len(lines), "what does not ask succeeds"
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [*ARMS, archive_format, viewers, trailers, transports, alias_of_a_deprecated_command],
+    ids=lambda arm: arm.__name__,
+)
+async def test_no_rule_lets_rarer_reading_start_a_program_of_the_repository(
+    trap: Trap, arm: Callable[[Trap], None]
+) -> None:
+    arm(trap)
+    trap.trace.unlink(missing_ok=True)
+    asked = Asked()
+    policy = PermissionPolicy(trap.folder, allow=RULES["wide"])
+    for line in OTHER_LINES:
+        await run(policy, asked, line)
+        assert not trap.trace.exists(), line
+
+
+@pytest.mark.parametrize(
+    ("arm", "line", "setting"),
+    [
+        (archive_format, "git archive --format=evil HEAD", "tar.evil.command"),
+        (viewers, "git help status", "man.evil.cmd"),
+        (trailers, "git interpret-trailers a.txt", "trailer.evil.cmd"),
+        (transports, "git ls-remote origin", "core.sshcommand"),
+        (transports, "git remote show origin", "core.sshcommand"),
+        (fsmonitor, "git submodule status", "core.fsmonitor"),
+        (fsmonitor, "git fsck; make", "core.fsmonitor"),
+    ],
+)
+async def test_reading_that_cannot_do_without_programs_asks_and_names_the_setting(
+    trap: Trap, arm: Callable[[Trap], None], line: str, setting: str
+) -> None:
+    arm(trap)
+    asked = Asked()
+    await run(PermissionPolicy(trap.folder, allow=["bash"]), asked, line)
+    assert len(asked.requests) == 1
+    assert setting in asked.requests[0].reason
+
+
+async def test_rarer_reading_that_can_be_held_does_not_ask_under_a_rule(trap: Trap) -> None:
+    fsmonitor(trap)
+    hooks_elsewhere(trap)
+    text_conversion(trap)
+    trap.trace.unlink(missing_ok=True)
+    asked = Asked()
+    lines = ("git annotate a.txt", "git fsck", "git check-attr -a a.txt", "git name-rev HEAD")
+    assert all(await run(PermissionPolicy(trap.folder, allow=["bash(git:*)"]), asked, *lines))
+    assert asked.requests == []
+    assert not trap.trace.exists()
+
+
+async def test_programs_that_a_repository_does_not_set_do_not_ask(trap: Trap) -> None:
+    trap.set("core.hooksPath", value=".husky")
+    asked = Asked()
+    policy = PermissionPolicy(trap.folder, allow=["bash(git:*)"])
+    assert all(await run(policy, asked, "git archive HEAD", "git submodule status"))
+    assert asked.requests == []
 
 
 @pytest.mark.parametrize(
