@@ -23,9 +23,11 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=_formatter, **options)
 
     def error(self, message: str) -> NoReturn:
+        from forge_core.sanitize import safe_line
+
         self.print_usage(sys.stderr)
         # argparse's own code 2 is ExitCode.PROVIDER here.
-        self.exit(ExitCode.USAGE, f"{self.prog}: {message}\n")
+        self.exit(ExitCode.USAGE, f"{self.prog}: {safe_line(message)}\n")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace | int:

@@ -43,6 +43,15 @@ def test_usage_errors_exit_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert "forge" in capsys.readouterr().err
 
 
+def test_a_usage_error_shows_arguments_without_raw_control_characters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert parse(["run", "--no\x1b[8mpe\u202e\u200b", "x"]) == 1
+    shown = capsys.readouterr().err
+    assert "--no" in shown
+    assert not {"\x1b", "\u202e", "\u200b"} & set(shown)
+
+
 def test_help_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(["--help"]) == 0
     assert parse(["run", "--help"]) == 0
