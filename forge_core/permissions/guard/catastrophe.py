@@ -227,7 +227,8 @@ def _named_beside(command: str, folder: str, root: str, home: str) -> str | None
 
 def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | None:
     program, words = command.program, command.words[1:]
-    disk = next(filter(_DISK.match, (*command.writes, *overwritten(program, words))), None)
+    written = (*command.writes, *overwritten(program, words))
+    disk = next((one for one in written if _DISK.match(os.path.join(folder, one))), None)  # noqa: PTH118
     if disk is not None:
         return f"it overwrites the device {disk}"
     fatal = FATAL.get("mkfs" if program.startswith("mkfs.") else program)

@@ -33,6 +33,7 @@ _MAX_WORDS = 500
 _JOINT = re.compile(r"(?:\\\n)*")
 
 _OWN_SHELL = table("subshell command_substitution process_substitution")
+_LISTS = table("list pipeline negated_command")
 _UNSEEN = re.compile(r"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
 """What would run or expand, in text that the parser took for plain."""
 _BARE = table("word number variable_name special_variable_name")
@@ -100,6 +101,17 @@ def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes:
     if root is not None and not tree.problem:
         _TreeReader(source, tree).visit(root, depth, scope)
     return tree
+
+
+def _last_of_list(node: Node) -> Node | None:
+    """Return the last part of a list or pipeline to which the grammar gives a redirection; None when it is
+    given to a single command."""
+    body = node.child_by_field_name("body")
+    if body is None or body.type not in _LISTS:
+        return None
+    while body.type in _LISTS and body.named_children:
+        body = body.named_children[-1]
+    return body
 
 
 class _TreeReader:
@@ -201,6 +213,8 @@ class _TreeReader:
         parts: list[Node] = []
         self.tree.commands.append(bare)
         self.gather(node, bare, parts)
+        if node.type == "redirected_statement" and (last := _last_of_list(node)) is not None:
+            bare = self.redirected(bare, last)
         end, before = -1, ""
         # Parts come from several nodes, since redirections hold words too: restore the order of the source.
         for part in sorted(parts, key=lambda one: one.start_byte):
@@ -225,6 +239,20 @@ class _TreeReader:
             self.tree.problem = "it has too many words"
         if not (bare.words or bare.assignments or bare.redirects or bare.fed):
             self.tree.commands.remove(bare)
+
+    def redirected(self, bare: BareCommand, last: Node) -> BareCommand:
+        """Give the redirections of a list (`cd a && b > c`) to its last command, to which they belong in
+        bash, and return it. Where that is no simple command, they follow all commands of the list."""
+        commands = self.tree.commands
+        del commands[next(at for at, one in enumerate(commands) if one is bare)]
+        span = last.start_byte, last.end_byte
+        for one in reversed(commands):
+            if one.span == span and last.type == "command":
+                one.redirects += bare.redirects
+                one.fed += bare.fed
+                return one
+        commands.append(bare)
+        return bare
 
     def gather(self, node: Node, bare: BareCommand, parts: list[Node]) -> None:
         """Sort the parts of a command: words, assignments, redirections; the rest is visited."""

@@ -9,6 +9,22 @@ ROOT = Path("/work/proj")
 HOME = Path("/home/me")
 
 DENIED = r"""
+true && rm > /dev/null -rf ~
+true | rm > /dev/null -rf ~
+true && rm 2>/dev/null -rf /
+true || ls | rm > x -rf ~
+! rm > x -rf /
+cd / && rm > x -rf *
+cd /dev && true && cat x > sda
+cd ~/.ssh && echo x > id_rsa
+cd ~/.ssh && true || echo x > id_rsa
+cd ~/.ssh && { echo x; } > id_rsa
+cd ~/.ssh && (echo x) > id_rsa
+cd ~/.ssh && if true; then echo x; fi > id_rsa
+cd ~/.ssh && [ -f x ] > id_rsa
+cd ~/.ssh && ! echo > id_rsa
+cd ~/.ssh && export A=b > id_rsa
+cd ~ && cat x > .ssh/id_rsa
 rm -rf /
 rm -rf /*
 rm -fr ~
