@@ -426,9 +426,10 @@ def _path_rules(context: DecisionContext) -> list[Rule]:
 
 def _named_paths(reading: Reading, root: Path) -> Iterator[Path]:
     for one in reading.commands:
+        folders = folders_before(reading, one, root)
         for text in (*(word.text for word in one.parts[1:] if not word.is_dynamic), *one.writes, *one.reads):
             if len(text) < 4_096 and "\n" not in text:
-                yield from (root / part for part in paths_in(text))
+                yield from (folder / part for folder in folders for part in paths_in(text))
         for text in (word.text.rpartition("/")[2] for word in one.parts[1:] if word.is_dynamic):
             if text and not re.search(r"[$`)}]", text):
                 yield root / text  # `$PWD/name`

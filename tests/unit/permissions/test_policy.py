@@ -308,3 +308,26 @@ def test_commands_that_come_from_input_ask_where_a_deny_rule_might_cover_them(
 
     assert decision() is ALLOW
     assert decision("bash(git push:*)") is ASK
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("cd kept && cp x key.txt", Decision.DENY),
+        ("cd kept && echo x > key.txt", Decision.DENY),
+        ("cd kept; rm key.txt", Decision.DENY),
+        ("cd src/../kept && ls && cat a | tee key.txt", Decision.DENY),
+        ("cd kept && cd sub && touch a", Decision.DENY),
+        ("(cd kept && touch a)", Decision.DENY),
+        ("cd keys; cat < a", Decision.DENY),
+        ("cd keys && cat a", Decision.DENY),
+        ("(cd kept) && touch a", Decision.ALLOW),
+        ("cd src && touch a", Decision.ALLOW),
+    ],
+)
+def test_a_deny_rule_on_files_holds_after_a_change_of_folder(
+    root: Path, command: str, decision: Decision
+) -> None:
+    for mode in (PermissionMode.AUTO, PermissionMode.YOLO):
+        policy = PermissionPolicy(root, mode, deny=["edit(kept/**)", "read(keys/**)"], sandbox="full")
+        assert policy.decide("bash", ToolUse(Effect.RUN, command)).decision is decision
