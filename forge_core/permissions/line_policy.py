@@ -39,6 +39,7 @@ from forge_core.permissions.rules.named_scripts import named_scripts
 from forge_core.permissions.rules.rule import NETWORK, SHELL_TOOL, Rule, denies_paths
 from forge_core.permissions.rules.rule_book import GRANTED, Origin, RuleBook
 from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
+from forge_core.permissions.shell.parser import JOBS_IN_LOOPS
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.verdict import By, Decision
 
@@ -379,6 +380,8 @@ def _question(command: SimpleCommand, reading: Reading, context: DecisionContext
         return f"{state}, so {also}a command that may write asks"
     if command.is_opaque or not command.words:
         return _UNKNOWN if command.is_opaque else "it sets variables or writes a file"
+    if JOBS_IN_LOOPS in reading.features:
+        return "it starts background jobs in a loop, whose number is not limited"
     setting = git_runs(command, folders_before(reading, command, context.root))
     if setting:
         return setting_reason(setting)

@@ -33,6 +33,9 @@ WORDS = table(
     " command_substitution process_substitution arithmetic_expansion brace_expression extglob_pattern regex"
     " special_variable_name variable_name test_operator $"
 )
+_LOOPS = table("for_statement while_statement c_style_for_statement")
+JOBS_IN_LOOPS = "jobs in loops"
+"""A feature of a line: the number of processes that it starts at once cannot be determined."""
 REDIRECTS = table("file_redirect herestring_redirect heredoc_redirect")
 _STATEMENTS = table(
     "program list negated_command if_statement elif_clause else_clause while_statement do_group"
@@ -121,3 +124,16 @@ def _fault(root: Node, source: bytes, max_nodes: int) -> str:
             if not cursor.goto_parent():
                 rest = source[end:].decode(errors="replace")
                 return "" if _GAP.fullmatch(rest) else "its syntax is unclear"
+
+
+def starts_jobs_in_loops(root: Node) -> bool:
+    """Return whether a loop starts jobs in the background: `while true; do sleep 9 & done`."""
+    nodes = [(root, False)]
+    while nodes:
+        node, is_looped = nodes.pop()
+        is_operator = node.parent is not None and node.parent.type == "binary_expression"
+        if is_looped and node.type == "&" and not is_operator:
+            return True
+        is_looped = is_looped or node.type in _LOOPS
+        nodes += [(child, is_looped) for child in node.children]
+    return False

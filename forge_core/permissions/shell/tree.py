@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.shell.parser import MAX_NODES, REDIRECTS, SUBEXPRESSIONS, WORDS, parsed
+from forge_core.permissions.shell.parser import (
+    JOBS_IN_LOOPS,
+    MAX_NODES,
+    REDIRECTS,
+    SUBEXPRESSIONS,
+    WORDS,
+    parsed,
+    starts_jobs_in_loops,
+)
 from forge_core.permissions.shell.shell_words import (
     QUOTED_NOTHING,
     Hole,
@@ -100,6 +108,8 @@ def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes:
         tree.nodes = root.descendant_count
     if root is not None and not tree.problem:
         _TreeReader(source, tree).visit(root, depth, scope)
+        if b"&" in source and starts_jobs_in_loops(root):
+            tree.features.add(JOBS_IN_LOOPS)
     return tree
 
 

@@ -292,3 +292,41 @@ def test_braces_that_expand_to_very_many_words_ask_whatever_allows_the_line(root
 def test_other_braces_are_decided_as_before(root: Path, line: str) -> None:
     policy = PermissionPolicy(root, AUTO, allow=["bash"], sandbox="full")
     assert policy.decide("bash", running(line)).decision is ALLOW
+
+
+MANY_JOBS = [
+    "until false; do sleep 999 & done",
+    "for n in {1..100}; do sleep 999 & done",
+    "while true; do (sleep 9 &); done",
+    "while true; do { ls & }; done",
+    "for n in 1 2; do if true; then sleep 9 & fi; done",
+    "for n in 1 2; do cat <(sleep 9 &); done",
+    "for n in 1 2; do echo $(sleep 9 &); done",
+    "for n in 1 2; do echo `sleep 9 &`; done",
+    "while sleep 1 & true; do :; done",
+    "for n in 1 2; do sleep 1 | cat & done",
+    "for n in 1 2; do\nsleep 9 &\ndone",
+    "for n in 1 2; do case a in a) sleep 9 & ;; esac; done",
+]
+FEW_JOBS = [
+    "sleep 1 & sleep 2 &",
+    "while true; do ls && sleep 1; done &",
+    "for n in 1 2; do ls 2>&1; done",
+    "for n in 1 2; do ls &> /dev/null; done",
+    "for n in 1 2; do ls |& cat; done",
+    "for n in 1 2; do echo 'a & b'; done",
+    "for n in 1 2; do echo a\\&b; done",
+]
+
+
+@pytest.mark.parametrize("line", MANY_JOBS)
+def test_a_loop_that_starts_background_jobs_asks(root: Path, line: str) -> None:
+    policy = PermissionPolicy(root, allow=["bash(sleep:*)", "bash(ls:*)"], sandbox="full")
+    verdict = policy.decide("bash", running(line))
+    assert verdict.decision is ASK
+    assert "background jobs" in verdict.reason
+
+
+@pytest.mark.parametrize("line", FEW_JOBS)
+def test_other_background_jobs_and_loops_are_decided_as_before(root: Path, line: str) -> None:
+    assert PermissionPolicy(root, sandbox="full").decide("bash", running(line)).decision is ALLOW
