@@ -104,9 +104,10 @@ def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes:
         tree.problem = "it contains an unpaired surrogate"
         return tree
     root, tree.problem = parsed(text, source, max_nodes)
-    if root is not None:
-        tree.nodes = root.descendant_count
-    if root is not None and not tree.problem:
+    if root is None:
+        return tree
+    tree.nodes = root.descendant_count
+    if not tree.problem:
         _TreeReader(source, tree).visit(root, depth, scope)
         if b"&" in source and starts_jobs_in_loops(root):
             tree.features.add(JOBS_IN_LOOPS)
@@ -114,8 +115,7 @@ def read_tree(text: str, depth: int = 0, scope: tuple[int, ...] = (), max_nodes:
 
 
 def _last_of_list(node: Node) -> Node | None:
-    """Return the last part of a list or pipeline to which the grammar gives a redirection; None when it is
-    given to a single command."""
+    """Return the last part of a list or pipeline that has a redirection; None for a single command."""
     body = node.child_by_field_name("body")
     if body is None or body.type not in _LISTS:
         return None
@@ -192,8 +192,7 @@ class _TreeReader:
         values = [tuple(self.pieces(one, depth, scope)) for one in node.children_by_field_name("value")]
         for pieces in values:
             self.tree.variables.setdefault(self.text(name) if name else "", []).append(pieces)
-        body = node.child_by_field_name("body")
-        if body is not None:
+        if (body := node.child_by_field_name("body")) is not None:
             self.visit(body, depth, scope)
 
     def declaration(self, node: Node, depth: int, scope: tuple[int, ...]) -> None:
@@ -471,11 +470,8 @@ class _TreeReader:
 
 def _is_torn(program: str) -> bool:
     """Return whether the grammar took a brace of the word for one that groups commands."""
-    return (
-        len(program) > 1
-        and re.search(r"[$'\"\\]", program) is None
-        and program.count("{") != program.count("}")
-    )
+    is_plain = len(program) > 1 and re.search(r"[$'\"\\]", program) is None
+    return is_plain and program.count("{") != program.count("}")
 
 
 def _end_fault(written: str, body: str, end: str, behind: str, *, strips: bool) -> str:
