@@ -84,6 +84,8 @@ OVERWRITERS = _having("overwrites")
 """They overwrite every file that they are given."""
 GUARDED = _having("deletes", "guarded")
 """Programs that the guard looks for among the words of commands that it does not know."""
+REMOTES = {name: one.remote for name, one in _NAMED if one.remote is not None}
+"""Programs that run a command elsewhere."""
 FATAL = {name: one.fatal for name, one in _NAMED if one.fatal is not None}
 """Program → what of it the guard denies in every mode. `mkfs` stands for `mkfs.ext4` and the others too."""
 DESTRUCTIVE = _having("destructive")

@@ -15,7 +15,7 @@ from forge_core.permissions.programs.program_catalog import (
     RUNS_INPUT,
     SHELLS,
 )
-from forge_core.permissions.programs.remote_programs import remote_command
+from forge_core.permissions.programs.remote_commands import remote_command
 from forge_core.permissions.shell.printed_text import decoded_by, printed_by
 
 if TYPE_CHECKING:

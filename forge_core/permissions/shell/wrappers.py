@@ -18,7 +18,7 @@ from forge_core.permissions.programs.program_catalog import (
     WRAPPERS,
 )
 from forge_core.permissions.programs.records.program import Wrapper
-from forge_core.permissions.programs.remote_programs import remote_command
+from forge_core.permissions.programs.remote_commands import remote_command
 from forge_core.permissions.shell.run_texts import called
 from forge_core.permissions.shell.shell_words import Word
 

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from forge_core.permissions.programs.git_command_line import RUNS_GPG
-from forge_core.permissions.programs.records.program import Program, RiskyWords
+from forge_core.permissions.programs.records.program import Program, Remote, RiskyWords
+
+_SSH = Remote("BbcDEeFIiJLlMmOoPpQRSWw", joins_words=True)
+_CONTAINER = Remote(
+    "uweHpf",
+    "--user --workdir --env --env-file --index --project-name --file --context --host --detach-keys",
+    "exec",
+)
+_POD = Remote("ncsf", "--namespace --container --context --kubeconfig --filename", "exec")
 
 # fmt: off
 RECORDS = (
@@ -17,7 +25,27 @@ RECORDS = (
     Program("7z 7za 7zz bsdtar cpio gtar pax rclone ugrep", ("copies_folders",)),
     Program("curl", ("checker", "network"), version="--version", risky_options="-F -K -O -T -d -o -x",
         writing_options="-[A-Za-z]*[oO].*|--output.*|--remote-name.*"),
-    Program("ssh", ("network",), script_options=r"-o(?:\w*Command)?", risky_options="-o"),
+    Program("ssh", ("network",), script_options=r"-o(?:\w*Command)?", risky_options="-o", remote=_SSH),
+    # Programs that run commands elsewhere
+    Program("autossh slogin rsh dbclient", remote=_SSH),
+    Program("mosh", remote=Remote("p", "--ssh --port --bind-server --predict")),
+    Program("nerdctl docker-compose podman-compose", remote=_CONTAINER),
+    Program("oc", remote=_POD),
+    Program("lxc incus", remote=Remote("tTn", "--env --cwd --user --group --mode", "exec")),
+    Program("multipass", remote=Remote("d", "--working-directory", "exec")),
+    Program("limactl machinectl",
+        remote=Remote("MHpE", "--workdir --shell --machine --uid --setenv", "shell")),
+    Program("colima", remote=Remote("p", "--profile", "ssh", 0)),
+    Program("adb", remote=Remote("stHPL", "", "shell", 0, joins_words=True)),
+    Program("heroku", remote=Remote("ars", "--app --remote --size", "run", 0)),
+    Program("pdsh", remote=Remote("wxlfutR", operands=0, joins_words=True)),
+    Program("clush", remote=Remote("wxglfut", "--group", operands=0, joins_words=True)),
+    Program("pssh parallel-ssh",
+        remote=Remote("hHlptoeOx", "--hosts --host --user --par --timeout", operands=0, joins_words=True)),
+    Program("salt", remote=Remote("", "", "cmd.run", 0, joins_words=True)),
+    Program("vagrant", remote=Remote(text_options="-c --command")),
+    Program("ansible", remote=Remote(text_options="-a --args -m --module-name")),
+    Program("flyctl fly", remote=Remote(text_options="-C --command")),
     Program("sftp", ("network",), script_options=r"-o(?:\w*Command)?|-S"),
     Program("wget", ("checker", "network"),
         writing_options="-[A-Za-z]*[OP].*|--output-doc.*|--directory-pre.*"),
@@ -43,8 +71,10 @@ RECORDS = (
     Program("gh", ("has_subcommands",), version="--version", destructive_words="api release repo secret"),
     Program("terraform", ("long_options_with_one_dash", "has_subcommands"),
         destructive_words="apply destroy"),
-    Program("kubectl", ("has_subcommands",), destructive_words="delete drain"),
-    Program("docker", ("has_subcommands",), version="--version",
+    Program("kubectl", ("has_subcommands",), destructive_words="delete drain", remote=_POD),
+    Program("podman", ("has_subcommands",), remote=_CONTAINER),
+    Program("gcloud", ("has_subcommands",), remote=Remote(text_options="--command")),
+    Program("docker", ("has_subcommands",), version="--version", remote=_CONTAINER,
         destructive_words="kill prune rm rmi system volume"),
     Program("cargo", ("has_subcommands",), version="--version -V", destructive_words="publish yank"),
     Program("go", ("long_options_with_one_dash", "has_subcommands"), version="version", listings="env",
@@ -54,7 +84,7 @@ RECORDS = (
     Program("uv", ("has_subcommands",), version="--version",
         risky_words=RiskyWords("^(?:install|run)$", "the subcommands install and run")),
     Program("snap", ("multicall", "has_subcommands")),
-    Program("aws az brew conda gcloud gem helm podman poetry", ("has_subcommands",)),
+    Program("aws az brew conda gem helm poetry", ("has_subcommands",)),
     Program("git", ("runs_nothing",), version="--version", script_options=r"-c|-x|-O|--(?:exec|extcmd"
         r"|upload-pack|receive-pack|open-files-in-pager|config|exec-path|\w+-filter)",
         risky_options="-O -c -o -x",

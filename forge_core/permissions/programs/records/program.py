@@ -73,6 +73,25 @@ class Fatal:
 
 
 @dataclass(frozen=True, slots=True)
+class Remote:
+    """How a program that runs a command on another host, in another machine or in a container that exists
+    already is called. Lists of words are separated by blanks."""
+
+    letters: str = ""
+    """Its one-letter options that take a value."""
+    options: str = ""
+    """Its long options that take the next word as their value."""
+    subcommand: str = ""
+    """Comes before the host, if it is needed to run something there."""
+    operands: int = 1
+    """How many words name the host or the container."""
+    text_options: str = ""
+    """Options whose value is the command; no operand is then."""
+    joins_words: bool = False
+    """A shell over there reads the words, joined by blanks; otherwise they are run as they are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """The record of one program, or of several that are alike. Lists of words are separated by blanks."""
 
@@ -102,5 +121,7 @@ class Program:
     """A pattern for the options with which it writes files that its words name."""
     hidden_file_options: str = ""
     """A pattern for the options with which a search reads files that are not named, hidden ones too."""
+    remote: Remote | None = None
+    """How it runs a command elsewhere."""
     fatal: Fatal | None = None
     """What of it the guard denies in every mode."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from forge_core.permissions.programs.records.program import Fatal, Program
+from forge_core.permissions.programs.records.program import Fatal, Program, Remote
 
 _HELP = r"--help|--version|--usage|-h|-V"
 
@@ -143,6 +143,7 @@ RECORDS = (
     Program("busctl dbus-send gdbus qdbus",
         fatal=_fatal(_STOP, r"\b(?:PowerOff|Reboot|Halt|KExec|Shutdown)\w*\b")),
     Program("osascript", ("interpreter",), fatal=_fatal(_STOP, r"(?i)\b(?:shut down|restart|log out)\b")),
-    Program("wsl wsl.exe", fatal=_fatal(_STOP, r"(?:^| )(?:--shutdown|--unregister)")),
+    Program("wsl wsl.exe", remote=Remote("du", "--distribution --user --cd", operands=0),
+        fatal=_fatal(_STOP, r"(?:^| )(?:--shutdown|--unregister)")),
 )
 # fmt: on
