@@ -145,6 +145,7 @@ class _Reader:
                 self._end_turn()
                 self._begin_turn(index, record, data)
             case "retry":
+                self._end_turn()
                 saved.model, saved.mode = str(data.get("model", "")), str(data.get("mode", ""))
             case "reset":
                 self._end_turn()
@@ -186,10 +187,10 @@ class _Reader:
         """Keep what a turn that was never ended had brought: a kill leaves no more than its events."""
         records, self._turn_records = self._turn_records, []
         kinds = {record["type"] for record in records}
-        if "user" not in kinds or "agent_end" in kinds:
+        if "agent_end" in kinds:
             return
         messages = self._saved.messages
-        if "message" not in kinds:
+        if "user" in kinds and "message" not in kinds:
             messages.extend(_messages_of(records))
         elif text := _open_answer(records):
             messages.append(Message.assistant(text, partial=True))

@@ -132,6 +132,20 @@ def test_an_answer_cut_by_a_kill_is_kept_as_partial(writer: Writer) -> None:
     assert (last.role, last.text, last.extra) == (MessageRole.ASSISTANT, "It is", {"partial": True})
 
 
+def test_an_answer_cut_by_a_kill_during_a_retry_is_kept_as_partial(writer: Writer) -> None:
+    writer.user("go")
+    writer.record("agent_end", result={"stopped_reason": "error"})
+    writer.record("retry", model="c/d", mode="plan")
+    writer.journal.event(LLMStart(iteration=1, model="c/d"))
+    writer.journal.event(LLMChunk(text="It is"))
+    saved = writer.load()
+    assert [(one.role, one.text) for one in saved.messages] == [
+        (MessageRole.USER, "go"),
+        (MessageRole.ASSISTANT, "It is"),
+    ]
+    assert (saved.model, saved.mode) == ("c/d", "plan")
+
+
 def test_the_cut_turn_of_a_version_1_journal_is_rebuilt_from_its_events(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     events = [
