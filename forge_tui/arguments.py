@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-COMMANDS = ("chat", "run", "sessions", "tau2")
+COMMANDS = ("chat", "run", "sessions", "config", "doctor", "tau2")
 PIPE_WAIT_S = 3.0
 
 
@@ -61,6 +61,10 @@ def build_parser() -> argparse.ArgumentParser:
     _add_resuming(run, picks=False)
     _add_common(run)
     _add_sessions(commands.add_parser("sessions", help="list, show, rename, export or delete saved sessions"))
+    _add_config(commands.add_parser("config", help="list, read and change settings"))
+    doctor = commands.add_parser("doctor", help="check the installation, the settings and the endpoint")
+    doctor.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     # only for the list of commands: its arguments are passed to tau2 without being parsed
     commands.add_parser("tau2", help="tau2-bench's command line, with Forge's agent in it", add_help=False)
     return parser
@@ -168,6 +172,23 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("markdown", "json", "jsonl"), default="markdown", help="default: markdown"
     )
     for one in (listing, show, rename, delete):
+        one.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", parser_class=_Parser, prog="forge config"
+    )
+    parser.set_defaults(action="list", json=False)
+    listing = actions.add_parser("list", help="list all settings and where their values come from")
+    get = actions.add_parser("get", help="print the value of a setting")
+    change = actions.add_parser("set", help="set a value in your own settings file")
+    unset = actions.add_parser("unset", help="remove a setting from your own settings file")
+    actions.add_parser("path", help="print the path of your own settings file")
+    for one in (get, change, unset):
+        one.add_argument("name", metavar="NAME", help="the name of a setting")
+    change.add_argument("values", metavar="VALUE", nargs="+", help="the value; several for a list")
+    for one in (listing, get):
         one.add_argument("--json", action="store_true", help="print JSON")
 
 

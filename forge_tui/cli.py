@@ -49,7 +49,7 @@ def _dispatch(arguments: list[str]) -> int:
     from forge_core.errors import ForgeError
 
     try:
-        return {"chat": _chat, "run": _run, "sessions": _sessions}[parsed.command](parsed)
+        return _PROGRAMS[parsed.command](parsed)
     except ForgeError as error:
         return _fail(str(error))
 
@@ -160,6 +160,33 @@ def _show(config: ForgeConfig, options: argparse.Namespace) -> int:
         return _crash(config, error)
     finally:
         launcher.restore()
+
+
+def _config(options: argparse.Namespace) -> int:
+    """List or change settings."""
+    from forge_core.headless.config_actions import run_action
+    from forge_core.runtime import load_session_config
+
+    return run_action(options, load_session_config())
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """Check what Forge needs; also with settings that cannot be loaded."""
+    from forge_core.errors import ForgeError
+    from forge_core.headless.doctor import run_doctor
+    from forge_core.runtime import load_session_config
+    from forge_tui.terminal.colours import detect
+
+    config, problem = None, ""
+    try:
+        config = load_session_config(options.path)
+    except ForgeError as error:
+        problem = str(error)
+    colours = detect(os.environ).name.lower().replace("_", " ")
+    return run_doctor(config, problem, colours=colours, as_json=options.json)
+
+
+_PROGRAMS = {"chat": _chat, "run": _run, "sessions": _sessions, "config": _config, "doctor": _doctor}
 
 
 def _fail(text: str, code: int | None = None) -> int:

@@ -3,7 +3,7 @@ and rules for one folder in the user's state directory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,25 +17,54 @@ from forge_core.config.project_state import (
     change_project_state,
     replace_file,
 )
-from forge_core.config.settings import check_value
+from forge_core.config.settings import SETTINGS, check_value
 from forge_core.errors import ConfigError
 
 
-def save_user_setting(config_dir: Path, name: str, value: str) -> Path:
+def save_user_setting(config_dir: Path, name: str, value: str | Sequence[str]) -> Path:
     """Set `name` in the user's `config.toml`, which is replaced as a whole or not at all. Returns its path.
 
     Raises:
         ConfigError: the value is unusable, or the file is broken or cannot be written; nothing is lost then.
     """
+    checked = check_value(name, list(value) if SETTINGS[name].is_list else value)
+    if isinstance(checked, tuple):
+        plain: Any = list(checked)
+    else:
+        plain = checked if type(checked) in (bool, int, float) else str(checked)
+
+    def change(document: Any) -> None:
+        document[name] = plain
+
+    return _change_user_file(config_dir, name, change)
+
+
+def unset_user_setting(config_dir: Path, name: str) -> bool:
+    """Remove `name` from the user's `config.toml`; return whether it was there.
+
+    Raises:
+        ConfigError: the file is broken or cannot be written; nothing is lost then.
+    """
+    found = False
+
+    def change(document: Any) -> None:
+        nonlocal found
+        found = document.pop(name, None) is not None
+
+    if (config_dir / USER_FILE).exists():
+        _change_user_file(config_dir, name, change)
+    return found
+
+
+def _change_user_file(config_dir: Path, name: str, change: Callable[[Any], None]) -> Path:
     import tomlkit  # keeps a hand-written file's comments; loaded only when something is saved
     from tomlkit.exceptions import TOMLKitError
 
-    checked = check_value(name, value)
     path = config_dir / USER_FILE
     try:
         text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
         document = tomlkit.parse(text)
-        document[name] = str(checked)
+        change(document)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         replace_file(path.resolve(), tomlkit.dumps(document))  # a symlinked dotfile stays a symlink
     except TOMLKitError as error:

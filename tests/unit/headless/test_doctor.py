@@ -1,0 +1,121 @@
+"""`forge doctor`: what it reports about each part, and that no key is ever shown."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from forge_core.config.forge_config import Endpoint, ForgeConfig
+from forge_core.headless import doctor
+from forge_core.headless.doctor import Finding, Level, diagnose, report, run_doctor
+from forge_core.runtime import load_session_config
+from forge_core.text_width import cell_len
+from tests.support.sse_server import SseServer, json_reply
+
+KEY = "Zq7+wV/2mN9xKp4tRb8yLc3d"
+
+
+def config_for(folder: Path, **changes: object) -> ForgeConfig:
+    config = load_session_config(folder, flags={"model": "offline"})
+    return dataclasses.replace(config, state_dir=folder / "state", **changes)  # type: ignore[arg-type]
+
+
+def found(config: ForgeConfig | None, section: str, name: str, problem: str = "") -> Finding:
+    findings = [one for one in diagnose(config, problem, colours="true") if one.section == section]
+    return next(one for one in findings if one.name == name)
+
+
+def test_every_section_has_a_finding_and_each_fault_its_advice(tmp_path: Path) -> None:
+    findings = list(diagnose(config_for(tmp_path), "", colours="true"))
+    sections = list(dict.fromkeys(one.section for one in findings))
+    assert sections == ["Environment", "Terminal", "Settings", "Keys", "Endpoint", "Sandbox", "Git", "Disk"]
+    assert all(one.advice for one in findings if one.level is not Level.OK)
+
+
+def test_an_endpoint_that_answers_is_reported_with_its_models(tmp_path: Path) -> None:
+    with SseServer(routes={"GET /models": json_reply({"data": [{"id": "a"}, {"id": "b"}]})}) as server:
+        config = config_for(tmp_path, endpoint=Endpoint("custom", server.base_url, KEY, "FORGE_API_KEY"))
+        finding = found(config, "Endpoint", "connection")
+    assert finding.level is Level.OK
+    assert finding.text.startswith("reached; 2 models (")
+
+
+def test_an_endpoint_without_a_list_of_models_is_reached(tmp_path: Path) -> None:
+    with SseServer() as server:
+        config = config_for(tmp_path, endpoint=Endpoint("custom", server.base_url, KEY, "FORGE_API_KEY"))
+        finding = found(config, "Endpoint", "connection")
+    assert finding.level is Level.OK
+    assert "does not list its models" in finding.text
+
+
+def test_an_endpoint_out_of_reach_is_a_problem_with_advice(tmp_path: Path) -> None:
+    config = config_for(tmp_path, endpoint=Endpoint("custom", "http://127.0.0.1:9/v1", KEY, "FORGE_API_KEY"))
+    finding = found(config, "Endpoint", "connection")
+    assert finding.level is Level.PROBLEM
+    assert "--model offline" in finding.advice
+
+
+def test_settings_that_cannot_be_loaded_leave_the_other_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run_doctor(None, "FORGE_SANDBOX: sandbox is 'bad'", colours="none", as_json=False)
+    printed = capsys.readouterr().out
+    assert code == 1
+    assert "FORGE_SANDBOX: sandbox is 'bad'" in printed
+    assert "python" in printed
+    assert printed.endswith("1 problem found.\n") or "1 problem and" in printed
+
+
+def test_no_key_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORGE_API_KEY", KEY)
+    monkeypatch.setenv("GROQ_API_KEY", KEY[::-1])
+    url = f"http://me:{KEY}@127.0.0.1:9/v1"
+    config = config_for(tmp_path, endpoint=Endpoint("custom", url, KEY, "FORGE_API_KEY"))
+    for as_json in (False, True):
+        run_doctor(config, "", colours="true", as_json=as_json)
+        printed = capsys.readouterr().out
+        assert KEY not in printed
+        assert KEY[::-1] not in printed
+        assert "FORGE_API_KEY" in printed
+
+
+def test_the_json_report_holds_the_same_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_doctor(config_for(tmp_path), "", colours="true", as_json=True)
+    whole = json.loads(capsys.readouterr().out)
+    assert {one["section"] for one in whole["findings"]} >= {"Sandbox", "Disk"}
+    assert set(whole["findings"][0]) == {"section", "name", "text", "level", "advice"}
+
+
+def test_a_folder_that_cannot_hold_sessions_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = config_for(tmp_path)
+    monkeypatch.setattr(doctor.os, "access", lambda path, mode, **options: False)
+    assert found(config, "Disk", "state").level is Level.PROBLEM
+
+
+def test_a_machine_without_git_gets_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.shutil, "which", lambda name, **options: None)
+    finding = found(config_for(tmp_path), "Git", "program")
+    assert (finding.level, finding.text) == (Level.WARNING, "not found")
+
+
+def test_sizes_are_counted_by_kind(tmp_path: Path) -> None:
+    sessions = tmp_path / "state" / "sessions"
+    for name, size in {"a.jsonl": 10, "a/undo/blobs/0": 20, "a/outputs/1.txt": 40}.items():
+        path = sessions / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * size)
+    sizes = doctor.stored_sizes(tmp_path / "state")
+    assert (sizes["sessions"], sizes["undo data"], sizes["outputs"]) == (10, 20, 40)
+
+
+def test_the_report_fits_80_columns_and_shows_no_control_character() -> None:
+    finding = Finding("Section", "name", "wide 漢字 \x1b[31m " + "word " * 60, Level.WARNING, "do " * 60)
+    text = report([finding])
+    assert all(cell_len(line) <= 80 for line in text.splitlines())
+    assert "\x1b" not in text
+    assert text.endswith("1 warning found.")
