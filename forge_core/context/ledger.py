@@ -51,7 +51,7 @@ class Item:
         if self.message is None:
             return self.label
         if self.kind is Kind.RESULT:
-            return _call_name(self.call, self.message)
+            return call_name(self.call, self.message)
         calls = [call.name for call in self.message.tool_calls or ()]
         return _line(self.message.text) or (f"calls {', '.join(calls)}" if calls else "")
 
@@ -141,7 +141,8 @@ def reserved_output(window: int | None, max_output: int | None) -> int:
     return min(max_output, window // 2) if window and max_output else 0
 
 
-def _call_name(call: ToolCall | None, result: Message) -> str:
+def call_name(call: ToolCall | None, result: Message) -> str:
+    """Return the tool and the target of the call that `result` answers, in one line of untrusted text."""
     if call is None:
         return _line(str(result.name or result.extra.get("name") or "")) or "a result"
     return _line(f"{call.name} {_target(call.arguments)}")

@@ -22,7 +22,7 @@ from forge_core.redact import Redactor
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
-from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
+from forge_core.tools.output import OUTPUT_LIMIT, OutputStore, has_elision_note
 
 INTERRUPT_GRACE_S = 0.12
 """How long an interrupted tool may take to return what it has before it is cancelled."""
@@ -294,8 +294,17 @@ class _JudgedCall:
 
 
 def refuse_notes(tool: BaseTool, arguments: dict[str, Any]) -> None:
-    """Raise ToolError if a file would get the note that stood for a private key when the model read it."""
-    if tool.kind is ToolKind.WRITE and LEFT_OUT in json.dumps(arguments, ensure_ascii=False, default=str):
+    """Raise ToolError if a file would get a note that stood for a private key, or for text that was left out
+    of the history."""
+    if tool.kind is not ToolKind.WRITE:
+        return
+    written = json.dumps(arguments, ensure_ascii=False, default=str)
+    if has_elision_note(written):
+        raise ToolError(
+            "the arguments contain a note about characters that were left out to save context. Nothing was "
+            "done. Read the file again and write the real text."
+        )
+    if LEFT_OUT in written:
         raise ToolError(
             f"the arguments contain the note {LEFT_OUT + '…]'!r}, which stands for a key that is still in "
             "the file. Nothing was done. Use edit on the other parts of the file, without that note."

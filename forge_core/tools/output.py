@@ -17,6 +17,7 @@ from forge_core.workspace.beneath import write_all
 
 OUTPUT_LIMIT = 30_000
 """Characters of one result that reach the model."""
+_ELIDED = re.compile(r"\[\d[\d,]* characters left out to save context\]")
 MAX_SPILL_BYTES = 50 * 1024 * 1024
 """Of one full output kept on disk."""
 
@@ -88,6 +89,16 @@ class OutputStore:
                     self._folder.chmod(0o700)
                 self._made = self._folder
         return self._made
+
+
+def elision_note(characters: int) -> str:
+    """Return the note for a text that was removed from the history."""
+    return f"[{characters:,} characters left out to save context]"
+
+
+def has_elision_note(text: str) -> bool:
+    """Return whether a note of `elision_note` is in `text`."""
+    return _ELIDED.search(text) is not None
 
 
 def join_head_and_tail(
