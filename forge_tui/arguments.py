@@ -57,6 +57,8 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout holds"
     )
+    run.add_argument("--output-dir", metavar="DIR", help="write events, result, cost and patch there")
+    run.add_argument("--hermetic", action="store_true", help="ignore your own settings file and saved rules")
     run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
     _add_resuming(run, picks=False)
     _add_common(run)

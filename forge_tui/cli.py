@@ -57,6 +57,7 @@ def _dispatch(arguments: list[str]) -> int:
 def _run(options: argparse.Namespace) -> int:
     import asyncio
     import signal
+    from pathlib import Path
 
     from forge_core.exit_codes import ExitCode
 
@@ -71,14 +72,21 @@ def _run(options: argparse.Namespace) -> int:
     prompt = read_prompt(options)
     from forge_core.runtime import load_session_config
 
-    config = load_session_config(options.cwd, flags=config_flags(options), trust=options.trust)
+    config = load_session_config(
+        options.cwd, flags=config_flags(options), trust=options.trust, is_hermetic=options.hermetic
+    )
     if refusal := _strict_refusal(config):
         return refusal
     from forge_core.headless.printers import OutputError
-    from forge_core.headless.run import run_prompt
+    from forge_core.headless.run import RunOptions, run_prompt
 
+    run_options = RunOptions(
+        output=options.output,
+        output_dir=Path(options.output_dir).expanduser() if options.output_dir else None,
+        resume=_saved_session(options, config),
+    )
     try:
-        return asyncio.run(run_prompt(config, prompt, options.output, resume=_saved_session(options, config)))
+        return asyncio.run(run_prompt(config, prompt, run_options))
     except OutputError as error:
         _silence_stdout()
         return _fail(str(error), ExitCode.PROVIDER)

@@ -46,12 +46,14 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
     trust: bool = False,
+    is_hermetic: bool = False,
 ) -> ForgeConfig:
     """Return the settings for a session in `path` (default: the current folder).
 
     `flags` holds what the command line set, by the name of the setting; None counts as not set.
     `choose_endpoint` returns the endpoint and the model's id for base_url, model, environment and origins
-    (`llm.choice`). With `trust` the folder is trusted this once, whatever the user decided about it.
+    (`llm.choice`). With `trust` the folder is trusted this once, whatever the user decided about it. With
+    `is_hermetic` the user's own file does not count, nor what they decided about the folder.
 
     Raises:
         WorkspaceError: the folder is missing, is a file, or cannot be used.
@@ -61,12 +63,15 @@ def load_config(
     root = check_workspace(Path.cwd() if path is None else Path(path), needs_write=needs_write)
     notices: list[str] = []
     user_file = config_dir(environ) / USER_FILE
-    decided, problem = read_project_state(state_dir(environ), root)
+    if is_hermetic:
+        decided, problem = ProjectState(), None
+    else:
+        decided, problem = read_project_state(state_dir(environ), root)
     notices += [problem] if problem else []
     is_trusted = trust or bool(decided.trusted)
     project = read_project_settings(root, notices, is_trusted=is_trusted)
     layers = [
-        _Layer(Origin.USER, _read_file(user_file, tuple(SETTINGS), notices)),
+        _Layer(Origin.USER, {} if is_hermetic else _read_file(user_file, tuple(SETTINGS), notices)),
         _Layer(Origin.PROJECT, {name: value for name, value in project.items() if name not in RULE_KINDS}),
         _Layer(Origin.ENVIRONMENT, _read_environment(environ)),
         _Layer(Origin.FLAG, _read_flags(flags or {})),

@@ -9,11 +9,14 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
 
 from forge_core.approval import deny_all
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.exit_codes import ExitCode, exit_code_for
+from forge_core.headless.output_folder import OutputFolder
 from forge_core.headless.printers import OutputError, OutputFormat, Printer, make_printer
 from forge_core.runtime import build_session, harden_process, make_redactor
 from forge_core.sanitize import safe_line
@@ -24,22 +27,47 @@ _GRACE_S = 2.0
 """Seconds after a signal until printing is given up because nobody reads the output."""
 
 
-async def run_prompt(
-    config: ForgeConfig, prompt: str, output: OutputFormat, *, resume: str | None = None
-) -> int:
-    """Run one prompt to its end, in a new session or the one with the id `resume`; return the exit code.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How a run is printed and recorded."""
+
+    output: OutputFormat = "text"
+    output_dir: Path | None = None
+    """The folder for the files of `OutputFolder`."""
+    resume: str | None = None
+    """The id of the session to continue."""
+
+
+async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> int:
+    """Run one prompt to its end, and return the exit code.
 
     Ctrl-C interrupts the run (exit code 4); so do TERM, HUP and QUIT (128 + the number of the signal).
     """
     redact = make_redactor(config)
-    for notice in _notices(config):
-        print(safe_line(redact(notice)), file=sys.stderr)
+    folder = None if options.output_dir is None else OutputFolder(options.output_dir, config, redact)
     harden_process()
-    session = build_session(config, deny_all, shows_figures=False, resume=resume)
+    session = build_session(config, deny_all, shows_figures=False, resume=options.resume)
+    for notice in (*_notices(config), *(one.text for one in session.waiting_notices())):
+        print(safe_line(redact(notice)), file=sys.stderr)
+    printer = make_printer(options.output, sys.stdout, sys.stderr, redact)
     try:
-        return await _drive(session, prompt, make_printer(output, sys.stdout, sys.stderr, redact))
+        code = await _drive(session, prompt, printer if folder is None else _Both(folder, printer))
+        if folder is not None:
+            await folder.finish(session)
+        return code
     finally:
         await session.aclose()
+
+
+class _Both:
+    """Passes events to two printers."""
+
+    def __init__(self, first: Printer, second: Printer) -> None:
+        self._printers = first, second
+
+    def event(self, event: AgentEvent) -> None:
+        for printer in self._printers:
+            printer.event(event)
 
 
 def _notices(config: ForgeConfig) -> Iterator[str]:

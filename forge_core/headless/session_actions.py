@@ -14,6 +14,7 @@ from forge_core.commands.columns import table
 from forge_core.commands.figures import dollars
 from forge_core.errors import ConfigError
 from forge_core.exit_codes import ExitCode
+from forge_core.redact import Redactor
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.session.saved_sessions import SavedSessions
@@ -38,12 +39,12 @@ def run_action(options: argparse.Namespace, config: ForgeConfig) -> int:
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a text may not be valid Unicode
-    sessions = SavedSessions(config.state_dir, make_redactor(config))
-    _ACTIONS[options.action](options, config, sessions)
+    redact = make_redactor(config)
+    _ACTIONS[options.action](options, SavedSessions(config.state_dir, redact), redact)
     return ExitCode.COMPLETE
 
 
-def _list(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+def _list(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     folder = Path(options.cwd).expanduser().resolve() if options.cwd else None
     found = sessions.list(folder)
     if options.json:
@@ -65,29 +66,29 @@ def _row(one: SessionSummary) -> tuple[str, ...]:
     )
 
 
-def _show(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+def _show(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     found = sessions.find(options.id)
     form: ExportFormat = "json" if options.json else "markdown"
-    text = exported(sessions.load(found.id), form, make_redactor(config))
+    text = exported(sessions.load(found.id), form, redact)
     print(safe_text(text) if sys.stdout.isatty() else text, end="")
 
 
-def _rename(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+def _rename(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     found = sessions.find(options.id)
     title = sessions.rename(found.id, options.title)
     _report(options, {"id": found.id, "title": title}, f"{found.id} is now {title!r}.")
 
 
-def _delete(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+def _delete(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     ids = [sessions.find(name).id for name in options.ids]  # all are found before any is deleted
     for session_id in dict.fromkeys(ids):
         sessions.delete(session_id)
         _report(options, {"deleted": session_id}, f"Deleted {session_id}.")
 
 
-def _export(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSessions) -> None:
+def _export(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     saved = sessions.load(sessions.find(options.id).id)
-    text = exported(saved, options.format, make_redactor(config))
+    text = exported(saved, options.format, redact)
     if options.output is None:
         print(text, end="")
         return
@@ -98,7 +99,7 @@ def _export(options: argparse.Namespace, config: ForgeConfig, sessions: SavedSes
         raise ConfigError(f"{options.output!r} cannot be written: {error.strerror}.") from error
 
 
-_ACTIONS: dict[str, Callable[[argparse.Namespace, ForgeConfig, SavedSessions], None]] = {
+_ACTIONS: dict[str, Callable[[argparse.Namespace, SavedSessions, Redactor], None]] = {
     "list": _list,
     "show": _show,
     "rename": _rename,

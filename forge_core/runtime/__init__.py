@@ -23,6 +23,7 @@ def load_session_config(
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
     trust: bool = False,
+    is_hermetic: bool = False,
 ) -> ForgeConfig:
     """Return the settings for a session in `path`; see `forge_core.config.load.load_config`.
 
@@ -39,6 +40,7 @@ def load_session_config(
         environ=environ,
         needs_write=needs_write,
         trust=trust,
+        is_hermetic=is_hermetic,
     )
 
 

@@ -177,7 +177,8 @@ def _patch(
 ) -> FilePatch:
     before, after = sides
     kind = {ChangeStatus.ADDED: "new", ChangeStatus.DELETED: "deleted"}.get(file.status, "")
-    head = header(file.path, file.old_path, kind=kind)
+    mode = images[file.status is not ChangeStatus.DELETED].mode
+    head = header(file.path, file.old_path, kind=kind, mode=mode)
     if before is None or after is None:
         return FilePatch(remark="Its content is no longer kept.")
     if before == after:

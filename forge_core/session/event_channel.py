@@ -69,6 +69,13 @@ class EventChannel:
         if self.on_figures is not None:
             self.on_figures()
 
+    def waiting(self) -> list[Notice]:
+        """Return the notices from outside turns that nobody has read, and forget them."""
+        found = []
+        while not self._notices.empty():
+            found.append(self._notices.get_nowait())
+        return found
+
     async def notices(self) -> AsyncGenerator[Notice, None]:
         """Yield what happens outside turns. Never ends by itself."""
         self._loop = asyncio.get_running_loop()

@@ -305,6 +305,10 @@ class ForgeSession:
         """Yield what happens outside a turn. Never ends by itself."""
         return self._events.notices()
 
+    def waiting_notices(self) -> list[Notice]:
+        """Return what `notices` would yield now, for a reader that does not wait."""
+        return self._events.waiting()
+
     async def aclose(self) -> None:
         """End a running turn and what its commands left running; complete the journal."""
         if (task := self._task) is not None:

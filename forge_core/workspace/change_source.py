@@ -76,12 +76,13 @@ class ChangeSource(Protocol):
         """Return the diff of one file; with `is_whole`, all unchanged lines are included."""
 
 
-def header(path: str, old_path: str = "", *, kind: str = "") -> str:
-    """Return the lines before a patch's first hunk, as git writes them; `kind` is "new" or "deleted"."""
+def header(path: str, old_path: str = "", *, kind: str = "", mode: int = 0o644) -> str:
+    """Return the lines before a patch's first hunk, as git writes them; `kind` is "new" or "deleted". Of the
+    mode git keeps whether the owner may execute the file."""
     old, new = quoted(f"a/{old_path or path}"), quoted(f"b/{path}")
     lines = [f"diff --git {old} {new}"]
     if kind:
-        lines.append(f"{kind} file")
+        lines.append(f"{kind} file mode {100755 if mode & 0o100 else 100644}")
     if old_path:
         lines += [f"rename from {quoted(old_path)}", f"rename to {quoted(path)}"]
     lines += [
