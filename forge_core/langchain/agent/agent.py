@@ -17,7 +17,6 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool as LangChainTool
-from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd, LLMStart, Retry
@@ -485,9 +484,3 @@ class AgentRun:
         if not self._is_step_open:
             return None
         return FailedStep(self._text, self._record.iterations, self._limit, self._watch, self._partial)
-
-
-def warm_up() -> None:
-    """Import what LangChain defers to the first run: 0.1 s that the first Enter would wait for."""
-    AsyncCallbackManager.configure()
-    convert_to_openai_tool({"type": "function", "function": {"name": "any"}})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
-from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackManager
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import (
     AIMessage,
@@ -19,6 +19,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from forge_core.errors import NEVER_SENT, ProviderError
 from forge_core.events import LLMChunk
@@ -229,3 +230,9 @@ def usage_of(message: AIMessage | None, history: Sequence[BaseMessage], call: Mo
         completion_tokens=estimate_tokens(call.text) + estimate_tokens(call.reasoning),
         estimated=True,
     )
+
+
+def warm_up() -> None:
+    """Import what LangChain defers to the first run: 0.1 s that the first Enter would wait for."""
+    AsyncCallbackManager.configure()
+    convert_to_openai_tool({"type": "function", "function": {"name": "any"}})
