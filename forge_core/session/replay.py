@@ -23,9 +23,9 @@ class ReplayedTurn:
 
 
 def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
-    """Return the turns since the last reset, the oldest first."""
+    """Return the turns of the conversation, the oldest first: not those that were cleared or rewound."""
     turns: list[ReplayedTurn] = []
-    for record in saved.records[saved.first_shown :]:
+    for record in saved.shown_records():
         if record["type"] == "user":
             data = record.get("data")
             turns.append(ReplayedTurn(str(data.get("text", "")) if isinstance(data, dict) else ""))

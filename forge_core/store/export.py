@@ -57,6 +57,10 @@ def _parts(saved: SavedSession) -> Iterator[str]:
                 yield f"## {_quoted(str((record.get('data') or {}).get('text', '')))}"
             case None if record["type"] == "reset":
                 yield "---"
+            case None if record["type"] == "rewind" and (turn := (record.get("data") or {}).get("turn")):
+                yield f"> Rewound to message {turn}"
+            case None if record["type"] == "unrewind":
+                yield "> The rewind was undone"
             case LLMEnd() | None | _:
                 continue
     if answer.strip():

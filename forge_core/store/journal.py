@@ -2,9 +2,9 @@
 
 One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
 `session` first, then `user`, `retry` (the previous turn continues with the model call that failed),
-`message`, `reset` and the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished
-block. Keys are redacted, also where they are split over chunks. Important records are fsynced, so a power
-failure costs none of them.
+`message`, `reset`, `rewind` and `unrewind` (see `rewinds`), and the events of `forge_core.events`. Chunks are
+joined: one record per 250 ms or finished block. Keys are redacted, also where they are split over chunks.
+Important records are fsynced, so a power failure costs none of them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Journal:
         self._file = RecordFile(path)
         self._redact = redact
         self._on_trouble = on_trouble
-        self._queue: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[dict[str, Any] | threading.Event | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._chunks: list[LLMChunk] = []
         self._live = StreamRedactor(redact)
@@ -127,10 +127,26 @@ class Journal:
         else:
             self._put(event.as_record())
 
-    def record(self, kind: str, data: dict[str, Any]) -> None:
-        """Record something other than an event."""
+    def record(self, kind: str, data: dict[str, Any]) -> float:
+        """Record something other than an event; return the record's time."""
         self._flush_chunks()
-        self._put({"type": kind, "timestamp": time.time(), "data": data})
+        now = time.time()
+        self._put({"type": kind, "timestamp": now, "data": data})
+        return now
+
+    def flush(self, timeout_s: float = 5.0) -> None:
+        """Wait until everything recorded so far is in the file.
+
+        Raises:
+            JournalError: it cannot be written.
+        """
+        self._flush_chunks()
+        if self._thread is None:
+            return
+        written = threading.Event()
+        self._queue.put(written)
+        if not written.wait(timeout_s):
+            raise JournalError(f"The session's record {str(self.path)!r} cannot be written.")
 
     def close(self, timeout_s: float = 2.0) -> None:
         """Write the remaining records and end the thread."""
@@ -187,12 +203,16 @@ class Journal:
     def _write_all(self) -> None:
         file = self._file
         pending: list[dict[str, Any]] = []
+        waiting: list[threading.Event] = []
+        """Of `flush`: set as soon as nothing is pending."""
         is_closing = False
         while not is_closing or pending:
             with contextlib.suppress(queue.Empty):
                 record = self._queue.get(timeout=RETRY_S if pending else None)
                 is_closing = is_closing or record is None
-                if record is not None:
+                if isinstance(record, threading.Event):
+                    waiting.append(record)
+                elif record is not None:
                     pending.append(self._redact.values(record))
             try:
                 file.lock()
@@ -200,6 +220,8 @@ class Journal:
                     file.append(pending[0], is_durable=pending[0]["type"] not in _LOSABLE)
                     pending.pop(0)
                 self._failed = None
+                while waiting:
+                    waiting.pop().set()
             except OSError as error:
                 self._report(error)
                 if is_closing:

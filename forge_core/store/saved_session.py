@@ -2,13 +2,14 @@
 
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
 as it is in the history, changes of the session's state (`state`), bills that replace estimates (`bill`),
-titles (`title`), and where a fork comes from (`parent` in `session`).
+titles (`title`), where a fork comes from (`parent` in `session`), and what the user rewinds (`rewind`,
+`unrewind`; see `rewinds`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from forge_core.llm.models import Message, TokenUsage, ToolCall
 from forge_core.redact import MASK
 from forge_core.store.event_records import message_of, usage_of
 from forge_core.store.journal import JOURNAL_VERSION, read_journal
+from forge_core.store.rewinds import Rewinds, find_rewinds
 from forge_core.workspace.record_file import Record
 
 TITLE_CHARS = 80
@@ -42,7 +44,7 @@ class SavedCall:
     """The usage of one model call."""
 
     turn: int
-    """0 for calls before the last reset."""
+    """0 for calls before the last reset, and those of turns that left the conversation by a rewind."""
     model: str
     usage: TokenUsage
 
@@ -83,6 +85,12 @@ class SavedSession:
     """Lines that could not be read."""
     is_redacted: bool = False
     """Whether a key was removed from the conversation since it was last continued."""
+    rewinds: Rewinds = field(default_factory=Rewinds)
+
+    def shown_records(self) -> Iterator[Record]:
+        """Yield the records of the conversation: without what was cleared or rewound."""
+        shown = enumerate(self.records[self.first_shown :], self.first_shown)
+        return (record for index, record in shown if index not in self.rewinds.hidden)
 
 
 def load_session(path: Path) -> SavedSession:
@@ -100,7 +108,12 @@ def load_session(path: Path) -> SavedSession:
         )
     if not any(record["type"] == "session" for record in content.records):
         raise JournalError(f"{str(path)!r} holds no session of Forge.")
-    saved = SavedSession(path, id=path.stem, records=content.records, damaged=content.damaged)
+    return session_of(path, content.records, damaged=content.damaged)
+
+
+def session_of(path: Path, records: list[Record], *, damaged: int = 0) -> SavedSession:
+    """Return what the records of a journal say; there is at least one."""
+    saved = SavedSession(path, id=path.stem, records=records, damaged=damaged, rewinds=find_rewinds(records))
     _Reader(saved).read()
     return saved
 
@@ -125,8 +138,12 @@ class _Reader:
     def read(self) -> None:
         saved = self._saved
         for index, record in enumerate(saved.records):
-            data = record.get("data")
-            self._apply(index, record, data if isinstance(data, dict) else {})
+            found = record.get("data")
+            data = found if isinstance(found, dict) else {}
+            if index in saved.rewinds.hidden:
+                self._apply_hidden(index, record, data)
+            else:
+                self._apply(index, record, data)
         self._end_turn()
         saved.title = self._own_title or saved.title
         saved.started, saved.updated = _time(saved.records[0]), _time(saved.records[-1])
@@ -153,9 +170,7 @@ class _Reader:
             case "message":
                 self._message(data)
             case "llm_end":
-                call = SavedCall(len(saved.turns), str(data.get("model", "")), usage_of(data.get("usage")))
-                saved.calls.append(call)
-                self._ends[_time(record)] = call
+                self._call(record, data, len(saved.turns))
             case "bill":
                 if (found := self._ends.get(data.get("of", 0.0))) is not None:
                     found.usage = usage_of(data.get("usage"))
@@ -163,10 +178,30 @@ class _Reader:
                 self._state(data)
         self._turn_records.append(record)
 
+    def _apply_hidden(self, index: int, record: Record, data: dict[str, Any]) -> None:
+        """Apply a record of a turn that left the conversation: what was spent counts, and the session's
+        settings stay."""
+        match record["type"]:
+            case "session" | "resume" | "title" | "bill":
+                self._apply(index, record, data)
+            case "user" | "retry":
+                self._saved.title = self._saved.title or title_of(str(data.get("text", "")))
+                self._settings(data)
+            case "llm_end":
+                self._call(record, data, 0)
+            case "state":
+                kept = {name: value for name, value in data.items() if name not in ("todos", "reads")}
+                self._state(kept)
+
+    def _call(self, record: Record, data: dict[str, Any], turn: int) -> None:
+        call = SavedCall(turn, str(data.get("model", "")), usage_of(data.get("usage")))
+        self._saved.calls.append(call)
+        self._ends[_time(record)] = call
+
     def _begin_turn(self, index: int, record: Record, data: dict[str, Any]) -> None:
         saved, text = self._saved, str(data.get("text", ""))
         saved.title = saved.title or title_of(text)
-        saved.model, saved.mode = str(data.get("model", saved.model)), str(data.get("mode", saved.mode))
+        self._settings(data)
         saved.turns.append(SavedTurn(len(saved.turns) + 1, text, _time(record), index))
 
     def _reset(self, index: int) -> None:
@@ -195,9 +230,13 @@ class _Reader:
         elif text := _open_answer(records):
             messages.append(Message.assistant(text, partial=True))
 
-    def _state(self, data: dict[str, Any]) -> None:
+    def _settings(self, data: dict[str, Any]) -> None:
         saved = self._saved
         saved.model, saved.mode = str(data.get("model", saved.model)), str(data.get("mode", saved.mode))
+
+    def _state(self, data: dict[str, Any]) -> None:
+        saved = self._saved
+        self._settings(data)
         saved.draft = str(data.get("draft", saved.draft))
         saved.queue = [str(line) for line in data.get("queue", saved.queue)]
         saved.rules = [str(rule) for rule in data.get("rules", saved.rules)]

@@ -83,8 +83,9 @@ def list_sessions(state_dir: Path) -> list[SessionSummary]:
 def summary_of(saved: SavedSession, size: int) -> SessionSummary:
     """Return the row of a session."""
     texts = [record["data"].get("text", "") for record in saved.records if record["type"] == "user"]
+    shown = [turn.text for turn in saved.turns]
     costs = [call.usage.cost_usd for call in saved.calls if call.usage.cost_usd is not None]
-    last = str(texts[-1]) if texts else ""
+    last = str((shown or texts or [""])[-1])
     return SessionSummary(
         id=saved.id,
         title=saved.title,

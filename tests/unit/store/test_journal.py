@@ -222,3 +222,25 @@ def test_what_waits_for_the_rest_of_a_key_is_recorded_when_no_rest_follows(tmp_p
     journal.event(LLMChunk(timestamp=1.0, text="!", kind="reasoning"))
     journal.close()
     assert [r["data"]["text"] for r in read_journal(path).records] == [f"It begins with {KEY[:9]}", "!"]
+
+
+def test_a_flush_waits_until_the_records_are_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "sessions" / "20261120-100000-00000a.jsonl"
+    journal = Journal(path, Redactor())
+    journal.flush()  # nothing to wait for
+    assert not path.exists()
+    for number in range(50):
+        journal.record("user", {"text": str(number)})
+    journal.flush()
+    assert len(read_journal(path).records) == 50
+    journal.close()
+
+
+def test_a_flush_that_cannot_write_raises(tmp_path: Path) -> None:
+    blocked = tmp_path / "sessions"
+    blocked.write_text("")  # no folder can be made here
+    journal = Journal(blocked / "20261120-100000-00000a.jsonl", Redactor())
+    journal.record("user", {"text": "x"})
+    with pytest.raises(JournalError, match="cannot be written"):
+        journal.flush(0.05)
+    journal.close(0.1)
