@@ -201,13 +201,37 @@ class Permission(AgentEvent):
     """Why the user refused it, in their words; empty where they gave no reason."""
 
 
+CompactionMethod: TypeAlias = Literal["summarised", "elided", "removed"]
+"""A model has summarised the earlier messages, their long output and reasoning were left out, or the oldest
+were removed without a summary."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction(AgentEvent):
+    """The conversation that the model is sent has become shorter. What the screen shows stays."""
+
     type = AgentEventType.COMPACTION
     before: int
     """Tokens."""
     after: int
     pinned: tuple[str, ...] = ()
+    """What was checked to be still there, for the user: "the goal", "3 open steps"."""
+    added: tuple[str, ...] = ()
+    """The part of it that the summary lacked, and that was put back."""
+    method: CompactionMethod = "summarised"
+    replaced: int = 0
+    """Messages that the model is no longer sent as they were."""
+
+    @property
+    def text(self) -> str:
+        """One line for the user."""
+        done = {
+            "summarised": "Conversation summarised",
+            "elided": "Earlier tool output left out",
+            "removed": "The oldest messages were removed without a summary",
+        }[self.method]
+        kept = f". Still there: {', '.join(self.pinned)}" if self.pinned else ""
+        return f"{done}: ~{self.before:,} → ~{self.after:,} tokens{kept}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TypeAlias
 
 from forge_core.context.elision import elided
@@ -34,6 +33,7 @@ from forge_core.errors import (
     ProviderError,
     ProviderTimeoutError,
 )
+from forge_core.events import CompactionMethod
 from forge_core.llm.models import Message, MessageRole
 
 KEPT_TOKENS = 20_000
@@ -65,16 +65,6 @@ Summarise: TypeAlias = Callable[[SummaryRequest], Awaitable[str]]
 """Returns a model's summary. May raise ForgeError."""
 
 
-class Method(StrEnum):
-    """How a history was made shorter."""
-
-    ELIDED = "elided"
-    """Old tool output, arguments, pictures and reasoning were left out."""
-    SUMMARISED = "summarised"
-    REMOVED = "removed"
-    """The oldest messages were removed without a summary."""
-
-
 class Budget:
     """Tokens that a history may have. Each message is counted once."""
 
@@ -104,7 +94,7 @@ class CompactedHistory:
     """A shorter history."""
 
     messages: list[Message]
-    method: Method
+    method: CompactionMethod
     replaced: int
     """Messages of the former history that are no longer in it as they were."""
     pinned: list[Fact] = field(default_factory=list)
@@ -127,7 +117,7 @@ def elide(history: Sequence[Message], facts: PinnedFacts, budget: Budget) -> Com
     old, kept = split(history, budget)
     short = elided(old)
     changed = sum(before is not after for before, after in zip(old, short, strict=True))
-    result = _with_note(CompactedHistory([*short, *kept], Method.ELIDED, changed), facts, len(old))
+    result = _with_note(CompactedHistory([*short, *kept], "elided", changed), facts, len(old))
     return result if changed and budget.of(result.messages) < budget.of(history) else None
 
 
@@ -157,9 +147,7 @@ async def compact(
     if failure:
         return _without_summary(history, short, facts, budget, failure)
     message, added = summary_message(summary, facts, kept)
-    result = CompactedHistory(
-        [message, *kept], Method.SUMMARISED, len(old), facts.facts(), added, summary=summary
-    )
+    result = CompactedHistory([message, *kept], "summarised", len(old), facts.facts(), added, summary=summary)
     return result if budget.fits(result.messages) else _shrunk(result, facts, budget)
 
 
@@ -240,7 +228,7 @@ def _without_summary(
     failure: str = "",
 ) -> CompactedHistory | None:
     """Return the history as short as it must be, without a new summary; None if it is that already."""
-    best = short or CompactedHistory([*history], Method.ELIDED, 0, facts.facts())
+    best = short or CompactedHistory([*history], "elided", 0, facts.facts())
     best = replace(best, failure=failure)
     if not budget.fits(best.messages):
         return _shrunk(best, facts, budget)
@@ -256,7 +244,7 @@ def _shrunk(result: CompactedHistory, facts: PinnedFacts, budget: Budget) -> Com
         end = len(present) - count
         short = [*elided(present[:end]), *present[end:]]
         candidate = replace(result, messages=short)
-        if result.method is Method.ELIDED:
+        if result.method == "elided":
             candidate = _with_note(candidate, facts, len(present) - newest)
         if budget.fits(candidate.messages):
             return candidate
@@ -285,7 +273,7 @@ def _removed(result: CompactedHistory, facts: PinnedFacts, budget: Budget) -> Co
     return replace(
         result,
         messages=[head, *itertools.chain(*rest)],
-        method=result.method if result.method is Method.SUMMARISED else Method.REMOVED,
+        method=result.method if result.method == "summarised" else "removed",
         replaced=result.replaced + removed,
         pinned=facts.facts(),
         added=added,

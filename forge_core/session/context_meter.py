@@ -62,6 +62,11 @@ class ContextMeter:
         self._prompt = SystemPrompt("")
         self._tools: tuple[ToolRegistry | None, tuple[Item, ...]] = (None, ())
 
+    @property
+    def prompt(self) -> SystemPrompt:
+        """The agent's system message, and what it quotes."""
+        return self._prompt
+
     def use_prompt(self, prompt: SystemPrompt) -> None:
         """Set the agent's system message."""
         self._agent.memory.set_system_message(Message.system(prompt.text))
@@ -89,6 +94,13 @@ class ContextMeter:
     def is_estimate(self) -> bool:
         """Whether anything of `used` is not the provider's count."""
         return self._anchor is None or self._estimate() != self._anchor.estimated
+
+    def history_limit(self, tokens: int) -> int:
+        """Return the tokens, as the memory counts them, that the history may have for `used` to be
+        `tokens`."""
+        anchor, memory = self._anchor, self._agent.memory
+        estimate = tokens if anchor is None else tokens * anchor.estimated // max(anchor.counted, 1)
+        return estimate - self._estimate() + sum(one for _, one in memory.counted_history())
 
     def holding(self, turn: int) -> Holding:
         """Return the content behind `used` at this moment; `turn` is the number of the newest turn."""

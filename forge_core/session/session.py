@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from logging import Logger
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from forge_core.config.settings import PermissionMode
 from forge_core.context.ledger import Composition, reserved_output
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice, ToolEnd
+from forge_core.events import AgentEnd, AgentEvent, Compaction, LLMEnd, Notice, ToolEnd
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
@@ -24,6 +25,7 @@ from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.changes import Source, changes_of
+from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
@@ -76,6 +78,10 @@ class ForgeSession:
         self._meter = ContextMeter(agent)
         self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
         self._state = StateRecorder(journal, environment)
+        self.compaction = SessionCompactor(
+            agent, self._meter, environment, provider, journal, lambda: self._model
+        )
+        """Keeps the conversation below the model's context window."""
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
         self._news: list[str] = []
@@ -99,6 +105,7 @@ class ForgeSession:
             context_used=meter.used,
             is_context_estimate=meter.is_estimate,
             context_window=provider.context_window(self._model),
+            compacts_at=self.compaction.compacts_at,
             working_dir=self.config.working_dir,
             is_running=self._task is not None,
             running_jobs=environment.jobs.running_count,
@@ -179,7 +186,8 @@ class ForgeSession:
         self.restored = saved
         memory = self._agent.memory
         memory.add_messages(saved.messages)
-        memory.repair()
+        if not memory.repair():  # else the number of messages is another one
+            self.compaction.restore(saved.uncompacted, saved.compacted)
         self._agent.call_ids.update(call.id for one in saved.messages for call in one.tool_calls or ())
         calls = ((call.turn, call.model, call.usage) for call in saved.calls)
         self._billing.restore((turn.text for turn in saved.turns), calls)
@@ -210,7 +218,17 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running already.
         """
-        return self._read_turn(text)
+        return self._read_turn(partial(self._turn, text))
+
+    def compact(self, focus: str = "", *, is_fast: bool = False) -> AsyncGenerator[AgentEvent, None]:
+        """Compact the conversation as a turn of its own, and yield events like `send`.
+
+        `focus` is what the summary must keep above all. If `is_fast`, no model is asked.
+
+        Raises:
+            ForgeError: a turn is running already.
+        """
+        return self._read_turn(partial(self._compact, focus, is_fast))
 
     @property
     def can_retry(self) -> bool:
@@ -225,16 +243,18 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running, or the last one did not end so.
         """
-        return self._read_turn(None)
+        return self._read_turn(partial(self._turn, None), is_retry=True)
 
-    async def _read_turn(self, text: str | None) -> AsyncGenerator[AgentEvent, None]:
-        """Run a turn in a task of its own and yield its events; without a text, resume the failed one."""
+    async def _read_turn(
+        self, turn: Callable[[EventQueue], Coroutine[None, None, None]], *, is_retry: bool = False
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Run a turn in a task of its own and yield its events."""
         if self._task is not None:
             raise ForgeError("A turn is running already. Interrupt it, or wait for its end.")
-        if text is None and not self.can_retry:
+        if is_retry and not self.can_retry:
             raise ForgeError(NOTHING_TO_RETRY)
         queue = self._events.begin_turn(self._journal.event)
-        task = asyncio.create_task(self._turn(text, queue), name="forge-turn")
+        task = asyncio.create_task(turn(queue), name="forge-turn")
         # Closes the queue however the task ends, or the reader would wait forever. What a cancelled turn has
         # queued is dropped.
         task.add_done_callback(lambda ended: queue.close(discard=ended.cancelled()))
@@ -254,6 +274,7 @@ class ForgeSession:
         """Ask the running turn to end: it keeps its partial answer and closes its calls."""
         self._is_interrupted = self._task is not None
         self._agent.interrupt()
+        self.compaction.interrupt()
 
     async def reset(self) -> None:
         """Clear the conversation. System message, mode, model and spending stay."""
@@ -263,6 +284,7 @@ class ForgeSession:
         self._agent.reset()
         self._environment.reset()
         self._meter.reset()
+        self.compaction.reset()
         self._billing.forget_turns()
         if self._has_begun:
             self._journal.record("reset", {})
@@ -353,6 +375,13 @@ class ForgeSession:
             recorder.close(agent.last_result, self._tracker.get_usage())
             self._record_state()
             await environment.end_turn()
+
+    async def _compact(self, focus: str, is_fast: bool, queue: EventQueue) -> None:
+        def observe(event: AgentEvent) -> None:
+            if isinstance(event, Compaction):
+                self._journal.event(event)
+
+        await self.compaction.run(ObservedQueue(queue, observe), focus=focus, is_fast=is_fast)
 
     def _with_news(self, text: str) -> str:
         news, self._news = [*self._news, *self.jobs.news()], []

@@ -35,6 +35,8 @@ class SessionStatus:
     """Tokens that the next request holds so far."""
     context_window: int | None
     working_dir: Path
+    compacts_at: int | None = None
+    """Tokens at which the conversation is compacted by itself; None where the window is unknown."""
     is_context_estimate: bool = False
     """Whether anything of `context_used` is not the provider's count."""
     known_cost_usd: Decimal | None = None

@@ -147,6 +147,10 @@ def _kind(value: Any) -> ToolKind:
     return ToolKind(value) if value in set(ToolKind) else ToolKind.OTHER
 
 
+def _method(value: Any) -> str:
+    return value if value in ("elided", "removed") else "summarised"
+
+
 def _result(data: Any) -> AgentResult:
     """Return the end of a run; its messages and calls are records of their own."""
     return AgentResult(
@@ -178,9 +182,11 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "diffs": _diffs,
     "omission": _omission,
     "pinned": _texts,
+    "added": _texts,
     "model_notes": _texts,
 }
 _SPECIAL: dict[type[AgentEvent], dict[str, Callable[[Any], Any]]] = {
     ToolStart: {"kind": _kind},
     AgentEnd: {"result": _result},
+    Compaction: {"method": _method},
 }

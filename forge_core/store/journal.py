@@ -2,8 +2,9 @@
 
 One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
 `session` first, then `user`, `retry` (the previous turn continues with the model call that failed),
-`message`, `reset`, `rewind` and `unrewind` (see `rewinds`), and the events of `forge_core.events`. Chunks are
-joined: one record per 250 ms or finished block. Keys are redacted, also where they are split over chunks.
+`message`, `window` (the history after a compaction), `reset`, `rewind` and `unrewind` (see `rewinds`), and the
+events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished block. Keys are redacted,
+also where they are split over chunks.
 Important records are fsynced, so a power failure costs none of them.
 """
 

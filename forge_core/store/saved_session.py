@@ -2,8 +2,9 @@
 
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
 as it is in the history, changes of the session's state (`state`), bills that replace estimates (`bill`),
-titles (`title`), where a fork comes from (`parent` in `session`), and what the user rewinds (`rewind`,
-`unrewind`; see `rewinds`).
+titles (`title`), where a fork comes from (`parent` in `session`), what the user rewinds (`rewind`, `unrewind`;
+see `rewinds`), and compactions (`window`: the messages of the shorter history, or `undo` where the one before
+it was restored; the records of the messages that it replaces are still shown).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from forge_core.store.rewinds import Rewinds, find_rewinds
 from forge_core.workspace.record_file import Record
 
 TITLE_CHARS = 80
+_ANSWERS = frozenset({"llm_start", "llm_chunk", "llm_end"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,10 @@ class SavedSession:
     """The index of the first record of the conversation: those before it were cleared by `/reset`."""
     messages: list[Message] = field(default_factory=list)
     """The conversation, as the model is sent it."""
+    uncompacted: list[Message] = field(default_factory=list)
+    """The same before the last compaction; empty if there was none."""
+    compacted: int = 0
+    """The number of messages that the last compaction left."""
     turns: list[SavedTurn] = field(default_factory=list)
     calls: list[SavedCall] = field(default_factory=list)
     todos: list[dict[str, Any]] = field(default_factory=list)
@@ -169,6 +175,8 @@ class _Reader:
                 self._reset(index)
             case "message":
                 self._message(data)
+            case "window":
+                self._window(data)
             case "llm_end":
                 self._call(record, data, len(saved.turns))
             case "bill":
@@ -208,6 +216,7 @@ class _Reader:
         saved = self._saved
         saved.first_shown = index + 1
         saved.messages.clear()
+        saved.uncompacted, saved.compacted = [], 0
         saved.turns.clear()
         saved.todos, saved.reads, saved.is_redacted = [], {}, False
         for call in saved.calls:
@@ -217,6 +226,19 @@ class _Reader:
         if (message := message_of(data)) is not None:
             self._saved.messages.append(message)
             self._saved.is_redacted |= MASK in json.dumps(data, ensure_ascii=False)
+
+    def _window(self, data: dict[str, Any]) -> None:
+        saved = self._saved
+        if data.get("undo"):
+            if saved.uncompacted:
+                saved.messages[: saved.compacted] = saved.uncompacted
+            saved.uncompacted, saved.compacted = [], 0
+        elif isinstance(records := data.get("messages"), list):
+            found = [message_of(one) for one in records if isinstance(one, dict)]
+            messages = [message for message in found if message is not None]
+            saved.uncompacted, saved.messages, saved.compacted = saved.messages, messages, len(messages)
+        # The part of the answer before it that was cut off is among the messages.
+        self._turn_records = [one for one in self._turn_records if one["type"] not in _ANSWERS]
 
     def _end_turn(self) -> None:
         """Keep what a turn that was never ended had brought: a kill leaves no more than its events."""

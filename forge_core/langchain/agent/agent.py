@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool as LangChainTool
 
-from forge_core.errors import ForgeError, ProviderError
+from forge_core.errors import ContextLengthError, ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd, LLMStart, Retry
 from forge_core.langchain.agent.event_queue import EventSink, NoReader, read_events
 from forge_core.langchain.agent.model_call import (
@@ -96,6 +96,8 @@ class ForgeAgent:
     """Counts the time of runs; whoever waits for the user pauses it."""
     on_message: Callable[[Message], None] | None = None
     """Called with each message as soon as it is in the history."""
+    fit_window: Callable[[EventSink, bool], Coroutine[None, None, bool]] | None = None
+    """Called before each model call, and with True where it was too long; returns whether it is shorter."""
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1:
@@ -346,13 +348,25 @@ class AgentRun:
         return bool(answer)
 
     async def _query(self, chain: AsyncCallbackManagerForChainRun) -> None:
-        """Ask the model; again while the call fails in a way that may pass and a retry is left."""
-        retries = RetryCount()
-        while (retry := await self._attempt(chain, retries)) is not None:
-            self._events.emit(retry)
-            if not await self.stop.sleep(retry.wait_s):
+        """Ask the model; again after failures that may pass, and once more where a shorter history helps."""
+        retries, is_shortened = RetryCount(), False
+        await self._fit_window()
+        while True:
+            if (retry := await self._attempt(chain, retries)) is not None:
+                self._events.emit(retry)
+                if await self.stop.sleep(retry.wait_s):
+                    continue
                 self._record.reason, self._record.output = self.stop.reason, self._partial
                 return
+            is_too_long = isinstance(self._record.error, ContextLengthError) and not is_shortened
+            if not is_too_long or not await self._fit_window(has_overflowed=True):
+                return
+            is_shortened, self._record.error, self._record.reason = True, None, None
+
+    async def _fit_window(self, *, has_overflowed: bool = False) -> bool:
+        """Return whether the history was made shorter; an interrupt cancels that."""
+        fit = self._agent.fit_window
+        return fit is not None and bool(await self.stop.result_of(fit(self._events, has_overflowed)))
 
     async def _attempt(self, chain: AsyncCallbackManagerForChainRun, retries: RetryCount) -> Retry | None:
         """Make one model call; return the retry to make when it failed."""

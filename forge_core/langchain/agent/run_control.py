@@ -6,9 +6,11 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from forge_core.result import StoppedReason
+
+_T = TypeVar("_T")
 
 
 class RunClock:
@@ -75,6 +77,17 @@ class StopSignal:
                 await asyncio.wait([task])
         finally:
             task.cancel()
+
+    async def result_of(self, work: Coroutine[None, None, _T]) -> _T | None:
+        """Await `work` and return its result; cancel it and return None when the signal is set."""
+        task = asyncio.ensure_future(work)
+        try:
+            with self.calling(task.cancel):
+                await asyncio.wait([task])
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        return None if task.cancelled() else task.result()
 
     @contextmanager
     def calling(self, listener: Callable[[], object]) -> Iterator[None]:

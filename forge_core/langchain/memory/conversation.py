@@ -144,6 +144,12 @@ class ConversationMemory:
         if self._backend is not None:
             self._backend.clear()
 
+    def replace_history(self, messages: Iterable[Message]) -> None:
+        """Replace the history by another form of the same conversation; a `backend` keeps what it holds."""
+        self._window = MessageWindow(self.count_tokens)
+        for message in messages:
+            self._window.add(message)
+
     def trim(self, max_tokens: int) -> None:
         """Drop the oldest messages until `get_messages()` fits `max_tokens`, once; the set limits stay.
 

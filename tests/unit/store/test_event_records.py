@@ -67,6 +67,7 @@ EVENTS: list[AgentEvent] = [
     ),
     Permission(call_id="c1", decision="allow", rule="r", by="person", reason="ok"),
     Compaction(before=100, after=10, pinned=("goal",)),
+    Compaction(before=9, after=3, pinned=("goal",), added=("goal",), method="removed", replaced=4),
     Notice(level="info", text="hello"),
     Retry.of("It broke.", attempt=1, max_retries=2, wait_s=1.0, discards_answer=True),
     Error(error="no", kind="ServerError", recoverable=True),
