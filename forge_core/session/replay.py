@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from forge_core.events import AgentEnd, AgentEvent, LLMChunk, Permission, ToolEnd, ToolProgress, ToolStart
+from forge_core.events import (
+    AgentEnd,
+    AgentEvent,
+    LLMChunk,
+    Notice,
+    Permission,
+    ToolEnd,
+    ToolProgress,
+    ToolStart,
+)
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult
 from forge_core.store.event_records import event_of
 from forge_core.store.saved_session import SavedSession
+from forge_core.workspace.record_file import Record
 
 
 @dataclass(slots=True)
@@ -17,9 +27,21 @@ class ReplayedTurn:
     """One turn: the user's message, and what happened."""
 
     text: str
-    events: list[AgentEvent] = field(default_factory=list)
-    """Without live output and granted permissions, which a finished turn does not show. Every ToolStart has
-    its ToolEnd, and the last event is an AgentEnd, also where the program was killed."""
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def events(self) -> list[AgentEvent]:
+        """The events, read from the records each time: a long session is not converted at once.
+
+        They are without live output and granted permissions, which a finished turn does not show. Every
+        ToolStart has its ToolEnd, and an AgentEnd ends them, also where the program was killed; only notices
+        may follow it.
+        """
+        events: list[AgentEvent] = []
+        for record in self.records:
+            if (event := event_of(record)) is not None and _shows(event):
+                _add(events, event)
+        return [*events, *_missing_ends(events)]
 
 
 def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
@@ -29,10 +51,8 @@ def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
         if record["type"] == "user":
             data = record.get("data")
             turns.append(ReplayedTurn(str(data.get("text", "")) if isinstance(data, dict) else ""))
-        elif turns and (event := event_of(record)) is not None and _shows(event):
-            _add(turns[-1].events, event)
-    for turn in turns:
-        turn.events.extend(_missing_ends(turn.events))
+        elif turns:
+            turns[-1].records.append(record)
     return turns
 
 
@@ -51,16 +71,18 @@ def _add(events: list[AgentEvent], event: AgentEvent) -> None:
         events.append(event)
 
 
-def _missing_ends(events: Iterable[AgentEvent]) -> list[AgentEvent]:
+def _missing_ends(events: Sequence[AgentEvent]) -> list[AgentEvent]:
     """Return the ENDs that a killed program could not record."""
-    events, open_calls, last = list(events), dict[str, ToolStart](), 0.0
+    open_calls, last, is_ended = dict[str, ToolStart](), 0.0, False
     for event in events:
         last = event.timestamp
+        if not isinstance(event, Notice):  # one may come after the turn
+            is_ended = isinstance(event, AgentEnd)
         if isinstance(event, ToolStart):
             open_calls[event.call_id] = event
         elif isinstance(event, ToolEnd):
             open_calls.pop(event.call_id, None)
-    if events and isinstance(events[-1], AgentEnd):
+    if is_ended:
         return []
     ends: list[AgentEvent] = [
         ToolEnd(

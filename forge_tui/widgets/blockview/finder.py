@@ -91,6 +91,17 @@ class Finder:
         self.search.forget()
         self._show_status()
 
+    def prepended(self, count: int) -> None:
+        """Search the `count` blocks that have been put before all others, too; the current match stays."""
+        if self.search.pattern is None or not count:
+            return
+        self._from = (self._from[0] + count, *self._from[1:])
+        self.search.begin_again(self._from[0] if self.current is None else self.current.block)
+        while self.current is not None and not self.search.hits and not self.search.is_done:
+            self.search.step(_SLICE_S)  # a step to another match begins with those of this block
+        self.cancel()
+        self._continue()
+
     def cancel(self) -> None:
         """Cancel the slice of searching that is scheduled."""
         if self._slice_handle is not None:
@@ -312,6 +323,12 @@ class TextSearch:
             self._seen.clear()
         self.hits, self._counts, self._passages = [], {}, {}
         self.is_done = not needle
+
+    def begin_again(self, start: int) -> None:
+        """Search for the same text: the indices of the blocks have changed."""
+        needle = self.needle
+        self.begin("", 0)
+        self.begin(needle, start)
 
     def forget(self) -> None:
         """Search for nothing, and drop the cached texts."""

@@ -173,22 +173,28 @@ class TranscriptBuilder:
         """Resume a failed turn, which repeats its failed model call."""
         self._discarded.discard()
 
-    async def prepend_turns(self, turns: Sequence[ReplayedTurn]) -> None:
-        """Put turns before all blocks. They are built in slices: keys are handled meanwhile."""
-        layout = Layout()
+    async def prepend_turns(self, turns: Sequence[ReplayedTurn]) -> int:
+        """Put turns before all blocks, unless the conversation is cleared meanwhile; return the number of
+        blocks. They are built in slices: keys are handled meanwhile."""
+        layout, folding = Layout(), self.calls.folding
         earlier = TranscriptBuilder(layout)
-        earlier.thinking, earlier.calls.folding = self.thinking, self.calls.folding
+        earlier.thinking, earlier.calls.folding = self.thinking, folding
         started = time.monotonic()
         for turn in turns:
             earlier.begin_turn()
             earlier.add(UserBlock(turn.text))
             for event in turn.events:
                 earlier.apply(event)
-            if time.monotonic() - started > _SLICE_S:
-                await asyncio.sleep(0)
-                started = time.monotonic()
+                if time.monotonic() - started > _SLICE_S:
+                    await asyncio.sleep(0)
+                    started = time.monotonic()
+        if self.calls.folding is not folding:  # cleared: these turns belong to what has been left
+            return 0
+        if earlier.thinking != self.thinking:
+            earlier.show_thinking(self.thinking)
         self._layout.prepend(layout.blocks)
         self.answers[:0] = earlier.answers
+        return len(layout.blocks)
 
     def clear(self) -> None:
         self._answer = self._open = self._reasoning = self._retry = None

@@ -54,7 +54,10 @@ class Transcript(BlockView):
     async def show_earlier_turns(self, turns: Sequence[ReplayedTurn]) -> None:
         """Show the turns of a continued session before everything else, the newest of them at once."""
         for part in (turns[-_NEWEST_TURNS:], turns[:-_NEWEST_TURNS]):
-            await self._builder.prepend_turns(part)
+            count = await self._builder.prepend_turns(part)
+            if part and not count:
+                return
+            self.finder.prepended(count)
             self.show()
 
     def resume_turn(self) -> None:
