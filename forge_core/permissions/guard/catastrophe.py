@@ -19,10 +19,12 @@ from forge_core.permissions.guard.destruction import (
     is_recursive,
     overwritten,
     parse_clean,
+    prunes,
     push_arguments,
     put_into,
     removed_by_text,
     rewrites_a_remote,
+    rewrites_history,
 )
 from forge_core.permissions.guard.valuable_paths import (
     absolute,
@@ -119,6 +121,8 @@ def required_confirmation(command: str, root: Path, home: Path | None = None) ->
             continue
         if deletes_branches(one.words[1:]):
             return Confirmation("it deletes branches of a remote", is_grave=True)
+        if prunes(one.words[1:]):
+            return Confirmation("it deletes commits or stashes that cannot be restored", is_grave=True)
         cleaned = parse_clean(one.words[1:])
         if cleaned is not None and cleaned.is_deep and cleaned.takes_all:
             return Confirmation("git clean would delete uncommitted files without naming them", is_grave=True)
@@ -231,13 +235,15 @@ def _reason(command: SimpleCommand, folder: str, root: str, home: str) -> str | 
     disk = next((one for one in written if _DISK.match(os.path.join(folder, one))), None)  # noqa: PTH118
     if disk is not None:
         return f"it overwrites the device {disk}"
-    fatal = FATAL.get("mkfs" if program.startswith("mkfs.") else program)
+    family = program.partition(".")[0]
+    fatal = FATAL.get(family if family in ("mkfs", "fsck") else program)
     # A bare `halt` in some text is a word.
     is_command = not command.is_hint or command.is_executed or len(words) > 0
     if fatal is not None and is_command and fatal.arguments.search(" ".join(words[:_MAX_WORDS])):
         return f"{program} {fatal.effect}"
     if program == "git":
-        return rewrites_a_remote(words) or _deleted_by_clean(command, folder, root, home)
+        lost = rewrites_a_remote(words) or rewrites_history(words)
+        return lost or _deleted_by_clean(command, folder, root, home)
     if _ends_all(program, words):
         return "it ends every process of a user"
     return _loss(command, folder, root, home)

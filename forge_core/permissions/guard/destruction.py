@@ -237,6 +237,35 @@ def push_arguments(words: Sequence[str]) -> list[str]:
     return rest[1:] if rest[:1] == ["push"] else []
 
 
+def rewrites_history(words: Sequence[str]) -> str | None:
+    """Return why the git command makes commits unrecoverable, or None. `words` are those behind `git`."""
+    rest = list(subcommand(words))
+    helps = {"-h", "--help", "--version"} & set(rest[1:])
+    if rest[:1] in (["filter-branch"], ["filter-repo"]) and rest[1:] and not helps:
+        return f"git {rest[0]} rewrites the history"
+    expires = any(
+        re.match(r"--expire(?:-u\w*)?=(?!never|false|.*(?:day|week|month|year))", one) for one in rest
+    )
+    is_dry = any(re.fullmatch(r"-n|--dry\S*", one) for one in rest)
+    if not is_dry and (rest[:2] == ["reflog", "drop"] or (rest[:2] == ["reflog", "expire"] and expires)):
+        return f"git reflog {rest[1]} deletes what commits can be restored from"
+    return None
+
+
+def prunes(words: Sequence[str]) -> bool:
+    """Return whether git deletes at once the commits that no branch or reflog leads to, or all stashes."""
+    rest = list(subcommand(words))
+    if "-n" in rest or "--dry-run" in rest:
+        return False
+    settings = " ".join(option_values(words, "-c", "--config-env")).casefold()
+    return (
+        rest[:1] == ["prune"]
+        or rest[:2] == ["stash", "clear"]
+        or (rest[:1] == ["gc"] and any(re.match(r"--prune=(?:now|all)", word) for word in rest))
+        or (rest[:1] == ["gc"] and re.search(r"gc\.\w*expire\w*=", settings) is not None)
+    )
+
+
 def is_leased(word: str) -> bool:
     """Return whether it forces, but only over what was last seen there."""
     return word.startswith(("--force-w", "--force-i"))

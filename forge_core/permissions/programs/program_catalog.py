@@ -87,7 +87,7 @@ GUARDED = _having("deletes", "guarded")
 REMOTES = {name: one.remote for name, one in _NAMED if one.remote is not None}
 """Programs that run a command elsewhere."""
 FATAL = {name: one.fatal for name, one in _NAMED if one.fatal is not None}
-"""Program → what of it the guard denies in every mode. `mkfs` stands for `mkfs.ext4` and the others too."""
+"""Program → what of it the guard denies always. `mkfs` and `fsck` stand for `mkfs.ext4` and the like."""
 DESTRUCTIVE = _having("destructive")
 """They delete, change rights, end processes or act as another user: the answer offered first is no."""
 DESTRUCTIVE_WORDS = {name: table(one.destructive_words) for name, one in _NAMED if one.destructive_words}

@@ -14,6 +14,28 @@ ROOT = Path("/work/proj")
 HOME = Path("/home/me")
 
 CREDENTIALS = r"""
+passwd -d root
+passwd --delete me
+sudo passwd -l root
+passwd root
+usermod -L me
+usermod -p x me
+usermod --lock me
+usermod -s /sbin/nologin me
+chpasswd < users
+echo root:x | sudo chpasswd -e
+userdel me
+userdel -f me
+deluser me
+groupdel sudo
+gpasswd -d me sudo
+chage -E 0 me
+vipw
+visudo -f /etc/sudoers.d/x
+dscl . -delete /Users/me
+sysadminctl -deleteUser me
+homectl remove me
+pw userdel me
 > ~/.ssh/id_rsa
 : > ~/.ssh/id_ed25519
 echo x > "$HOME/.ssh/id_rsa"
@@ -95,6 +117,28 @@ echo 'me ALL=(ALL) NOPASSWD: ALL' >> /etc/sudoers
 """
 
 DISKS = r"""
+e2fsck -y /dev/sda1
+e2fsck -fy /dev/sda1
+e2fsck -p /dev/sda1
+e2fsck /dev/sda1 -y
+fsck -y /dev/sda1
+fsck.ext4 -y /dev/sda1
+fsck.vfat -a /dev/sda1
+fsck -A -y
+dosfsck -a /dev/sda1
+fsck_apfs -y disk1
+tune2fs -O ^has_journal /dev/sda1
+tune2fs -L x /dev/sda1
+resize2fs /dev/sda1 10G
+resize2fs -M /dev/sda1
+ntfsresize -s 1G /dev/sda1
+zerofree /dev/sda1
+btrfs-convert /dev/sda1
+xfs_admin -U generate /dev/sda1
+e2image -r /dev/sda1 /dev/sdb1
+parted /dev/sda toggle 1 boot
+cryptsetup luksErase /dev/sda1
+sfdisk -f /dev/sda
 dd if=/dev/zero of=/dev/disk/by-id/ata-x
 dd if=/dev/zero of=/dev/vg0/root
 dd if=x of=/dev/nbd0
@@ -191,6 +235,16 @@ mytool zpool destroy tank
 """
 
 BOOT = r"""
+grub-install /dev/sda
+grub2-install /dev/sda
+grubby --remove-kernel=/boot/vmlinuz-6.1
+extlinux --install /boot
+lilo
+efibootmgr -b 0 -B
+efibootmgr -n 1
+bcdedit /delete x
+mokutil --reset
+kernel-install remove 6.1
 rm /boot/vmlinuz-6.1
 rm -f /boot/initrd.img-*
 rm -rf /boot/efi/EFI
@@ -219,7 +273,49 @@ dnf remove kernel
 nvram -c
 """
 
+HISTORY = r"""
+git reflog expire --expire=now --all
+git reflog expire --expire-unreachable=now --all
+git -C . reflog expire --expire=all --all
+git reflog expire --all --expire=now && git gc --prune=now
+git reflog drop --all
+git filter-branch --force --index-filter 'git rm x' HEAD
+git filter-branch --tree-filter 'rm -f x' -- --all
+git filter-repo --path src
+git-filter-repo --invert-paths --path x
+bfg --delete-files x
+bfg --strip-blobs-bigger-than 1M
+bash -c 'git reflog expire --expire=now --all'
+"""
+
+PRUNING = r"""
+git gc --prune=now
+git gc --aggressive --prune=all
+git -c gc.reflogExpire=now gc
+git -c gc.pruneExpire=now gc
+git prune
+git prune -v
+git prune --expire=now
+git stash clear
+"""
+
 SHUTDOWN = r"""
+launchctl reboot
+launchctl reboot userspace
+launchctl bootout gui/501
+ipmitool power off
+ipmitool -H host chassis power cycle
+ipmi-power --off
+ipmi-chassis --chassis-control=POWER-DOWN
+racadm serveraction powerdown
+systemctl poweroff -f
+systemctl --force --force reboot
+systemctl suspend
+systemctl hibernate
+pm-suspend
+pmset sleepnow
+molly-guard reboot
+shutdown.exe /s
 shutdown -h now
 shutdown
 shutdown -r +5
@@ -286,6 +382,58 @@ zip -rm x.zip "$D"
 """
 
 HARMLESS = r"""
+passwd -S
+passwd --status me
+passwd -Sa
+passwd --help
+usermod -aG docker me
+usermod --help
+chage -l me
+gpasswd -a me docker
+visudo -c
+dscl . -read /Users/me
+dscl . list /Users
+homectl list
+git reflog
+git reflog show HEAD
+git reflog expire --all
+git reflog expire --expire=90.days.ago --all
+git reflog expire --expire=now --all --dry-run
+git reflog exists HEAD
+git gc
+git gc --auto
+git gc --prune=2.weeks.ago
+git prune -n
+git remote prune origin
+git fetch --prune
+git worktree prune
+git stash list
+git filter-repo --help
+git log --grep=filter-branch
+git commit -m 'git filter-branch --all'
+bfg --help
+e2fsck -n /dev/sda1
+e2fsck -y disk.img
+fsck -N /dev/sda1
+fsck.ext4 -n /dev/sda1
+tune2fs -l /dev/sda1
+tune2fs -L x disk.img
+dumpe2fs -h /dev/sda1
+resize2fs disk.img 1G
+resize2fs -P /dev/sda1
+ntfsresize --info /dev/sda1
+grub-install --version
+grubby --info=ALL
+efibootmgr --help
+mokutil --sb-state
+kernel-install list
+launchctl list
+launchctl bootout gui/501/com.example.app
+ipmitool power status
+ipmitool sensor list
+racadm serveraction powerstatus
+systemctl is-system-running
+pmset -g
 cat ~/.ssh/config
 cat ~/.ssh/id_rsa.pub
 ls -la ~/.ssh
@@ -527,7 +675,14 @@ def _lines(text: str) -> list[str]:
     return text.strip().splitlines()
 
 
-KINDS = {"credentials": CREDENTIALS, "disks": DISKS, "pools": POOLS, "boot": BOOT, "shutdown": SHUTDOWN}
+KINDS = {
+    "credentials": CREDENTIALS,
+    "disks": DISKS,
+    "pools": POOLS,
+    "boot": BOOT,
+    "history": HISTORY,
+    "shutdown": SHUTDOWN,
+}
 
 
 @pytest.mark.parametrize("line", [line for text in KINDS.values() for line in _lines(text)])
@@ -549,8 +704,8 @@ def test_the_guard_denies_no_harmless_neighbour(line: str, tmp_path: Path) -> No
     assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ALLOW
 
 
-@pytest.mark.parametrize("line", _lines(UNKNOWN_FOLDERS))
-def test_a_deletion_in_folders_that_cannot_be_determined_is_never_allowed(line: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", [*_lines(UNKNOWN_FOLDERS), *_lines(PRUNING)])
+def test_a_deletion_whose_extent_cannot_be_determined_is_never_allowed(line: str, tmp_path: Path) -> None:
     yolo = PermissionPolicy(tmp_path, PermissionMode.YOLO)
     ruled = PermissionPolicy(tmp_path, allow=["bash"])
     assert yolo.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.DENY

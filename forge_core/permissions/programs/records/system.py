@@ -21,7 +21,12 @@ def _any(words: str) -> str:
 
 _DISK, _POOL, _KEYS = "destroys what is on a disk", "destroys a storage pool", "destroys keys or accounts"
 _BOOT, _STOP = "can keep the machine from starting", "stops the machine or ends the session"
-_STATES = "poweroff|reboot|halt|kexec|soft-reboot|rescue|emergency|exit"
+_STATES = (
+    "poweroff|reboot|halt|kexec|soft-reboot|rescue|emergency|exit|suspend|hibernate|hybrid-sleep"
+    "|suspend-then-hibernate"
+)
+_ON_DEVICE = r"(?:^|[ =])(?:/dev/|r?disk\d)"
+_HISTORY = "rewrites the history"
 _KERNEL = (
     r"^(?:\S+ )*(?:remove|purge|autopurge|erase|-R\w*) (?:\S+ )*(?:linux-image|kernel|linux|grub|systemd)"
     r"(?:[-\s]|$)"
@@ -66,7 +71,8 @@ RECORDS = (
     Program("sfdisk",
         fatal=_fatal(_DISK, _unless("-l|--list|-d|--dump|-J|--json|-s|-V|--verify|-F|-T|-n|--no-act"))),
     Program("parted",
-        fatal=_fatal(_DISK, _any("mklabel|mktable|mkpart|rm|resizepart|rescue|mkfs|mkpartfs|set|move"))),
+        fatal=_fatal(_DISK, _any("mklabel|mktable|mkpart|rm|resizepart|rescue|mkfs|mkpartfs|set|move"
+            "|name|toggle|type"))),
     Program("sgdisk", ("guarded",),
         fatal=_fatal(_DISK, r"(?:^| )-[A-Za-z]*[ZzodngGlRrtu]|" + _any(
             "--zap|--zap-all|--clear|--delete|--new|--largest-new|--load-backup|--replicate|--mbrtogpt"))),
@@ -91,6 +97,19 @@ RECORDS = (
     Program("diskutil",
         fatal=_fatal(_DISK,
             r"(?i)(?:^| )(?:erase|zero|random|secureErase|partition|reformat|delete|destroy)")),
+    # Repairing, resizing and changing a file system: of a device, not of an image in a file.
+    Program("e2fsck fsck",
+        fatal=_fatal(_DISK, rf"(?:^| )-\w*[yap](?=[ \w]).*{_ON_DEVICE}|{_ON_DEVICE}.* -\w*[yap]"
+            r"|(?:^| )-\w*A\w* .*-\w*y|(?:^| )-\w*y\w* .*-\w*A")),
+    Program("dosfsck fsck_apfs fsck_hfs",
+        fatal=_fatal(_DISK, rf"(?:^| )-\w*[yaprw].*{_ON_DEVICE}|{_ON_DEVICE}.* -\w*[yaprw]")),
+    Program("tune2fs",
+        fatal=_fatal(_DISK, rf"^(?!(?:.* )?-l(?: |$)).*{_ON_DEVICE}.* -|(?:^| )-[^l].*{_ON_DEVICE}")),
+    Program("resize2fs ntfsresize",
+        fatal=_fatal(_DISK, rf"{_unless('-n|-i|-c|--info|--check|--no-action|-P')}(?=.*{_ON_DEVICE})")),
+    Program("e2image", fatal=_fatal(_DISK, rf"(?:^| )-\w*I.*{_ON_DEVICE}|{_ON_DEVICE}.* /dev/")),
+    Program("zerofree btrfs-convert btrfstune xfs_admin",
+        fatal=_fatal(_DISK, rf"{_unless('-n|-l|-u|-lu|-ul')}(?=.*{_ON_DEVICE})")),
     Program("debugfs", fatal=_fatal(_DISK, r"(?:^| )-[a-z]*w")),
     Program("xfs_repair", fatal=_fatal(_DISK, r"(?:^| )-[a-z]*L")),
     Program("zpool", ("guarded",), fatal=_fatal(_POOL, r"^(?:destroy|labelclear)\b|^create\b.*(?:^| )-f")),
@@ -114,12 +133,30 @@ RECORDS = (
     Program("stratis", fatal=_fatal(_POOL, r"\b(?:pool|filesystem|fs) destroy\b")),
     Program("vdo", fatal=_fatal(_POOL, r"^remove\b")),
     Program("drbdadm", fatal=_fatal(_POOL, r"\b(?:wipe-md|create-md|invalidate)\b")),
+    Program("git-filter-repo git-filter-branch bfg", fatal=_fatal(_HISTORY, _unless())),
     Program("gpg gpg2", fatal=_fatal(_KEYS, r"(?:^| )--delete-(?:secret|keys)")),
     Program("pass gopass", fatal=_fatal(_KEYS, r"^(?:rm|remove|delete)\b")),
     Program("security", fatal=_fatal(_KEYS, r"^delete-")),
-    Program("userdel", fatal=_fatal(_KEYS, r"(?:^| )(?:-\w*r|--remove)")),
-    Program("deluser", fatal=_fatal(_KEYS, r"(?:^| )--remove-(?:home|all-files)")),
-    Program("efibootmgr", fatal=_fatal(_BOOT, r"(?:^| )(?:-\w*[BOo]|--delete-\w+|--remove-dups)")),
+    Program("userdel deluser groupdel delgroup chpasswd chgpasswd newusers vipw vigr",
+        fatal=_fatal(_KEYS, _unless())),
+    Program("passwd", fatal=_fatal(_KEYS, _unless("-S|-Sa|-aS|--status"))),
+    Program("usermod",
+        fatal=_fatal(_KEYS, r"(?:^| )-[aGgmo]*[LUpesdlu]\w*(?: |$)|" + _any(
+            "--lock|--unlock|--password|--expiredate|--shell|--login|--uid|--home|--move-home"))),
+    Program("gpasswd", fatal=_fatal(_KEYS, _any("-d|-r|-R|-A|-M|--delete|--remove-password|--restrict"))),
+    Program("chage", fatal=_fatal(_KEYS, r"(?:^| )(?:-\w*[EI]|--expiredate|--inactive)")),
+    Program("visudo", fatal=_fatal(_KEYS, _unless("-c|-cf|--check"))),
+    Program("pw", fatal=_fatal(_KEYS, r"^(?:(?:user|group)(?:del|mod)|lock|user del|group del)\b")),
+    Program("dscl", fatal=_fatal(_KEYS, r"(?:^| )-?(?:delete|passwd|change)\b")),
+    Program("sysadminctl", fatal=_fatal(_KEYS, r"(?i)(?:^| )-(?:deleteUser|resetPasswordFor)")),
+    Program("homectl", fatal=_fatal(_KEYS, r"^(?:-\S+ )*(?:remove|deactivate-all|lock-all)(?: |$)")),
+    Program("efibootmgr",
+        fatal=_fatal(_BOOT, r"(?:^| )(?:-\w*[BOonNcC]|--delete-\w+|--remove-dups|--create|--bootnext)")),
+    Program("grub-install grub2-install extlinux syslinux lilo", fatal=_fatal(_BOOT, _unless())),
+    Program("grubby", fatal=_fatal(_BOOT, r"(?:^| )--remove-kernel")),
+    Program("kernel-install", fatal=_fatal(_BOOT, r"^(?:-\S+ )*remove(?: |$)")),
+    Program("bcdedit bcdedit.exe", fatal=_fatal(_BOOT, r"(?i)(?:^| )/(?:delete|deletevalue|import)")),
+    Program("mokutil", fatal=_fatal(_BOOT, r"(?:^| )--(?:reset|delete|disable-validation)")),
     Program("bootctl", fatal=_fatal(_BOOT, r"(?:^| )remove(?: |$)")),
     Program("update-initramfs", fatal=_fatal(_BOOT, r"(?:^| )-\w*d")),
     Program("apt apt-get dnf yum", ("has_subcommands",), fatal=_fatal(_BOOT, _KERNEL)),
@@ -143,6 +180,15 @@ RECORDS = (
     Program("busctl dbus-send gdbus qdbus",
         fatal=_fatal(_STOP, r"\b(?:PowerOff|Reboot|Halt|KExec|Shutdown)\w*\b")),
     Program("osascript", ("interpreter",), fatal=_fatal(_STOP, r"(?i)\b(?:shut down|restart|log out)\b")),
+    Program("launchctl", fatal=_fatal(_STOP, r"^(?:reboot|bootout (?:gui|user|login)/\d+$)")),
+    Program("ipmitool ipmi-power ipmi-chassis",
+        fatal=_fatal(_STOP, r"(?i)(?:^| )(?:chassis |power )?power (?:off|cycle|reset|soft|diag)(?: |$)"
+            r"|(?:^| )--(?:off|cycle|reset|pulse|soft)(?: |$)|--chassis-control=(?!POWER-UP)")),
+    Program("racadm", fatal=_fatal(_STOP, r"(?i)\bserveraction (?!power(?:up|status))")),
+    Program("pm-suspend pm-hibernate pm-powersave", fatal=_fatal(_STOP, _unless())),
+    Program("pmset", fatal=_fatal(_STOP, _any("sleepnow|restartnow|shutdownnow|haltnow"))),
+    Program("molly-guard", fatal=_fatal(_STOP, _any("reboot|poweroff|halt|shutdown"))),
+    Program("shutdown.exe", fatal=_fatal(_STOP, r"(?i)(?:^| )[-/](?:s|r|g|p|h|l|sg)(?: |$)")),
     Program("wsl wsl.exe", remote=Remote("du", "--distribution --user --cd", operands=0),
         fatal=_fatal(_STOP, r"(?:^| )(?:--shutdown|--unregister)")),
 )
