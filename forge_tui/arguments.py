@@ -57,6 +57,12 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout holds"
     )
+    run.add_argument(
+        "--input", choices=("text", "stream-json"), default="text", help="what standard input holds"
+    )
+    run.add_argument(
+        "--json-schema", metavar="FILE", help="the JSON schema of the final answer, in a file or as text"
+    )
     run.add_argument("--output-dir", metavar="DIR", help="write events, result, cost and patch there")
     run.add_argument("--hermetic", action="store_true", help="ignore your own settings file and saved rules")
     run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
@@ -86,6 +92,13 @@ def read_prompt(options: argparse.Namespace, stdin: IO[str] | None = None) -> st
     from forge_core.errors import ConfigError
 
     stdin = sys.stdin if stdin is None else stdin
+    if options.input == "stream-json":
+        if options.output != "stream-json" or options.prompt or options.file or options.json_schema:
+            raise ConfigError(
+                "--input stream-json takes all messages from standard input: add --output stream-json, and "
+                "leave out the prompt, --file and --json-schema."
+            )
+        return ""
     if options.file is not None:
         text = _read_file(options.file)
     elif options.prompt not in (None, "-"):

@@ -79,11 +79,14 @@ def _run(options: argparse.Namespace) -> int:
         return refusal
     from forge_core.headless.printers import OutputError
     from forge_core.headless.run import RunOptions, run_prompt
+    from forge_core.headless.structured import AnswerSchema
 
     run_options = RunOptions(
         output=options.output,
         output_dir=Path(options.output_dir).expanduser() if options.output_dir else None,
         resume=_saved_session(options, config),
+        schema=AnswerSchema.read(options.json_schema) if options.json_schema else None,
+        reads_stream=options.input == "stream-json",
     )
     try:
         return asyncio.run(run_prompt(config, prompt, run_options))

@@ -196,7 +196,7 @@ class JsonPrinter:
                 self._model = model
             case AgentEnd(result=result):
                 record = result_record(result, self._model)
-                _print_json(self._redact.known_only().values(record), self._out)
+                print_json(self._redact.known_only().values(record), self._out)
             case _:
                 if line := status_line(event, self._redact):
                     print(line, file=self._err, flush=True)
@@ -212,7 +212,7 @@ class StreamJsonPrinter:
 
     def event(self, event: AgentEvent) -> None:
         for one in self._split(event):
-            _print_json(self._redact.values(one.as_record()), self._out)
+            print_json(self._redact.values(one.as_record()), self._out)
 
     def _split(self, event: AgentEvent) -> Iterator[AgentEvent]:
         """Yield the event, without an end of its text that may be the beginning of a key. Such an end comes
@@ -243,7 +243,8 @@ class StreamJsonPrinter:
             yield ToolProgress(call_id=call_id, text=rest)
 
 
-def _print_json(record: Mapping[str, object], out: TextIO) -> None:
+def print_json(record: Mapping[str, object], out: TextIO) -> None:
+    """Print one line of JSON at once."""
     print(json.dumps(record, ensure_ascii=False), file=out, flush=True)
 
 

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from forge_core.approval import deny_all
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.events import AgentEnd, AgentEvent
+from forge_core.events import SCHEMA_VERSION, AgentEnd, AgentEvent
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.headless.output_folder import OutputFolder
-from forge_core.headless.printers import OutputError, OutputFormat, Printer, make_printer
+from forge_core.headless.printers import (
+    OutputError,
+    OutputFormat,
+    Printer,
+    TextPrinter,
+    make_printer,
+    print_json,
+    result_record,
+)
+from forge_core.headless.stream_input import StreamDriver
+from forge_core.headless.structured import AnswerSchema
+from forge_core.redact import Redactor
 from forge_core.runtime import build_session, harden_process, make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
@@ -36,6 +50,10 @@ class RunOptions:
     """The folder for the files of `OutputFolder`."""
     resume: str | None = None
     """The id of the session to continue."""
+    schema: AnswerSchema | None = None
+    """What the final answer must match."""
+    reads_stream: bool = False
+    """Whether standard input holds the lines of a driver, in place of the prompt."""
 
 
 async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> int:
@@ -46,12 +64,22 @@ async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> i
     redact = make_redactor(config)
     folder = None if options.output_dir is None else OutputFolder(options.output_dir, config, redact)
     harden_process()
-    session = build_session(config, deny_all, shows_figures=False, resume=options.resume)
+    known_only = redact.known_only()
+    printer = _printer_for(options, redact)
+    if folder is not None:
+        printer = _Both(folder, printer)
+    driver = StreamDriver(lambda record: print_json(known_only.values(record), sys.stdout), printer.event)
+    responder = driver.respond if options.reads_stream else deny_all
+    session = build_session(config, responder, responder, shows_figures=False, resume=options.resume)
     for notice in (*_notices(config), *(one.text for one in session.waiting_notices())):
         print(safe_line(redact(notice)), file=sys.stderr)
-    printer = make_printer(options.output, sys.stdout, sys.stderr, redact)
     try:
-        code = await _drive(session, prompt, printer if folder is None else _Both(folder, printer))
+        if options.reads_stream:
+            code = await _drive(driver.stop, driver.run(session, sys.stdin))
+        elif options.schema is not None:
+            code = await _drive_to_match(session, prompt, printer, options, known_only)
+        else:
+            code = await _drive(session.interrupt, _turn(session, prompt, printer))
         if folder is not None:
             await folder.finish(session)
         return code
@@ -82,15 +110,70 @@ def _notices(config: ForgeConfig) -> Iterator[str]:
         yield config.endpoint.key_notice
 
 
-async def _drive(session: ForgeSession, prompt: str, printer: Printer) -> int:
+def _printer_for(options: RunOptions, redact: Redactor) -> Printer:
+    if options.schema is not None and options.output != "stream-json":
+        return TextPrinter(io.StringIO(), sys.stderr, redact)  # the value is printed when it has been checked
+    return make_printer(options.output, sys.stdout, sys.stderr, redact)
+
+
+async def _turn(session: ForgeSession, prompt: str, printer: Printer) -> int:
+    """Run one turn; return the exit code."""
+    code = int(ExitCode.CRASH)
+    async with aclosing(session.send(prompt)) as events:
+        async for event in events:
+            _print(printer, event)
+            if isinstance(event, AgentEnd):
+                code = exit_code_for(event.result.stopped_reason)
+    return code
+
+
+def _complain(text: str) -> None:
+    print(safe_line(text), file=sys.stderr)
+
+
+async def _drive_to_match(
+    session: ForgeSession, prompt: str, printer: Printer, options: RunOptions, redact: Redactor
+) -> int:
+    """Run until the answer matches the schema, with one repair, and print its value."""
+    schema = options.schema
+    assert schema is not None
+    code = await _drive(session.interrupt, _turn(session, schema.request(prompt), printer))
+    value, problem = _checked(session, schema, code)
+    if problem:
+        _complain(f"The answer does not match the schema ({problem}); asking once more.")
+        code = await _drive(session.interrupt, _turn(session, schema.repair(problem), printer))
+        value, problem = _checked(session, schema, code)
+    if problem:
+        _complain(f"The answer does not match the schema: {problem}")
+        code = int(ExitCode.UNFINISHED)
+    if code == ExitCode.COMPLETE:
+        print_json(redact.values(_output_of(session, value, options.output)), sys.stdout)
+    return code
+
+
+def _output_of(session: ForgeSession, value: Any, output: OutputFormat) -> Any:
+    """Return what is printed of a value that matches."""
+    if output == "stream-json":
+        return {"v": SCHEMA_VERSION, "type": "structured", "timestamp": time.time(), "data": {"value": value}}
+    if output == "json" and session.last_result is not None:
+        return {**result_record(session.last_result, session.status.model), "structured": value}
+    return value
+
+
+def _checked(session: ForgeSession, schema: AnswerSchema, code: int) -> tuple[Any, str]:
+    """Return the value of the last answer and why it does not match; nothing where the run failed."""
+    if code != ExitCode.COMPLETE or session.last_result is None:
+        return None, ""
+    return schema.check(session.last_result.output)
+
+
+async def _drive(interrupt: Callable[[], None], work: Coroutine[None, None, int]) -> int:
+    """Await `work`, the turns of a session, and return its exit code, or that of the signal that came."""
     code = int(ExitCode.CRASH)
     received: list[signal.Signals] = []
     try:
-        async with _interrupting(session, received), aclosing(session.send(prompt)) as events:
-            async for event in events:
-                _print(printer, event)
-                if isinstance(event, AgentEnd):
-                    code = exit_code_for(event.result.stopped_reason)
+        async with _interrupting(interrupt, received):
+            code = await work
     except _NobodyReadsError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would wait again when it ends
     ending = received[0] if received else None
@@ -122,8 +205,8 @@ def _print(printer: Printer, event: AgentEvent) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _interrupting(session: ForgeSession, received: list[signal.Signals]) -> AsyncIterator[None]:
-    """Interrupt the turn on INT, TERM, HUP and QUIT, and append the signals to `received`.
+async def _interrupting(interrupt: Callable[[], None], received: list[signal.Signals]) -> AsyncIterator[None]:
+    """Call `interrupt` on INT, TERM, HUP and QUIT, and append the signals to `received`.
 
     The event loop does that, but it is blocked while nobody reads the output, as in `forge run … | less`: an
     alarm then ends the printing after a while.
@@ -141,7 +224,7 @@ async def _interrupting(session: ForgeSession, received: list[signal.Signals]) -
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
     before = signal.signal(signal.SIGALRM, break_off)
     for number in numbers:
-        loop.add_signal_handler(number, session.interrupt)
+        loop.add_signal_handler(number, interrupt)
         signal.signal(number, note)  # the loop's does nothing and lets no write be interrupted
     try:
         yield
