@@ -175,7 +175,7 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="print the conversation of a session")
     rename = actions.add_parser("rename", help="give a session a title")
     delete = actions.add_parser("delete", help="delete sessions with their outputs and undo data")
-    export = actions.add_parser("export", help="write a session as Markdown, JSON or JSON lines")
+    export = actions.add_parser("export", help="write a session as Markdown, HTML, JSON or JSON lines")
     for one in (show, rename, export):
         one.add_argument("id", metavar="ID", help="the session's id, its beginning, or its title")
     rename.add_argument("title", metavar="TITLE")
@@ -184,7 +184,9 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="write to this file (default: standard output)"
     )
     export.add_argument(
-        "--format", choices=("markdown", "json", "jsonl"), default="markdown", help="default: markdown"
+        "--format",
+        choices=("markdown", "html", "json", "jsonl"),
+        help="default: what the name of the file says, else markdown",
     )
     for one in (listing, show, rename, delete):
         one.add_argument("--json", action="store_true", help="print JSON")

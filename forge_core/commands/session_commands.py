@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
@@ -15,8 +16,11 @@ from forge_core.commands.result import (
     Text,
 )
 from forge_core.commands.specs import ArgumentValue
+from forge_core.errors import ForgeError
+from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import NOTHING_TO_RETRY, ForgeSession
+from forge_core.store.export import export_in
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 
 
@@ -64,6 +68,18 @@ async def diff(argument: str, session: ForgeSession) -> CommandResult:
     if argument:
         return ShowDiff("turn" if argument.lower() == "turn" else "worktree")
     return ShowDiff("turn" if (await session.changes("turn").read()).files else "worktree")
+
+
+async def export(argument: str, session: ForgeSession) -> CommandResult:
+    """Write the session to a file; without a name, as Markdown named after the session."""
+    try:
+        saved = await session.recorded()
+        path = await asyncio.to_thread(
+            export_in, session.config.working_dir, argument, saved, make_redactor(session.config)
+        )
+    except ForgeError as error:
+        return Failure(str(error))
+    return CommandNotice(f"Written to {safe_line(str(path))!r}.")
 
 
 async def rename(argument: str, session: ForgeSession) -> CommandResult:

@@ -164,6 +164,14 @@ SPECS: tuple[CommandSpec, ...] = (
         is_open=True,
     ),
     CommandSpec(
+        "export",
+        "Write this session to a file: .md, .html, .json or .jsonl",
+        "session_commands:export",
+        accepts=("FILE...",),
+        keywords=("save", "markdown", "html", "share"),
+        is_open=True,
+    ),
+    CommandSpec(
         "rename",
         "Give this session a title",
         "session_commands:rename",

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from forge_core.commands.columns import table
 from forge_core.commands.figures import dollars
-from forge_core.errors import ConfigError
 from forge_core.exit_codes import ExitCode
 from forge_core.redact import Redactor
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.session.saved_sessions import SavedSessions
-from forge_core.store.export import ExportFormat, exported
+from forge_core.store.export import ExportFormat, exported, write_export
 from forge_core.store.session_index import SessionSummary
 from forge_core.text_width import clip
 
@@ -88,15 +87,10 @@ def _delete(options: argparse.Namespace, sessions: SavedSessions, redact: Redact
 
 def _export(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     saved = sessions.load(sessions.find(options.id).id)
-    text = exported(saved, options.format, redact)
     if options.output is None:
-        print(text, end="")
-        return
-    try:
-        with Path(options.output).open("x", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except OSError as error:
-        raise ConfigError(f"{options.output!r} cannot be written: {error.strerror}.") from error
+        print(exported(saved, options.format or "markdown", redact), end="")
+    else:
+        write_export(saved, Path(options.output), redact, options.format)
 
 
 _ACTIONS: dict[str, Callable[[argparse.Namespace, SavedSessions, Redactor], None]] = {

@@ -36,7 +36,7 @@ from forge_core.session.turn_recorder import TurnRecorder, crash_events
 from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
 from forge_core.store.saved_session import SavedSession as SavedSession
-from forge_core.store.saved_session import title_of
+from forge_core.store.saved_session import load_session, title_of
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.job_table import JobTable
@@ -208,6 +208,17 @@ class ForgeSession:
         self._begin_journal()
         self._journal.record("title", {"title": shown})
         return shown
+
+    async def recorded(self) -> SavedSession:
+        """Return the session as its journal holds it.
+
+        Raises:
+            ForgeError: nothing is recorded yet, or the journal cannot be written or read.
+        """
+        if not self._has_begun:
+            raise ForgeError("There is nothing to export yet: this session has no message.")
+        await asyncio.to_thread(self._journal.flush)
+        return await asyncio.to_thread(load_session, self._journal.path)
 
     def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Run one turn and yield its events; the last is AGENT_END.

@@ -1,84 +1,95 @@
-"""A saved session as a document: Markdown to read, JSON or JSON lines for programs."""
+"""A saved session as a document: Markdown or HTML to read, JSON or JSON lines for programs."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal, TypeAlias
 
-from forge_core.events import AgentEnd, Error, LLMChunk, LLMEnd, Notice, ToolEnd, ToolStart
+from forge_core.errors import ConfigError
 from forge_core.redact import Redactor
-from forge_core.store.event_records import event_of
 from forge_core.store.saved_session import SavedSession
 from forge_core.store.session_index import summary_of
+from forge_core.store.transcript_parts import CallPart, Part, TextPart, parts_of
 
-ExportFormat: TypeAlias = Literal["markdown", "json", "jsonl"]
+ExportFormat: TypeAlias = Literal["markdown", "html", "json", "jsonl"]
+SUFFIXES: dict[str, ExportFormat] = {".md": "markdown", ".html": "html", ".json": "json", ".jsonl": "jsonl"}
+"""The end of a file's name → its format."""
 
 
 def exported(saved: SavedSession, form: ExportFormat, redact: Redactor) -> str:
     """Return the document; keys are redacted."""
     if form == "markdown":
         return redact(markdown(saved))
+    if form == "html":
+        from forge_core.store.html_export import html  # imports a Markdown parser
+
+        return redact(html(saved))
     records = [redact.values(record) for record in saved.records]
     if form == "jsonl":
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    whole = {**summary_of(saved, 0).as_dict(), "records": records}
+    whole = {**redact.values(summary_of(saved, 0).as_dict()), "records": records}
     return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+
+
+def write_export(saved: SavedSession, path: Path, redact: Redactor, form: ExportFormat | None = None) -> None:
+    """Write the document to a new file; without a `form`, the name of the file decides.
+
+    Raises:
+        ConfigError: the file exists, or cannot be written.
+    """
+    text = exported(saved, form or SUFFIXES.get(path.suffix.lower(), "markdown"), redact)
+    try:
+        with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+
+
+def export_in(folder: Path, name: str, saved: SavedSession, redact: Redactor) -> Path:
+    """Write the document to a new file of this name, relative to `folder`; return its path.
+
+    Without a name the file is named after the session, and holds Markdown.
+
+    Raises:
+        ConfigError: the file exists, or cannot be written.
+    """
+    path = folder / Path(name or f"forge-{saved.id}.md").expanduser()
+    write_export(saved, path, redact)
+    return path
 
 
 def markdown(saved: SavedSession) -> str:
     """Return the whole session as Markdown: messages, answers, and each tool call with its result."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(saved.started))
     head = f"# {saved.title or saved.id}\n\n{saved.working_dir} · {when} · {saved.model} · {saved.id}\n"
-    return head + "".join(f"\n{part}\n" for part in _parts(saved))
+    return head + "".join(f"\n{_written(part)}\n" for part in parts_of(saved))
 
 
-def _parts(saved: SavedSession) -> Iterator[str]:
-    answer, starts = "", dict[str, ToolStart]()
-    for record in saved.records:
-        event = event_of(record)
-        if not isinstance(event, LLMChunk) and answer.strip():
-            yield answer.strip()
-        if not isinstance(event, LLMChunk):
-            answer = ""
-        match event:
-            case LLMChunk(kind="answer"):
-                answer += event.text
-            case ToolStart():
-                starts[event.call_id] = event
-            case ToolEnd():
-                yield _call(starts.get(event.call_id), event)
-            case Notice() | Error():
-                yield f"> {' '.join((event.text if isinstance(event, Notice) else event.error).split())}"
-            case AgentEnd() if event.result.stopped_reason != "complete":
-                yield f"> Stopped: {event.result.stopped_reason}"
-            case None if record["type"] == "user":
-                yield f"## {_quoted(str((record.get('data') or {}).get('text', '')))}"
-            case None if record["type"] == "reset":
-                yield "---"
-            case None if record["type"] == "rewind" and (turn := (record.get("data") or {}).get("turn")):
-                yield f"> Rewound to message {turn}"
-            case None if record["type"] == "unrewind":
-                yield "> The rewind was undone"
-            case LLMEnd() | None | _:
-                continue
-    if answer.strip():
-        yield answer.strip()
+def _written(part: Part) -> str:
+    """Return a part as Markdown."""
+    match part:
+        case CallPart():
+            return _call(part)
+        case TextPart("user", text):
+            first, _, rest = text.strip().partition("\n")
+            return f"## {first}\n\n{rest.strip()}".rstrip()
+        case TextPart("notice" | "error", text):
+            return f"> {' '.join(text.split())}"
+        case TextPart("reset"):
+            return "---"
+        case TextPart("reasoning", text):
+            return "\n".join(f"> {line}".rstrip() for line in ("*Reasoning*", "", *text.splitlines()))
+        case TextPart(text=text):
+            return text
 
 
-def _quoted(text: str) -> str:
-    """Return a message with its first line as a heading and the others below it."""
-    first, _, rest = text.strip().partition("\n")
-    return f"{first}\n\n{rest.strip()}" if rest.strip() else first
-
-
-def _call(start: ToolStart | None, end: ToolEnd) -> str:
-    title, target = start.heading if start is not None else (end.name, "")
-    heading = f"**{title}** {_code(target)}".rstrip() + (f" ({end.summary})" if end.summary else "")
-    body = "\n".join(f"--- {one.path}\n{one.diff}" for one in end.diffs) or end.display or end.result
-    fence = "`" * max(3, _longest_run(body) + 1)
-    return f"{heading}\n\n{fence}{'diff' if end.diffs else 'text'}\n{body}\n{fence}"
+def _call(call: CallPart) -> str:
+    summary = f" ({call.summary})" if call.summary else ""
+    heading = f"**{call.title}** {_code(call.target)}".rstrip() + summary
+    fence = "`" * max(3, _longest_run(call.body) + 1)
+    return f"{heading}\n\n{fence}{'diff' if call.is_diff else 'text'}\n{call.body}\n{fence}"
 
 
 def _code(text: str) -> str:

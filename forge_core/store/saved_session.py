@@ -2,9 +2,9 @@
 
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
 as it is in the history, changes of the session's state (`state`), bills that replace estimates (`bill`),
-titles (`title`), where a fork comes from (`parent` in `session`), what the user rewinds (`rewind`, `unrewind`;
-see `rewinds`), and compactions (`window`: the messages of the shorter history, or `undo` where the one before
-it was restored; the records of the messages that it replaces are still shown).
+titles (`title`), where a fork comes from (`parent` in `session`), what the user rewinds (`rewind`,
+`unrewind`; see `rewinds`), and compactions (`window`: the messages of the shorter history, or `undo` where
+the one before it was restored; the records of the messages that it replaces are still shown).
 """
 
 from __future__ import annotations
