@@ -327,6 +327,22 @@ async def test_a_fork_carries_the_compaction(tmp_path: Path) -> None:
     assert load_session(earlier).messages == whole.uncompacted
 
 
+async def test_a_rewind_past_a_compaction_brings_the_whole_history_back(tmp_path: Path) -> None:
+    session = await filled(tmp_path, ["SUMMARY"], ["fine"], ["more"])
+    await turn(session, "now " + 2 * LONG)
+    await turn(session, "later")
+    session._journal.record("rewind", {"turn": 6})
+    session._journal.flush()
+    assert saved(session).uncompacted, "the compaction belongs to turn 5"
+    session._journal.record("rewind", {"turn": 5})
+    await session.aclose()
+    assert [message.text for message in saved(session).messages[::2]] == [f"question {n}" for n in range(4)]
+    again = restored(tmp_path, session)
+    with pytest.raises(ForgeError, match="no compaction to undo"):
+        again.compaction.undo()
+    await again.aclose()
+
+
 @pytest.mark.parametrize(
     "damage",
     [
