@@ -70,8 +70,8 @@ def _share(usage: TokenUsage, whole: TokenUsage) -> str:
 
 
 def _turns(turns: Sequence[TurnSpending]) -> list[tuple[str, Spending]]:
-    """Return a row for what came before /reset, one for the earlier turns, and one for each of the last."""
-    before = [("Before /reset", turn.spending) for turn in turns if not turn.number]
+    """Return a row for what was cleared or rewound, one for earlier turns, and one for each of the last."""
+    before = [("Cleared or rewound", turn.spending) for turn in turns if not turn.number]
     own = [turn for turn in turns if turn.number]
     earlier, shown = own[:-MAX_TURNS], own[-MAX_TURNS:]
     rows = list(before)

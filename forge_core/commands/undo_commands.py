@@ -56,9 +56,7 @@ async def redo(argument: str, session: ForgeSession) -> CommandResult:
 
 def _result(session: ForgeSession, report: UndoReport) -> CommandResult:
     """Report to the user. The model must read the touched files again, and is informed at its next turn."""
-    session.forget_reads(report.touched)
-    if report.for_model:
-        session.inform_model(report.for_model)
+    session.files_restored(report)
     title = "Undo" if report.kind == "undo" else "Redo"
     return Text("\n".join(_nothing(report) if not report.turn else _report(report)), title)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -89,6 +89,12 @@ class SessionBilling:
         """Start the numbers of turns again; what was spent stays in the totals."""
         self._titles.clear()
         self._tracker.forget_turns()
+
+    def keep_turns(self, titles: Sequence[str]) -> None:
+        """Continue after the turns with these messages: what later ones have spent stays in the totals."""
+        self._titles = [_title(text) for text in titles]
+        self._tracker.forget_turns(after=self.turn)
+        self._tracker.begin_turn(self.turn)
 
     def spending(self) -> SessionSpending:
         """Return the spending. O(turns)."""

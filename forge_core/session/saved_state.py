@@ -58,8 +58,7 @@ def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> No
 
     Permissions are restored only in the same real folder.
     """
-    environment.todos.replace([_todo(item) for item in saved.todos if item.get("content")])
-    environment.files.update(saved.reads)
+    replace_conversation(environment, saved)
     if saved.working_dir != str(environment.working_dir):
         return
     for rule in saved.rules:
@@ -67,6 +66,13 @@ def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> No
             environment.policy.allow_for_session(rule)
         except ForgeError:  # a later version allows less: the call asks again
             continue
+
+
+def replace_conversation(environment: ToolEnvironment, saved: SavedSession) -> None:
+    """Replace the task list and what the model has read."""
+    environment.todos.replace([_todo(item) for item in saved.todos if item.get("content")])
+    environment.files.clear()
+    environment.files.update(saved.reads)
 
 
 def restored_mode(saved: str, sandbox: str) -> PermissionMode:

@@ -29,7 +29,8 @@ from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
-from forge_core.session.saved_state import StateRecorder, restore_environment
+from forge_core.session.rewinder import Rewinder
+from forge_core.session.saved_state import StateRecorder, replace_conversation, restore_environment
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import TurnRecorder, crash_events
@@ -40,6 +41,7 @@ from forge_core.store.saved_session import load_session, title_of
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.job_table import JobTable
+from forge_core.undo.report import UndoReport
 from forge_core.undo.undo_store import UndoStore
 from forge_core.workspace.change_source import ChangeSource
 
@@ -78,6 +80,10 @@ class ForgeSession:
         self._meter = ContextMeter(agent)
         self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
         self._state = StateRecorder(journal, environment)
+        self.rewinder = Rewinder(
+            journal, environment, lambda: self._task is not None, self._rewound, self.files_restored
+        )
+        """Takes the conversation, files, or both back to an earlier message."""
         self.compaction = SessionCompactor(
             agent, self._meter, environment, provider, journal, lambda: self._model
         )
@@ -87,6 +93,7 @@ class ForgeSession:
         self._news: list[str] = []
         self._is_interrupted = False
         self._turn_text = ""
+        self._turn_began = 0.0
         self.set_mode(config.permission_mode)
 
     @property
@@ -309,6 +316,22 @@ class ForgeSession:
         """Require the model to read these files again before it overwrites them."""
         self._environment.forget_reads(paths)
 
+    def files_restored(self, report: UndoReport) -> None:
+        """Require the model to read restored files again, and inform it with the next message."""
+        self.forget_reads(report.touched)
+        if report.for_model:
+            self.inform_model(report.for_model)
+
+    def _rewound(self, saved: SavedSession) -> None:
+        """Continue with another part of the recorded conversation; figures of what was spent stay."""
+        self._agent.reset()
+        self._agent.memory.add_messages(saved.messages)
+        self._agent.memory.repair()
+        self._meter.reset()
+        self._billing.keep_turns([turn.text for turn in saved.turns])
+        replace_conversation(self._environment, saved)
+        self._state.assume_recorded()
+
     def check_rule(self, rule: str) -> str | None:
         """Return why a rule cannot be granted, for the user; None when it can."""
         try:
@@ -365,7 +388,7 @@ class ForgeSession:
         recorder = TurnRecorder(self._journal)
         agent, environment = self._agent, self._environment
         agent.on_message = recorder.message
-        await environment.begin_turn(self._turn_text)
+        await environment.begin_turn(self._turn_text, self._turn_began)
 
         def observe(event: AgentEvent) -> None:
             if self._is_interrupted:  # the interrupt may have come before the run had begun
@@ -419,7 +442,7 @@ class ForgeSession:
             self._journal.record("retry", about_turn)
         else:
             self._billing.begin_turn(text)
-            self._journal.record("user", {"text": text, **about_turn})
+            self._turn_began = self._journal.record("user", {"text": text, **about_turn})
 
     def _begin_journal(self) -> None:
         if not self._has_begun:

@@ -80,10 +80,10 @@ class ToolEnvironment:
         self.files.clear()
         self.todos.replace(())
 
-    async def begin_turn(self, text: str) -> None:
-        """Begin a turn: what calls change from here on is undone together."""
+    async def begin_turn(self, text: str, at: float) -> None:
+        """Begin a turn, at this time: what calls change from here on is undone together."""
         if self.undo is not None:
-            await self.undo.begin_turn(text)
+            await self.undo.begin_turn(text, at)
 
     async def end_turn(self) -> None:
         if self.undo is not None:

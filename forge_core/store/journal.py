@@ -135,6 +135,11 @@ class Journal:
         self._put({"type": kind, "timestamp": now, "data": data})
         return now
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is anything in it."""
+        return self._thread is not None or self.path.exists()
+
     def flush(self, timeout_s: float = 5.0) -> None:
         """Wait until everything recorded so far is in the file.
 

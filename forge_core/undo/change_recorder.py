@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -126,14 +126,14 @@ class ChangeRecorder:
             os.close(self._lock)
             self._lock = None
 
-    def begin_turn(self, text: str) -> None:
-        """Attribute the changes from here on to this turn.
+    def begin_turn(self, text: str, at: float | None = None) -> None:
+        """Attribute the changes from here on to this turn, which has begun at `at` (default: now).
 
         While a job of an earlier turn is running, an update of the snapshot leaves out what happened between
         the turns: it may be the user's.
         """
         self.end_turn()
-        self._log.begin(text)
+        self._log.begin(text, at)
         self._git.find()
         self._gave_up = ""
         if self._watches:
@@ -307,15 +307,15 @@ class ChangeRecorder:
         placeholders |= relative_placeholders(self._root, self._mounts)
         return {name: stamp for name, stamp in found.items() if name not in placeholders}
 
-    def undo(self, also: Sequence[str] | None = ()) -> UndoReport:
+    def undo(self, also: Sequence[str] | None = (), among: Container[int] | None = None) -> UndoReport:
         """Undo the last turn, and those of the changes that may be the user's that `also` names (None: all).
-        Right after an undo that left some alone, `also` undoes these."""
+        Right after an undo that left some alone, `also` undoes these. With `among`, only one of these."""
         self._check_idle()
         self.open()
         turn = self._left_alone(also) or self._log.history.to_undo()
         chosen = self._chosen(turn, also)
         skipped = {name: why for one in self._log.history.above(turn) for name, why in one.lost.items()}
-        if turn is None:
+        if turn is None or (among is not None and turn.number not in among):
             return UndoReport("undo", not_undoable=not_undoable(skipped, []))
         outcome = self._restored(turn.to_undo(chosen))
         self._log.undone(turn, [change.path for change in outcome.done], chosen)
@@ -324,11 +324,11 @@ class ChangeRecorder:
         outcome.conflicts += [Conflict(path, "its link in git's index has changed since") for path in changed]
         return self._report("undo", turn, outcome, turn.lost | skipped, removed)
 
-    def redo(self) -> UndoReport:
+    def redo(self, among: Container[int] | None = None) -> UndoReport:
         self._check_idle()
         self.open()
         turn = self._log.history.to_redo()
-        if turn is None or turn.undone is None:
+        if turn is None or turn.undone is None or (among is not None and turn.number not in among):
             return UndoReport("redo")
         outcome = self._restored(turn.to_redo())
         self._log.redone(turn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -101,6 +101,24 @@ class UndoReport:
         if self.kind == "undo":
             return f"[The user undid file changes of an earlier turn; as before it are: {shown}{more}.]"
         return f"[The user brought undone file changes back; as after that turn are: {shown}{more}.]"
+
+
+def merged(reports: Sequence[UndoReport]) -> UndoReport | None:
+    """Return several undos, or redos, as one; None if there are none. Of a path, the last state counts."""
+    if not reports:
+        return None
+    exists: dict[str, bool] = {}
+    for report in reports:
+        exists |= dict.fromkeys(report.restored, True) | dict.fromkeys(report.deleted, False)
+    return replace(
+        reports[-1],
+        restored=tuple(sorted(name for name, is_there in exists.items() if is_there)),
+        deleted=tuple(sorted(name for name, is_there in exists.items() if not is_there)),
+        conflicts=tuple({one.name: one for report in reports for one in report.conflicts}.values()),
+        not_undoable=tuple(dict.fromkeys(text for report in reports for text in report.not_undoable)),
+        doubtful=tuple(dict(pair for report in reports for pair in report.doubtful).items()),
+        touched=tuple(dict.fromkeys(path for report in reports for path in report.touched)),
+    )
 
 
 def turn_view(turn: TurnRecord) -> TurnView:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -79,8 +80,9 @@ class UndoStore:
         self._executor: Executor | None = None
         self._failure = ""
 
-    async def begin_turn(self, text: str) -> None:
-        await self._guarded(self._recorder.begin_turn, text)
+    async def begin_turn(self, text: str, at: float | None = None) -> None:
+        """Begin a turn; `at` is when, by default now."""
+        await self._guarded(self._recorder.begin_turn, text, at)
 
     async def end_turn(self) -> None:
         await self._guarded(self._recorder.end_turn)
@@ -135,6 +137,21 @@ class UndoStore:
     async def redo(self) -> UndoReport:
         """Redo the last undo. Raises ForgeError while a turn is running."""
         return await self._run(self._recorder.redo)
+
+    async def undo_turns(self, numbers: Container[int]) -> list[UndoReport]:
+        """Undo the last turns, down to the first one that is not among `numbers`; return their reports in
+        this order. Raises ForgeError while a turn is running."""
+        return await self._repeated(partial(self._recorder.undo, (), numbers))
+
+    async def redo_turns(self, numbers: Container[int]) -> list[UndoReport]:
+        """Redo undone turns, up to the first one that is not among `numbers`, like `undo_turns`."""
+        return await self._repeated(partial(self._recorder.redo, numbers))
+
+    async def _repeated(self, step: Callable[[], UndoReport]) -> list[UndoReport]:
+        reports: list[UndoReport] = []
+        while (report := await self._run(step)).turn:
+            reports.append(report)
+        return reports
 
     async def load(self) -> None:
         """Read what an earlier run of the session left, so that `turns` includes it."""

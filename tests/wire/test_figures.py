@@ -274,5 +274,5 @@ async def test_a_reset_keeps_the_cost_and_restarts_the_turns(tmp_path: Path) -> 
             assert session.status.usage.cost_usd == Decimal("0.50")
             await turn(session, "three")
             table = await command_text("/cost", session)
-            assert "Before /reset" in table and "1 three" in table and "two" not in table
+            assert "Cleared or rewound" in table and "1 three" in table and "two" not in table
             await assert_adds_up(session)

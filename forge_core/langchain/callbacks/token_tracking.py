@@ -78,10 +78,10 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         with self._lock:
             self._book.turn = number
 
-    def forget_turns(self) -> None:
-        """Attribute what was spent so far to no turn; it stays in the totals."""
+    def forget_turns(self, after: int = 0) -> None:
+        """Attribute what the turns after number `after` have spent to no turn; it stays in the totals."""
         with self._lock:
-            self._book.forget_turns()
+            self._book.forget_turns(after)
 
     def priced(self, usage: TokenUsage, model: str) -> TokenUsage:
         """Return `usage`; for an estimate, with a price where the model's prices are known."""

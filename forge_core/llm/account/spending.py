@@ -69,10 +69,15 @@ class SpendingBook:
         self._count(found.turn, model, counted)
         return True
 
-    def forget_turns(self) -> None:
-        """Attribute what was spent so far to turn 0."""
-        self._counted = {(0, model): spending for model, spending in _sums(self._counted_models()).items()}
-        self._estimates = [replace(entry, turn=0) for entry in self._estimates]
+    def forget_turns(self, after: int = 0) -> None:
+        """Attribute what the turns after number `after` have spent to turn 0; it becomes the present one."""
+        self._counted = _sums(
+            ((turn if turn <= after else 0, model), spending)
+            for (turn, model), spending in self._counted.items()
+        )
+        self._estimates = [
+            entry if entry.turn <= after else replace(entry, turn=0) for entry in self._estimates
+        ]
         self.turn = 0
 
     def total(self) -> Spending:

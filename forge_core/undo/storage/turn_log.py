@@ -40,8 +40,8 @@ class TurnLog:
     def close(self) -> None:
         self._file.close()
 
-    def begin(self, text: str) -> None:
-        self.running = self._last = TurnRecord(0, self._redact(text), time.time())
+    def begin(self, text: str, at: float | None = None) -> None:
+        self.running = self._last = TurnRecord(0, self._redact(text), time.time() if at is None else at)
         self._reported.clear()
 
     def end(self) -> None:
