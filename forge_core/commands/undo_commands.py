@@ -63,20 +63,22 @@ def _result(session: ForgeSession, report: UndoReport) -> CommandResult:
 
 def _nothing(report: UndoReport) -> list[str]:
     lines = ["Nothing to undo." if report.kind == "undo" else "Nothing to redo."]
-    return lines + _section("Changed, but not covered by undo", report.not_undoable)
+    return lines + section("Changed, but not covered by undo", report.not_undoable)
 
 
 def _report(report: UndoReport) -> list[str]:
     is_undo = report.kind == "undo"
     if report.touched:
-        lines = [f"{'Undid' if is_undo else 'Redid'} what “{_short(report.text_of_turn)}” did to files."]
+        lines = [f"{'Undid' if is_undo else 'Redid'} what “{short_text(report.text_of_turn)}” did to files."]
     else:
-        lines = [f"Nothing of “{_short(report.text_of_turn)}” could be {'undone' if is_undo else 'redone'}."]
-    lines += _section("Restored" if is_undo else "Written", report.restored)
-    lines += _section("Removed", report.deleted)
+        lines = [
+            f"Nothing of “{short_text(report.text_of_turn)}” could be {'undone' if is_undo else 'redone'}."
+        ]
+    lines += section("Restored" if is_undo else "Written", report.restored)
+    lines += section("Removed", report.deleted)
     conflicts = report.conflicts
-    lines += _section("Left alone", [one.name for one in conflicts], [one.why for one in conflicts])
-    lines += _section("Not covered by undo", report.not_undoable)
+    lines += section("Left alone", [one.name for one in conflicts], [one.why for one in conflicts])
+    lines += section("Not covered by undo", report.not_undoable)
     lines += _doubtful(report.doubtful) if is_undo else []
     lines += ["", _next_step(report)]
     return lines
@@ -90,7 +92,7 @@ def _doubtful(files: Sequence[tuple[str, str]]) -> list[str]:
         names = [name for name, one in files if one == command]
         count = "This file" if len(names) == 1 else f"These {len(names)} files"
         ran = f"`{safe_line(command)}`" if command else "a command"
-        lines += _section(f"{count} changed while {ran} ran and may be yours. Left alone", names)
+        lines += section(f"{count} changed while {ran} ran and may be yours. Left alone", names)
     if lines:
         example = shlex.quote(safe_line(files[0][0]))
         them = "it" if len(files) == 1 else "them"
@@ -107,7 +109,7 @@ def _next_step(report: UndoReport) -> str:
     return "No file was touched. /undo again continues with the turn before."
 
 
-def _section(head: str, names: Sequence[str], notes: Sequence[str] = ()) -> list[str]:
+def section(head: str, names: Sequence[str], notes: Sequence[str] = ()) -> list[str]:
     """Return the lines of a list of files, each with its note; none if there are no files."""
     if not names:
         return []
@@ -135,7 +137,7 @@ def _turns(store: UndoStore) -> str:
 
 def _head(view: TurnView, is_next: bool) -> str:
     clock = time.strftime("%H:%M", time.localtime(view.at))
-    return f"{'›' if is_next else ' '} {clock}  {_short(view.text)}"
+    return f"{'›' if is_next else ' '} {clock}  {short_text(view.text)}"
 
 
 def _summary(view: TurnView) -> str:
@@ -148,6 +150,6 @@ def _summary(view: TurnView) -> str:
     return ", ".join(parts) + ("  (undone)" if view.is_undone else "")
 
 
-def _short(text: str) -> str:
+def short_text(text: str) -> str:
     line = safe_line(" ".join(text.split()))
     return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 1] + "…"

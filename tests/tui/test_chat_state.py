@@ -8,7 +8,7 @@ import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
-from forge_tui.screens.chat.keys import MODE_CYCLE, TWICE_S, InterruptKey, ModeCycle
+from forge_tui.screens.chat.keys import MODE_CYCLE, TWICE_S, DoublePress, ModeCycle
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.submitted_line import Command, UserText, parse_line
 from tests.support.chat_app import FakeClock, make_app, make_config, ready, until
@@ -31,7 +31,7 @@ class Line:
 
 def test_ctrl_c_counts_as_the_second_press_while_the_note_is_shown() -> None:
     clock, line = FakeClock(), Line()
-    key = InterruptKey(clock, line)
+    key = DoublePress(clock, line, "Ctrl+C again leaves Forge")
     assert not key.is_second_press
     key.press(" · and so on")
     assert line.shown == "Ctrl+C again leaves Forge · and so on"
@@ -43,7 +43,7 @@ def test_ctrl_c_counts_as_the_second_press_while_the_note_is_shown() -> None:
 
 def test_another_key_resets_the_ctrl_c_count_and_clears_only_its_note() -> None:
     clock, line = FakeClock(), Line()
-    key = InterruptKey(clock, line)
+    key = DoublePress(clock, line, "Ctrl+C again leaves Forge")
     key.press()
     key.reset()
     assert not key.is_second_press and line.shown == ""

@@ -25,28 +25,30 @@ class NoteLine(Protocol):
     def end_note(self, text: str) -> None: ...
 
 
-class InterruptKey:
+class DoublePress:
     """Recognizes the second of two presses, between which nothing else was typed, and announces it.
 
     The announcement and the time limit end together: what the line says is what the key does.
     """
 
-    def __init__(self, clock: Callable[[], float], line: NoteLine) -> None:
+    def __init__(self, clock: Callable[[], float], line: NoteLine, announcement: str) -> None:
+        """`announcement` says what the second press does."""
         self._clock = clock
         self._line = line
+        self._announcement = announcement
         self._pressed_at = float("-inf")
         self._note = ""
 
     @property
     def is_second_press(self) -> bool:
-        """Whether a press now leaves Forge."""
+        """Whether a press now is the second one."""
         return self._clock() - self._pressed_at <= TWICE_S
 
     def press(self, addition: str = "") -> None:
         """Record the first press and announce what the second does."""
         self.reset()
         self._pressed_at = self._clock()
-        self._note = f"Ctrl+C again leaves Forge{addition}"
+        self._note = f"{self._announcement}{addition}"
         self._line.note(self._note, TWICE_S)
 
     def reset(self) -> None:

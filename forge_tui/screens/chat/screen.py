@@ -27,7 +27,7 @@ from forge_tui.screens.chat.attention import Attention
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.find_mode import FindMode
-from forge_tui.screens.chat.keys import INTERRUPT_KEYS, InterruptKey, ModeCycle
+from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle
 from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.prompt_area import PromptArea
@@ -92,7 +92,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
         self._turn = TurnReader(self, self._live, environment.clock)
-        self._interrupt_key = InterruptKey(environment.clock, self.activity)
+        self._interrupt_key = DoublePress(environment.clock, self.activity, "Ctrl+C again leaves Forge")
         self.find = FindMode(self)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(self._commands.argument_values)
