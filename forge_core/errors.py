@@ -5,6 +5,7 @@ ForgeError
  ├─ WorkspaceError         the folder to work in is missing, a file, or not writable
  ├─ JournalError           the session could not be recorded
  │   └─ SessionInUseError      another process has the session open
+ ├─ BudgetExceededError    a model call was not made: a limit of cost, tokens, calls or time is reached
  ├─ ToolError              a tool refuses or fails; becomes a ToolResult, never ends a turn
  │   ├─ CallDeniedError        the user, a rule or the mode denied the call
  │   └─ CallInterruptedError   the turn was interrupted before the call had a result
@@ -45,6 +46,10 @@ class JournalError(ForgeError):
 
 class SessionInUseError(JournalError):
     """Another process has the session open."""
+
+
+class BudgetExceededError(ForgeError):
+    """A model call was not made, because a limit is reached or the call would exceed it."""
 
 
 class ToolError(ForgeError):

@@ -61,7 +61,7 @@ _STOPPED: Mapping[str, str] = {
     "stop_tool": "A tool of `stop_tools` was called (library only).",
     "max_iterations": "The limit of model calls per turn was reached.",
     "timeout": "The run took longer than its `timeout` (library only).",
-    "budget": "A token or cost budget was spent (library only).",
+    "budget": "A limit of cost, tokens, calls or time was reached.",
     "loop": "The model repeated the same step without progress.",
     "length": "The answer was cut off at the model's output limit.",
     "refusal": "The model declined to answer.",

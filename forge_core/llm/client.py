@@ -56,7 +56,8 @@ class OpenRouterClient:
     theirs. `max_retries` counts the attempts after the first. Constructing one opens nothing and reads no
     environment: without `api_key` no Authorization header is sent, and a service that needs one raises
     AuthenticationError. `key_variable` names where the key came from, for messages. `provider` is the service
-    at `base_url`; by default it is identified by the URL.
+    at `base_url`; by default it is identified by the URL. `admit` is awaited before each completion; what it
+    raises is raised to the caller, and nothing is sent.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class OpenRouterClient:
         transport: httpx.AsyncBaseTransport | None = None,
         on_retry: Callable[[RetryNotice], None] | None = None,
         on_abandoned: Callable[[str], None] | None = None,
+        admit: Callable[[CompletionRequest], Awaitable[None]] | None = None,
         attribution: bool = True,
         default_headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -84,6 +86,7 @@ class OpenRouterClient:
         self.on_abandoned = on_abandoned
         """Called with the generation's id when an answer that has begun is abandoned or breaks off: its bill
         can be requested later."""
+        self._admit = admit
         self._api_key = _checked_key(api_key)
         self.key_variable = key_variable
         self._needs_key = self.provider.needs_key and transport is None
@@ -115,6 +118,8 @@ class OpenRouterClient:
     async def complete(self, request: CompletionRequest) -> CompletionResponse:
         """Return the whole answer. Raise a ProviderError; ProviderTimeoutError when it takes longer than
         `timeout`."""
+        if self._admit is not None:
+            await self._admit(request)
         body = self._encode(request, stream=False)
 
         async def attempt() -> CompletionResponse:
@@ -130,6 +135,8 @@ class OpenRouterClient:
         sent again once a token has been yielded: it cannot be taken back, so the retry is left to the caller,
         who knows what was done with the text.
         """
+        if self._admit is not None:
+            await self._admit(request)
         body = self._encode(request, stream=True)
         retries = current_count()
         generation_id: str | None = None

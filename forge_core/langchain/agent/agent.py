@@ -407,7 +407,7 @@ class AgentRun:
         limit = self._agent.retries
         wait_s = retries.next_wait(error, limit) if isinstance(error, ProviderError) else None
         if wait_s is None:
-            self._record.error, self._record.reason, self._record.output = error, "error", self._partial
+            self._record.fail(error, self._partial)
             return None
         return Retry.of(
             error_text(error), attempt=retries.done, max_retries=limit, wait_s=wait_s, discards_answer=True

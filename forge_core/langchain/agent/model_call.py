@@ -21,7 +21,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from forge_core.errors import NEVER_SENT, ProviderError
+from forge_core.errors import NEVER_SENT, BudgetExceededError, ProviderError
 from forge_core.events import LLMChunk
 from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.langchain.agent.run_control import StopSignal
@@ -80,7 +80,7 @@ class ModelCall:
     def is_refused(self) -> bool:
         """Whether it ended before the model was at work: such a call is not charged."""
         error = self.error
-        if not self._is_started:
+        if not self._is_started or isinstance(error, BudgetExceededError):
             return True
         if self._chunks or not isinstance(error, ProviderError):
             return False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from forge_core.errors import ForgeError, ProviderError
+from forge_core.errors import BudgetExceededError, ForgeError, ProviderError
 from forge_core.events import Error
 from forge_core.langchain.memory.conversation import ConversationMemory
 from forge_core.llm.models import Message, TokenUsage
@@ -70,6 +70,14 @@ class RunRecord:
         self._tool_calls.extend(records)
         for message in messages:
             self.add(message)
+
+    def fail(self, error: Exception, output: str) -> None:
+        """Stop the run because of a failed model call; a call that a limit forbids is no error."""
+        self.output = output
+        if isinstance(error, BudgetExceededError):
+            self.reason, self.warning = "budget", str(error)
+        else:
+            self.reason, self.error = "error", error
 
     def result(self, reason: StoppedReason, *, is_resumable: bool) -> AgentResult:
         """Return the result of a run that stopped for `reason`."""

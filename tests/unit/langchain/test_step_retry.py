@@ -10,6 +10,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 
 from forge_core.errors import (
     AuthenticationError,
+    BudgetExceededError,
     ConnectionFailedError,
     ContextLengthError,
     ForgeError,
@@ -273,3 +274,24 @@ def test_an_agent_retries_as_often_as_its_model_unless_configured(
         max_retries: int | None = of_model
 
     assert ForgeAgent(llm=Counting(), max_retries=given).retries == expected
+
+
+async def test_a_call_that_a_limit_forbids_ends_the_run_and_costs_nothing() -> None:
+    tracker = TokenTrackingCallback()
+    agent = agent_for(
+        [Call("echo", {"text": "x"})],
+        [BudgetExceededError("The session's limit is reached.")],
+        ["done"],
+        tracker=tracker,
+        callbacks=[tracker],
+    )
+    events = await collect(agent)
+    result = result_of(events)
+    assert (result.stopped_reason, result.warning) == ("budget", "The session's limit is reached.")
+    assert result.error is None
+    assert [event for event in events if isinstance(event, Error | Retry)] == []
+    spent = tracker.get_usage()
+    assert not spent.estimated
+    assert (result.usage, spent.prompt_tokens) == (spent, 10)
+    again = result_of(await resumed(agent))
+    assert (again.stopped_reason, again.output) == ("complete", "done")

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from forge_core.errors import ConfigError, ProviderError
+from forge_core.errors import BudgetExceededError, ConfigError, ProviderError
 from forge_core.llm.client import OpenRouterClient
 from forge_core.llm.models import CompletionRequest, Message
 from tests.support.sse_server import DONE, KEY, chunk, event
@@ -133,6 +133,27 @@ async def test_a_stream_that_is_closed_early_counts_as_abandoned() -> None:
         await anext(chunks)
         await chunks.aclose()
     assert abandoned == ["gen-1"]
+
+
+async def test_nothing_is_sent_for_a_completion_that_is_not_admitted() -> None:
+    recording = Recording()
+    seen: list[CompletionRequest] = []
+
+    async def admit(request: CompletionRequest) -> None:
+        seen.append(request)
+        if len(seen) > 2:
+            raise BudgetExceededError("The limit is reached.")
+
+    transport = httpx.MockTransport(recording)
+    async with OpenRouterClient(transport=transport, admit=admit) as client:
+        await client.complete(REQUEST)
+        assert (await anext(client.stream(REQUEST))).text == "ok"
+        with pytest.raises(BudgetExceededError):
+            await client.complete(REQUEST)
+        with pytest.raises(BudgetExceededError):
+            await anext(client.stream(REQUEST))
+    assert seen == [REQUEST] * 4
+    assert len(recording.requests) == 2
 
 
 def test_a_host_that_two_parsers_read_differently_is_refused() -> None:
