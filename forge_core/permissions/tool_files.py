@@ -42,7 +42,8 @@ TOOL_FILES = (
         " .kilocodemodes .opencode opencode.json opencode.jsonc .crush.json crush.json .amazonq .kiro"
         " .junie .augment .augment-guidelines .goosehints .trae .rules .mcp.json"
         " .github/copilot-instructions.md .github/instructions .github/prompts .github/agents"
-        " .github/chatmodes"),
+        " .github/chatmodes .github/hooks .github/skills .github/copilot .agents .agent .rovodev"
+        " .aiassistant .openhands .devin .factory .firebender .ruler WARP.md CRUSH.md"),
     ToolFiles("the CI service",
         ".github/workflows .github/actions .github/dependabot.yml .gitlab-ci.yml .gitlab/ci .circleci"
         " .travis.yml .appveyor.yml appveyor.yml azure-pipelines.yml azure-pipelines.yaml"

@@ -46,6 +46,8 @@ READS_HISTORY = table(
 """Subcommands that never look at the files of the working tree, so that no filter matters to them."""
 TREE_WRITERS = table("mv")
 """Subcommands that put a file of the working tree under a name that the line chooses."""
+PATH_WRITERS = table("checkout clean clone config init restore rm stash submodule worktree")
+"""Further subcommands that write or remove files that the line names."""
 PATCH_READERS = table("am apply")
 """Subcommands that write the files that a patch names."""
 _DIFF = (

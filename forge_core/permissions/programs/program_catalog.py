@@ -31,6 +31,8 @@ RUNS_ITS_FILE = _having("shell", "interpreter", "runs_its_file") - _having(
     "filter", "script_after_subcommand"
 )
 """Programs whose first operand is a script."""
+EDITORS = _having("edits")
+"""Interpreters whose operands are the files that they edit."""
 FILTERS = _having("filter")
 """Interpreters of which only the values of options are files with programs."""
 WRAPPERS = {name: one.wrapper for name, one in _NAMED if one.wrapper is not None}
@@ -103,6 +105,8 @@ DECLARERS = _having("declares")
 
 CHECKERS = _having("checker")
 """They read, check, compile or rewrite the files that they are given, and run none of them."""
+REWRITERS = _having("rewrites")
+"""Checkers that rewrite the files that they are given, unless an option says otherwise."""
 WITH_SHORT_CONFIG_OPTIONS = _having("short_config_options")
 """Checkers that also take a file of settings by a short option."""
 ONLY_INSIDE = _having("only_inside")

@@ -171,7 +171,11 @@ def folders_before(reading: Reading, command: SimpleCommand, root: Path) -> tupl
     for one in reading.commands:
         if one is command:
             break
-        if one.program == "cd" and command.scope[: len(one.scope)] == one.scope and len(one.words) > 1:
+        if (
+            one.program in ("cd", "pushd")
+            and command.scope[: len(one.scope)] == one.scope
+            and len(one.words) > 1
+        ):
             folders += [folder / one.words[-1] for folder in folders[: 2**_MAX_CD]]
     return tuple(folders)
 

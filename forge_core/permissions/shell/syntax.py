@@ -191,6 +191,9 @@ class _Reader:
         self, bare: BareCommand, source: str, *, is_nested: bool, is_hint: bool, is_executed: bool
     ) -> None:
         targets = [(sign, as_written(pieces)) for sign, pieces in bare.redirects]
+        for sign, pieces in bare.redirects:
+            values = (words[0].text for words, _ in readings([pieces], self.variables) if words)
+            targets += [(sign, text) for text in values if (sign, text) not in targets]
         files = [(sign, text) for sign, text in targets if sign[1:] != "&" or not _DESCRIPTOR.fullmatch(text)]
         for name, value in bare.assignments:
             if _NAMES_PROGRAM.fullmatch(name):

@@ -164,6 +164,28 @@ def test_reading_a_file_with_two_links_does_not_ask(root: Path) -> None:
         "truncate -s 0 linked.md",
         "dd if=plain.md of=linked.md",
         "sort -o linked.md plain.md",
+        "sort --output=linked.md plain.md",
+        "sort -olinked.md plain.md",
+        "f=linked.md; echo x > $f",
+        'f=linked.md && echo x > "$f"',
+        "for f in linked.md; do echo x > $f; done",
+        "echo x > linke?.md",
+        "tee linke*.md",
+        "echo linked.md | xargs tee",
+        "black linked.md",
+        "prettier --write linked.md",
+        "gofmt -w linked.md",
+        "uniq plain.md linked.md",
+        "tar cf linked.md plain.md",
+        "tar --file=linked.md -c plain.md",
+        "cp -t . a/linked.md",
+        "cp a/linked.md .",
+        "gcc -olinked.md a.c",
+        "pandoc -o linked.md plain.md",
+        "strace -o linked.md ls",
+        "sed -n 'w linked.md' plain.md",
+        "awk '{print > \"linked.md\"}' plain.md",
+        "ed linked.md",
     ],
 )
 def test_a_command_that_overwrites_a_file_with_two_links_asks(root: Path, line: str) -> None:
@@ -177,7 +199,19 @@ def test_a_command_that_overwrites_a_file_with_two_links_asks(root: Path, line: 
 
 
 @pytest.mark.parametrize(
-    "line", ["cp linked.md copy.md", "mv linked.md moved.md", "rm linked.md", "echo x > plain.md"]
+    "line",
+    [
+        "cp linked.md copy.md",
+        "mv linked.md moved.md",
+        "rm linked.md",
+        "echo x > plain.md",
+        "grep -o x linked.md",
+        "prettier --check linked.md",
+        "gcc -o plain.md linked.md",
+        "tar cf plain.md linked.md",
+        "python3 linked.md",
+        "f=plain.md; echo x > $f",
+    ],
 )
 def test_a_command_that_does_not_overwrite_it_does_not_ask_for_its_links(root: Path, line: str) -> None:
     verdict = PermissionPolicy(root, allow=["bash"]).decide("bash", ToolUse(Effect.RUN, line))

@@ -35,9 +35,10 @@ RECORDS = (
     Program("python python3", ("interpreter",), version="--version -V"),
     Program("node", ("interpreter",), version="--version -v"),
     Program("ruby", ("interpreter",), version="--version", writing_options="-[A-Za-z]*i.*"),
-    Program("Rscript bc dc ed elixir emacs erl ex expect gdb ghc groovy ipython irb jshell julia"
-        " lldb lua luajit m4 mysql nodejs nvim php psql pypy pypy3 python2 scala screen"
-        " socat sqlite3 tclsh tmux vi view vim wish", ("interpreter",)),
+    Program("ed emacs ex nvim vi view vim", ("interpreter", "edits")),
+    Program("Rscript bc dc elixir erl expect gdb ghc groovy ipython irb jshell julia"
+        " lldb lua luajit m4 mysql nodejs php psql pypy pypy3 python2 scala screen"
+        " socat sqlite3 tclsh tmux wish", ("interpreter",)),
     Program(". source", ("runs_its_file", "runs_input")),
     Program("ts-node tsx", ("runs_its_file",)),
     Program("java", ("long_options_with_one_dash",)),
