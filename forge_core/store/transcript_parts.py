@@ -68,6 +68,10 @@ def parts_of(saved: SavedSession) -> Iterator[Part]:
             case None if record["type"] == "user":
                 data = record.get("data")
                 yield TextPart("user", str(data.get("text", "")) if isinstance(data, dict) else "")
+            case None if record["type"] == "rewind" and (turn := (record.get("data") or {}).get("turn")):
+                yield TextPart("notice", f"Rewound to message {turn}")
+            case None if record["type"] == "unrewind":
+                yield TextPart("notice", "The rewind was undone")
             case None if record["type"] == "reset":
                 yield TextPart("reset")
             case _:
