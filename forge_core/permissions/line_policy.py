@@ -25,7 +25,12 @@ from forge_core.permissions.read_only.read_only_commands import (
     is_reading,
     reads_only,
 )
-from forge_core.permissions.read_only.reasons_to_ask import names_key_file, sandboxed_reason, unmasked_reason
+from forge_core.permissions.read_only.reasons_to_ask import (
+    names_key_file,
+    sandboxed_reason,
+    searched_reason,
+    unmasked_reason,
+)
 from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.command_rules import (
     RuleMatch,
@@ -350,6 +355,9 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
                 continue  # a file that may have changed since: only the exact line is bound to it
             is_covered = covers(rule, command, context.root, is_granted=origin in GRANTED, folders=folders)
             if is_covered and _may_cover(origin, alone, context):
+                is_wide = rule.pattern is not None and rule.line is None and not context.is_sandboxed
+                if is_wide and (why := searched_reason(command, folders)):
+                    return Decision.ASK, why, "", "policy"
                 return Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule"
     if context.mode is PermissionMode.YOLO:
         return Decision.ALLOW, "mode yolo", "", "mode"

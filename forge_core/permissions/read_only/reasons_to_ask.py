@@ -20,12 +20,13 @@ from forge_core.permissions.programs.program_catalog import (
     READERS,
     READS_FOLDERS,
     RECURSIVE,
+    SEARCHES,
     VERSIONS,
 )
 from forge_core.permissions.read_only.argument_matching import parse_arguments
 from forge_core.permissions.read_only.git_contents import indexed_secrets, shown_secret
 from forge_core.permissions.read_only.read_only_commands import folders_before, git_runs
-from forge_core.permissions.read_only.word_paths import names_secret, paths_in
+from forge_core.permissions.read_only.word_paths import holds_secret, names_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 from forge_core.workspace.git_index import blob_id
 
@@ -33,6 +34,8 @@ _INSTALLED = re.compile(r"/(?:usr|bin|sbin|opt|nix|snap|System|Library)/")
 _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib\w*|opt|etc|proc|sys|dev|tmp|var/tmp)(?:/|$)")
 """Where the sandbox lets commands read, and what it gives them for themselves."""
 _MAX_FILE_BYTES = 1_000_000
+_MAX_SEARCHED = 20_000
+"""Entries that are looked at before a search (about 40 ms)."""
 
 
 def unmasked_reason(command: SimpleCommand, reading: Reading, root: Path) -> str:
@@ -52,6 +55,20 @@ def unmasked_reason(command: SimpleCommand, reading: Reading, root: Path) -> str
         if changed:
             return f"git may show {changed}, which may contain keys or passwords"
     return ""
+
+
+def searched_reason(command: SimpleCommand, folders: Sequence[Path]) -> str:
+    """Return why a search that a rule covers asks where nothing is masked: it reads hidden files, and a
+    folder that it goes through holds keys; "" if not."""
+    options = SEARCHES.get(command.program)
+    words = command.words[1:]
+    if options is None or not any(options.fullmatch(word) for word in words):
+        return ""
+    named = [one / word for one in folders for word in words if not word.startswith("-")]
+    searched = [one for one in named if one.is_dir()] or list(folders)
+    if not any(holds_secret(one, _MAX_SEARCHED) for one in searched):
+        return ""
+    return f"{command.program} would read hidden files, and there may be keys or passwords among them"
 
 
 def _goes_through_folders(command: SimpleCommand, reading: Reading, folders: Sequence[Path]) -> bool:

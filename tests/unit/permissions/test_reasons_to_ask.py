@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -210,3 +211,27 @@ async def test_git_runs_no_program_from_a_config_changed_after_the_decision(root
         result = await executor.execute(BashTool(), {"command": line}, ExecutionContext(working_dir=root))
         assert "not allowed" not in result.output + (result.error or "")
         assert not (root / "ran").exists(), line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "grep -r KEY .",
+        "grep -rn KEY",
+        "grep --recursive KEY one",
+        "rg --hidden KEY",
+        "rg -. KEY",
+        "rg -uu KEY",
+        "rg --hidden KEY -g '*.env'",
+        "cd one && grep -rn KEY",
+    ],
+)
+def test_a_rule_for_searching_does_not_cover_hidden_keys_without_a_sandbox(root: Path, line: str) -> None:
+    rules = ["bash(grep:*)", "bash(rg:*)", "bash(cd:*)"]
+    for sandbox, expected in (("off", ASK), ("weak", ASK), ("full", ALLOW)):
+        policy = PermissionPolicy(root, allow=rules, sandbox=cast("SandboxStrength", sandbox))
+        assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is expected
+    exact = PermissionPolicy(root, allow=[f"bash({line})"])
+    assert exact.decide("bash", ToolUse(Effect.RUN, line)).decision is ALLOW
+    inside = "grep -r KEY src"
+    assert PermissionPolicy(root, allow=rules).decide("bash", ToolUse(Effect.RUN, inside)).decision is ALLOW

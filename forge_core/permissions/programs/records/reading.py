@@ -120,7 +120,7 @@ RECORDS = (
         " --no-config", texts=1, instead="-e --regexp --files --type-list"), version="--version",
         script_options="--pre|--hostname-bin", risky_options="-z --hostname-bin --pre --search-zip",
         following_options="-[A-Za-z]*L[A-Za-z]*|--follow",
-        hidden_file_options=r"-[A-Za-z]*u[A-Za-z]*|--hidden|--no-ignore(?:-vcs)?"),
+        hidden_file_options=r"-[A-Za-z]*[u.][A-Za-z.]*|--hidden|--no-ignore(?:-vcs)?"),
     Program("cut", ("runs_nothing",), read_only=ArgumentSpec("nsz", "d:D f:K c:K b:K", "--delimiter:D"
         " --fields:K --complement --only-delimited --output-delimiter:D")),
     Program("nl", read_only=ArgumentSpec("p", "b:K n:K w:N s:D v:N i:N", is_free=True)),
