@@ -69,14 +69,21 @@ class OutputStore:
         if len(text) <= limit:
             return text, None
         half = limit // 2
-        head, tail = text[:half], text[-half:]
+        head_end, tail_start = half, len(text) - half
         # Cut at a line end where one is near.
-        if (cut := head.rfind("\n")) > half * 0.8:
-            head = head[: cut + 1]
-        if 0 <= (cut := tail.find("\n")) < half * 0.2:
-            tail = tail[cut + 1 :]
+        if (cut := text.rfind("\n", 0, half)) > half * 0.8:
+            head_end = cut + 1
+        if 0 <= (cut := text.find("\n", tail_start) - tail_start) < half * 0.2:
+            tail_start += cut + 1
+        head, tail = self.head_and_tail(text, head_end, text, tail_start)
         missing = len(text) - len(head) - len(tail)
         return join_head_and_tail(head, tail, missing, text.count("\n"), self.keep(text, stem))
+
+    def head_and_tail(self, start: str, head_end: int, end: str, tail_start: int) -> tuple[str, str]:
+        """Return `start` up to `head_end` and `end` from `tail_start` on. A secret that lies across one of
+        these places is left out as a whole: whoever records the text could not recognize its parts."""
+        head = start[: self.redact.end_outside(start, head_end)]
+        return head, end[self.redact.start_outside(end, tail_start) :]
 
     def _make(self) -> Path:
         if self._made is None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from forge_core.redact import MASK, Redactor
+from forge_core.tools.builtin.read import CONTINUED
 
 KEYS = ("Zq7+wV/2mN9xKp4tRb8yLc3d", "hunter42", 'pa"ss\\word=1%', "sk-or-v1-0123456789abcdef")
 PEM = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7\n" * 40 + "-----END RSA PRIVATE KEY-----"
@@ -30,7 +31,13 @@ def forms(key: str) -> list[str]:
         f"{key[:half]}\r\n    {key[half:]}",
         f"{key[:half]}\\\n{key[half:]}",
         f'{key[:half]}"\n"{key[half:]}',
+        f"{key[:half]}'\"{key[half:]}",
+        f"{key[:half]}''{key[half:]}",
+        f"{key[:half]}'$'{key[half:]}",
+        json.dumps(f"{key[:half]}'\"{key[half:]}")[1:-1],
+        json.dumps(json.dumps(f'{key[:half]}"{key[half:]}')[1:-1])[1:-1],
         f"{key[:half]}\n     8\t{key[half:]}",
+        f"{key[:half]}\n     {CONTINUED}\t{key[half:]}",
         f"{key[:half]}\n+{key[half:]}",
         json.dumps(f"{key[:half]}\n{key[half:]}", ensure_ascii=False)[1:-1],
         "\n".join(textwrap.wrap(key, 3, break_on_hyphens=False)),
@@ -125,3 +132,19 @@ def test_a_value_too_short_for_a_key_is_left_alone() -> None:
 
 def test_repr_shows_no_secret() -> None:
     assert KEYS[0] not in repr(Redactor(KEYS))
+
+
+@pytest.mark.parametrize("secret", [*KEYS, *SHAPES])
+def test_a_text_is_cut_beside_a_secret_and_elsewhere_where_it_is_asked_for(secret: str) -> None:
+    redact = Redactor(KEYS)
+    text = f"see {secret} there"
+    first, last = 4, 4 + len(secret)
+    for at in range(len(text) + 1):
+        is_across = first < at < last
+        assert redact.end_outside(text, at) == (first if is_across else at), at
+        assert redact.start_outside(text, at) == (last if is_across else at), at
+
+
+def test_a_text_that_only_mentions_the_first_line_of_a_key_is_cut_where_it_is_asked_for() -> None:
+    text = "-----BEGIN RSA PRIVATE " + "KEY----- is how it begins\n" + "word " * 8_000
+    assert Redactor().end_outside(text, 2_000) == Redactor().start_outside(text, 2_000) == 2_000

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from forge_core.redact import Redactor
 from forge_core.result import Omission
 from forge_core.tools.output import MAX_SPILL_BYTES, OutputStore, join_head_and_tail
 from forge_core.tools.shell.terminal_text import TerminalText
@@ -36,13 +37,14 @@ class OutputCapture:
         self.omission: Omission | None = None
         """What the last `take` left out."""
         self._limit = limit
+        self._outputs = outputs
         self._shown = TerminalText()
         self._reported_row = ""
         """The part of the current row, which may still change, that `take` has returned."""
         self._piece = _Piece(limit * 4)
         self._spill = _Spill(outputs, stem)
         self._recent = bytearray()
-        self._live = LiveFeed(on_output, self._shown) if on_output is not None else None
+        self._live = LiveFeed(on_output, self._shown, outputs.redact) if on_output is not None else None
 
     @property
     def kept_in(self) -> Path | None:
@@ -128,7 +130,7 @@ class OutputCapture:
                 self._spill.write(piece.content())
                 self._spill.close()
         half = self._limit // 2
-        head, tail = head[:half], tail[-half:]
+        head, tail = self._outputs.head_and_tail(head, half, tail, max(len(tail) - half, 0))
         missing = piece.total_bytes - len(head.encode()) - len(tail.encode())
         return join_head_and_tail(head, tail, max(missing, 0), piece.line_ends, self.kept_in)
 
@@ -224,8 +226,9 @@ def _decoded(data: bytes) -> str:
 class LiveFeed:
     """Passes on what `output` shows. A piece that begins with \\r replaces the line before."""
 
-    def __init__(self, on_output: Callable[[str], None], output: TerminalText) -> None:
+    def __init__(self, on_output: Callable[[str], None], output: TerminalText, redact: Redactor) -> None:
         self._on_output = on_output
+        self._redact = redact
         self._output = output
         self._pending = ""
         self._row = ""
@@ -239,11 +242,8 @@ class LiveFeed:
     def feed(self, settled: str) -> None:
         if self._sent >= MAX_LIVE_TOTAL:
             return
-        # One character more than the limit is kept, which shows that something was skipped.
-        self._pending += settled[-MAX_LIVE_PIECE - 1 :]
-        if len(self._pending) > MAX_LIVE_PIECE:
-            self._pending = self._pending[-MAX_LIVE_PIECE:]
-            self._skipped = True
+        # More than a piece is kept, which shows that something was skipped, and whether the cut is in a key.
+        self._pending = (self._pending + settled[-2 * MAX_LIVE_PIECE :])[-2 * MAX_LIVE_PIECE :]
         self.flush()
 
     def flush(self, final: bool = False) -> None:
@@ -252,6 +252,9 @@ class LiveFeed:
         if self._sent >= MAX_LIVE_TOTAL or (now - self._last < LIVE_INTERVAL_S and not final):
             return
         row = self._output.row
+        if (cut := len(self._pending) - MAX_LIVE_PIECE) > 0:
+            self._pending = self._pending[self._redact.start_outside(self._pending, cut) :]
+            self._skipped = True
         shown = self._pending + row
         if shown == self._row and not self._skipped:
             return
@@ -262,6 +265,7 @@ class LiveFeed:
         self._last = now
         self._sent += len(text)
         if self._sent >= MAX_LIVE_TOTAL:
+            text = text[: len(text) - len(self._redact.split(text)[1])]
             text += "\n[live output ends here; the command goes on]\n"
         self._on_output(text)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forge_core.redact import Redactor
 from forge_core.tools.output import OutputStore
-from forge_core.tools.shell.capture import RECENT_BYTES, OutputCapture
+from forge_core.tools.shell.capture import MAX_LIVE_PIECE, RECENT_BYTES, OutputCapture
 
 LETTERS = (
     st.lists(st.integers(0x20, 0xFF).filter(lambda byte: byte != 0x7F), max_size=60)
@@ -195,3 +195,33 @@ def test_the_kept_file_has_no_key_wherever_the_output_is_cut(size: int) -> None:
     assert (
         text == f"first [redacted]\n{'x' * 500}[redacted]{'y' * 500}\n{key[:9]}\n[redacted] last [redacted]"
     )
+
+
+KEY = "attkey+ABC/DEFGH12345678zz=="
+
+
+@pytest.mark.parametrize("shift", range(-2, len(KEY) + 2))
+@pytest.mark.parametrize("size", [200, 5_000])
+def test_no_part_of_a_key_is_left_where_an_output_is_shortened(shift: int, size: int) -> None:
+    redact = Redactor((KEY,))
+    store = OutputStore(redact=redact)
+    shapes = [("x" * (50 - shift) + KEY).ljust(size, "y"), KEY.rjust(size - 50 + shift, "x").ljust(size, "y")]
+    for text in shapes:
+        capture = OutputCapture(100, store, "x")
+        capture.feed(text.encode())
+        capture.close()
+        results = (capture.take(), store.limit(text, "x", 100)[0])
+        for shown in map(redact, results):
+            assert not [n for n in range(len(KEY) - 3) if KEY[n : n + 4] in shown], shown
+
+
+def test_no_part_of_a_key_is_left_where_live_output_is_skipped() -> None:
+    shown: list[str] = []
+    redact = Redactor((KEY,))
+    for shift in range(1, len(KEY)):
+        capture = OutputCapture(100, OutputStore(redact=redact), "x", shown.append)
+        capture.feed(b"first\n")
+        capture.feed(b"y" * 40_000 + KEY.encode() + b"x" * (MAX_LIVE_PIECE - shift - 1) + b"\n")
+        capture.close()
+        assert "[...]" in shown[-1]
+        assert shown[-1].rstrip("x\n").endswith("]")
