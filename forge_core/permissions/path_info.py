@@ -16,8 +16,15 @@ from forge_core.private_keys import is_key_file
 _SECRET_NAMES = table(
     "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .pypirc .npmrc"
     " .htpasswd .git-credentials .vault-token credentials.json client_secret.json secring.gpg"
+    " .my.cnf .s3cfg .boto .dockercfg kubeconfig"
 )
-_SECRET_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key")
+_SECRET_ENDINGS = (
+    *(".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".asc.key"),
+    *(".env", ".tfstate"),
+)
+_SECRET_FORM = re.compile(r"service[-_ ]?account[^/]*\.json$")
+_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|swp)|~)+$")
+"""What editors and people add to the name of a copy."""
 _SECRET_TAILS = re.compile(
     r"(?:^|/)(?:etc/g?shadow-?|\.(?:ssh|gnupg|aws)/?|\.ssh/(?!known_hosts|config$|.*\.pub$).+|\.gnupg/.+|\.aws/(?:credentials|config)"
     r"|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.azure/.+|\.config/gcloud/.+|proc/[^/]+/(?:task/[^/]+/)?environ)$"
@@ -125,9 +132,11 @@ def real_path(path: Path) -> Path:
 def is_secret(path: str) -> bool:
     """Return whether a file of this name holds keys or passwords, judged by the name alone."""
     lowered = path.replace("\\", "/").casefold()
+    lowered = _BACKUP.sub("", lowered)
     name = lowered.rpartition("/")[2]
     return (
         name.startswith(".env")
+        or _SECRET_FORM.match(name) is not None
         or name in _SECRET_NAMES
         or name.endswith(_SECRET_ENDINGS)
         or _SECRET_TAILS.search(lowered) is not None

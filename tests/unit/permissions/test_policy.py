@@ -157,6 +157,18 @@ def test_a_link_to_itself_raises_no_error(root: Path) -> None:
         ".ssh/config2",
         ".git-credentials",
         "proc/self/environ",
+        "old.env",
+        "deploy/prod.env",
+        ".env~",
+        "id_ed25519.bak",
+        "server.key.old",
+        ".ssh/id_work.orig",
+        "service-account.json",
+        "service_account_prod.json",
+        "terraform.tfstate",
+        "terraform.tfstate.backup",
+        "kubeconfig",
+        ".my.cnf",
     ],
 )
 def test_secret_files_ask_even_for_reading(root: Path, name: str) -> None:
@@ -165,7 +177,20 @@ def test_secret_files_ask_even_for_reading(root: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["environment.py", "id_rsa.pub", "keys.py", "src/env.ts", "monkey", ".github/x.yml"]
+    "name",
+    [
+        "environment.py",
+        "id_rsa.pub",
+        "keys.py",
+        "src/env.ts",
+        "monkey",
+        ".github/x.yml",
+        "a.py.bak",
+        "environments",
+        "tfstate.py",
+        "account.json",
+        "keys.old",
+    ],
 )
 def test_ordinary_file_names_are_not_secret(root: Path, name: str) -> None:
     assert PermissionPolicy(root).decide("read", reading(root / name)).decision is ALLOW

@@ -222,7 +222,7 @@ async def test_git_runs_no_program_from_a_config_changed_after_the_decision(root
         "rg --hidden KEY",
         "rg -. KEY",
         "rg -uu KEY",
-        "rg --hidden KEY -g '*.env'",
+        "rg --hidden KEY -g '!*.md'",
         "cd one && grep -rn KEY",
     ],
 )
