@@ -24,6 +24,7 @@ _KINDS = {
     Kind.SYSTEM: ("S█", "System prompt"),
     Kind.TOOLS: ("T▒", "Tools"),
     Kind.INSTRUCTIONS: ("I█", "Instruction files"),
+    Kind.SUMMARY: ("C▓", "Summary by /compact"),
     Kind.USER: ("Y▒", "Your messages"),
     Kind.ANSWER: ("A█", "Answers and calls"),
     Kind.REASONING: ("H▒", "Hidden reasoning"),
@@ -35,6 +36,11 @@ _KINDS = {
 async def context(argument: str, session: ForgeSession) -> CommandResult:
     """Show the bar with its legend, the turns and the largest items."""
     return Text(await asyncio.to_thread(_report, await session.composition()), "Context")
+
+
+def kind_name(kind: Kind) -> str:
+    """Return the name of a part of the window, for the user."""
+    return _KINDS[kind][1]
 
 
 def _report(composition: Composition) -> str:

@@ -48,4 +48,16 @@ class ResumeTurn:
     """A request to read `session.retry()`: the turn that failed resumes."""
 
 
-CommandResult: TypeAlias = Text | CommandNotice | Failure | ShowDiff | Cleared | ResumeTurn
+@dataclass(frozen=True, slots=True)
+class CompactConversation:
+    """A request to read `session.compact(…)`: it runs like a turn, so that it can be interrupted."""
+
+    focus: str = ""
+    """What the summary must keep above all."""
+    is_fast: bool = False
+    """Whether no model is asked."""
+
+
+CommandResult: TypeAlias = (
+    Text | CommandNotice | Failure | ShowDiff | Cleared | ResumeTurn | CompactConversation
+)

@@ -290,6 +290,14 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("tokens", "usage", "price"),
     ),
     CommandSpec(
+        "compact",
+        "Shorten the conversation that the model is sent; the screen keeps all",
+        "compact_command:compact",
+        accepts=("fast|show|undo", "FOCUS..."),
+        keywords=("summarise", "summarize", "window", "tokens"),
+        tier=Tier.IDLE,
+    ),
+    CommandSpec(
         "context",
         "Show what fills the model's context window",
         "context_command:context",

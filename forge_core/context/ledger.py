@@ -25,6 +25,8 @@ class Kind(StrEnum):
     SYSTEM = "system"
     TOOLS = "tools"
     INSTRUCTIONS = "instructions"
+    SUMMARY = "summary"
+    """What a compaction has put in the place of earlier messages."""
     USER = "user"
     ANSWER = "answer"
     REASONING = "reasoning"
@@ -107,6 +109,8 @@ def history_items(history: Iterable[tuple[Message, int]], last_turn: int) -> lis
     turn = 0
     for message, tokens in history:
         match message.role:
+            case MessageRole.USER if message.extra.get("compaction"):
+                items.append(Item(Kind.SUMMARY, tokens, "summary of the earlier conversation"))
             case MessageRole.USER:
                 turn += not (turn and message.extra.get("within_turn"))
                 items.append(Item(Kind.USER, tokens, turn=turn, message=message))
@@ -118,7 +122,9 @@ def history_items(history: Iterable[tuple[Message, int]], last_turn: int) -> lis
                     calls[one.id] = one
                 items.append(Item(Kind.ANSWER, tokens, turn=turn, message=message))
     dropped = max(last_turn - turn, 0)
-    return [replace(item, turn=item.turn + dropped) for item in items] if dropped else items
+    if not dropped:
+        return items
+    return [item if item.kind is Kind.SUMMARY else replace(item, turn=item.turn + dropped) for item in items]
 
 
 def fitted(items: Sequence[Item], used: int) -> tuple[Item, ...]:

@@ -20,6 +20,7 @@ from forge_core.events import (
     AgentEnd,
     AgentEvent,
     ChunkKind,
+    Compaction,
     Error,
     LLMChunk,
     LLMEnd,
@@ -284,7 +285,7 @@ def status_line(event: AgentEvent, redact: Redactor) -> str | None:
             return safe_line(f"{mark} {event.name}  {redact(detail)}".rstrip())[:300]
         case Permission(decision="deny"):
             return safe_line(redact(f"denied: {event.rule}"))
-        case Notice():
+        case Notice() | Compaction():
             return safe_line(redact(event.text))
         case Error():
             return safe_line(redact(f"error: {event.error}"))

@@ -36,6 +36,8 @@ DROP_ORDER = (
 )
 """What is left out first on a narrow terminal: parts by name, or the optional text of a part
 (`StatusPart.shorter`). The mode, and a sandbox that is not fully on, are kept."""
+_SOON = 0.85
+"""The share of the threshold from which the bar shows that a compaction is coming."""
 SANDBOX_ON = "sandbox: on"
 FREE = ("offline", "local")
 """Providers without cost."""
@@ -65,6 +67,8 @@ class Figures:
     context_used: int | None = None
     """Tokens in the model's window; None while unknown."""
     context_window: int | None = None
+    compacts_at: int | None = None
+    """Tokens at which the conversation is compacted by itself; None if it is not."""
     is_context_estimate: bool = False
     mode: str = "ask"
     sandbox: str = ""
@@ -114,7 +118,8 @@ def left_parts(figures: Figures) -> list[StatusPart]:
 
 
 def context_part(figures: Figures) -> StatusPart:
-    """Return how full the context window is: "12.4k/200k 6%", or only the percentage."""
+    """Return how full the context window is: "12.4k/200k 6%", or only the percentage; near the threshold also
+    that the conversation will be compacted."""
     used, window = figures.context_used, figures.context_window
     if used is None:
         return StatusPart("context", "")
@@ -123,6 +128,8 @@ def context_part(figures: Figures) -> StatusPart:
     if not window:
         return StatusPart("context", counts, spare=int(not about))
     share = percent_text(used, window)
+    if figures.compacts_at and used >= _SOON * figures.compacts_at:
+        share += f" compacts at {percent_text(figures.compacts_at, window)}"
     return StatusPart(
         "context", f"{counts} {share}", shorter=("counts", f"{about}{share}"), spare=int(not about)
     )

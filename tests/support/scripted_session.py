@@ -96,6 +96,8 @@ class ScriptedSession:
         self.can_retry = False
         """Whether `retry` may be called: set by the test, or by a turn whose result says so."""
         self.retries = 0
+        self.compactions: list[tuple[str, bool]] = []
+        """Focus, and whether no model was to be asked."""
         self.resets = 0
         self.is_closed = False
         self.last_result: AgentResult | None = None
@@ -177,6 +179,11 @@ class ScriptedSession:
         self.sent.append(text)
         self.book.turn = len(self.sent)
         async for event in self._play(text):
+            yield event
+
+    async def compact(self, focus: str = "", *, is_fast: bool = False) -> AsyncIterator[AgentEvent]:
+        self.compactions.append((focus, is_fast))
+        async for event in self._play("the compaction"):
             yield event
 
     async def retry(self) -> AsyncIterator[AgentEvent]:

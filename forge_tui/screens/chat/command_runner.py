@@ -58,6 +58,8 @@ class CommandRunner:
                 self._screen.start_over()
             case results.ResumeTurn():
                 self._screen.resume_turn()
+            case results.CompactConversation():
+                self._screen.compact(result)
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
 

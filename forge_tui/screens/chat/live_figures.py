@@ -120,6 +120,7 @@ class LiveFigures:
             cached_tokens=usage.cached_tokens if tells_cache else None,
             context_used=status.context_used,
             context_window=status.context_window,
+            compacts_at=status.compacts_at,
             is_context_estimate=status.is_context_estimate,
             mode=str(status.mode),
             sandbox=status.sandbox,

@@ -45,6 +45,7 @@ from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
+    from forge_core.commands.result import CompactConversation
     from forge_core.session.session import ForgeSession, SavedSession
     from forge_tui.widgets.find_bar import FindLine
     from forge_tui.widgets.transcript import Transcript
@@ -284,12 +285,17 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.transcript.resume_turn()
             self._read_turn(None)
 
-    def _read_turn(self, text: str | None) -> None:
+    def compact(self, request: CompactConversation) -> None:
+        """Compact the conversation, as a turn: Esc ends it, and what is sent meanwhile is queued."""
+        if not self.has_turn:
+            self._read_turn(request)
+
+    def _read_turn(self, text: str | CompactConversation | None) -> None:
         self._interrupt_key.reset()
         self._turn.begin()
         workers.start(self, partial(self._run_turn, text), "turn", is_replacing=True)
 
-    async def _run_turn(self, text: str | None) -> None:
+    async def _run_turn(self, text: str | CompactConversation | None) -> None:
         """Read one turn to its end; a bug in it reaches the app through the worker's state."""
         assert self.session is not None
         stopped, clock = "error", self._environment.clock

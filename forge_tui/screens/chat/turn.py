@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
+    from forge_core.commands.result import CompactConversation
+    from forge_core.events import AgentEvent
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.live_figures import LiveFigures
     from forge_tui.screens.chat.screen import ChatScreen
@@ -35,15 +37,22 @@ class TurnReader:
         self._idle.clear()
         self._screen.activity.working = Working(self._clock())
 
-    async def read(self, session: ForgeSession, text: str | None) -> str:
+    async def read(self, session: ForgeSession, text: str | CompactConversation | None) -> str:
         """Send `text` and hand on each event; return the reason why the turn stopped.
 
-        Without a text, resume the turn that failed.
+        Without a text, resume the turn that failed; with a request for it, compact the conversation.
 
         Raises:
             ForgeError: the session refuses the turn.
         """
-        from forge_core.events import AgentEnd, LLMChunk, LLMEnd, LLMStart, ToolEnd  # after the first frame
+        from forge_core.events import (  # after the first frame
+            AgentEnd,
+            Compaction,
+            LLMChunk,
+            LLMEnd,
+            LLMStart,
+            ToolEnd,
+        )
 
         figures, stopped = self._figures, "error"
         if text is None:
@@ -51,7 +60,7 @@ class TurnReader:
         else:
             figures.begin_turn()
         try:
-            async with aclosing(session.retry() if text is None else session.send(text)) as stream:
+            async with aclosing(self._stream(session, text)) as stream:
                 async for event in stream:
                     self._screen.transcript.apply(event)
                     match event:
@@ -65,6 +74,8 @@ class TurnReader:
                         case LLMEnd():
                             figures.answered(event.usage)
                             self._screen.refresh_status()
+                        case Compaction():
+                            self._screen.refresh_status()
                         case ToolEnd(name="todo", success=True):
                             self._screen.refresh_todos(is_update=True)
                         case AgentEnd():
@@ -75,6 +86,17 @@ class TurnReader:
         finally:
             self._idle.set()
             self._screen.activity.working = None
+
+    def _stream(
+        self, session: ForgeSession, text: str | CompactConversation | None
+    ) -> AsyncGenerator[AgentEvent, None]:
+        if text is None:
+            return session.retry()
+        if isinstance(text, str):
+            return session.send(text)
+        if (working := self._screen.activity.working) is not None:
+            self._screen.activity.working = replace(working, verb="Compacting", hint="Esc to cancel")
+        return session.compact(text.focus, is_fast=text.is_fast)
 
     def interrupt(self, session: ForgeSession) -> None:
         """Ask the session to end the running turn, and show that."""

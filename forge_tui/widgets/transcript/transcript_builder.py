@@ -113,11 +113,7 @@ class TranscriptBuilder:
             case Notice():
                 self.add(NoticeBlock(event.text, event.level))
             case Compaction():
-                self.add(
-                    NoticeBlock(
-                        f"Conversation summarised: ~{event.before:,} → ~{event.after:,} tokens", "info"
-                    )
-                )
+                self.add(NoticeBlock(event.text, "info"))
             case Error():
                 self.finish_text(event.timestamp)
                 self.add(NoticeBlock(event.error, "error", is_final=True))
