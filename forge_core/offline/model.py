@@ -62,6 +62,8 @@ _SKILLS: Mapping[Intent, str | Callable[[Request, Memory], Skill | str]] = {
 
 def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
     """Return the next reply: tool calls, or the answer. `root` shortens absolute paths in answers."""
+    if not conversation.tools and (summary := dialogue.transcript_summary(conversation.now.request)):
+        return ModelReply(summary)
     memory = Memory(list(conversation.earlier), frozenset(conversation.tools), root)
     reply = replay(_serve(conversation, memory), conversation, memory)
     if reply.calls or _is_introduced(conversation) or phrases.MARK in reply.text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from forge_core.offline import phrases
 from forge_core.offline.intents import TABLE, Request
@@ -13,6 +14,9 @@ from forge_core.offline.steps import Skill, ask, require
 
 _MAX_STEPS = 20
 _ANSWER = re.compile(r"^ {2}→ (.+)$", re.MULTILINE)
+_TRANSCRIPT = re.compile(r"^<conversation>\n(.*)\n</conversation>$", re.DOTALL | re.MULTILINE)
+_SUMMARY = re.compile(r"^<summary>\n(.*?)\n</summary>$", re.DOTALL | re.MULTILINE)
+_FILES = "Files that were read or changed: "
 _GROUPS = ("Look", "Find", "Read", "Change", "Run", "Git", "More")
 
 
@@ -69,8 +73,29 @@ def summary(memory: Memory, text: str) -> str:
         if done.call.arguments.get("file_path")
     ]
     files += re.findall(r"\"file_path\":\s*\"([^\"]+)\"", text)
+    return _summary_text(asked, files)
+
+
+def transcript_summary(text: str) -> str | None:
+    """Return the summary of the conversation that `text` holds between tags, as Forge's own compaction sends
+    it; None if there is none. No line of it is taken for a request."""
+    found = _TRANSCRIPT.search(text)
+    if found is None:
+        return None
+    before = _SUMMARY.search(text[: found.start()])
+    earlier = before[1] if before else ""
+    asked = re.findall(r"^- (.+)$", earlier, re.MULTILINE)
+    asked += [line[:200] for line in re.findall(r"^\[user\]\n(.+)$", found[1], re.MULTILINE)]
+    files = [
+        name for line in re.findall(rf"^{_FILES}(.+)$", earlier, re.MULTILINE) for name in line.split(", ")
+    ]
+    files += re.findall(r"\"file_path\":\s*\"([^\"]+)\"", found[1])
+    return _summary_text(asked, files)
+
+
+def _summary_text(asked: Sequence[str], files: Sequence[str]) -> str:
     parts = ["The user asked:\n" + "\n".join(f"- {line}" for line in asked[-40:])] if asked else []
-    parts += ["Files that were read or changed: " + ", ".join(dict.fromkeys(files))] if files else []
+    parts += [_FILES + ", ".join(dict.fromkeys(files))] if files else []
     return "\n\n".join(parts) or "Nothing was asked so far."
 
 
