@@ -7,7 +7,7 @@ from forge_core.config.forge_config import Origin
 from forge_core.config.load import read_project_settings
 from forge_core.config.project_state import RULE_KINDS
 from forge_core.config.settings import PermissionMode
-from forge_core.context.instructions import project_instructions
+from forge_core.context.instructions import load_instructions
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import TrustStore, is_trusted, what_would_act
@@ -60,7 +60,7 @@ def _apply(session: ForgeSession, *, trusted: bool) -> list[str]:
         lines.append(f"mode {mode}")
     if "model" in settings:
         lines.append(f"model {settings['model']} from the next start (/model changes it now)")
-    found = project_instructions(config.working_dir) if trusted else ()
+    found = load_instructions(config.working_dir).files if trusted else ()
     lines += [f"instructions from {one.path}" for one in found]
     session.set_mode(mode)  # rebuilds the system message, with or without the instructions
     return lines

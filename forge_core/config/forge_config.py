@@ -71,6 +71,8 @@ class ForgeConfig(Settings):
     """Rules from the trusted folder's own file, with the next two."""
     project_ask: tuple[str, ...] = ()
     project_deny: tuple[str, ...] = ()
+    own_instructions: tuple[Path, ...] = ()
+    """The user's own instruction files, which count in every project; they need not exist."""
     state_dir: Path = field(default_factory=lambda: Path.home() / ".local" / "state" / "forge")
     config_dir: Path = field(default_factory=lambda: Path.home() / ".config" / "forge")
     origins: dict[str, Origin] = field(default_factory=dict)

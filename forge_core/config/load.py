@@ -21,6 +21,8 @@ from forge_core.errors import ConfigError, WorkspaceError
 
 USER_FILE = "config.toml"
 PROJECT_FILE = ".forge/config.toml"
+OWN_INSTRUCTIONS = "AGENTS.md"
+"""Beside the user's settings."""
 _MAX_BYTES = 1024 * 1024
 _MAX_NOTICES = 8
 """Of one file: a hostile one must not fill the screen."""
@@ -88,6 +90,7 @@ def load_config(
         origins=origins,
         notices=tuple(notices),
         is_trusted=is_trusted,
+        own_instructions=() if is_hermetic else _own_instructions(environ, values),
         **saved,
         **{f"project_{name}": project.get(name, ()) for name in RULE_KINDS},
         **values,
@@ -102,6 +105,14 @@ def config_dir(environ: Mapping[str, str]) -> Path:
 def state_dir(environ: Mapping[str, str]) -> Path:
     """Return the folder of sessions, logs and saved command outputs."""
     return _xdg_dir(environ, "state", "XDG_STATE_HOME", ".local/state")
+
+
+def _own_instructions(environ: Mapping[str, str], values: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return the paths of the user's own instruction files."""
+    own = config_dir(environ) / OWN_INSTRUCTIONS
+    if not values.get("claude_instructions"):
+        return (own,)
+    return (own, Path(environ.get("HOME") or Path.home()) / ".claude" / "CLAUDE.md")
 
 
 def _xdg_dir(environ: Mapping[str, str], kind: str, variable: str, fallback: str) -> Path:

@@ -140,6 +140,15 @@ def _gigabytes(value: Any) -> float:
     return number
 
 
+def _yes_or_no(value: Any) -> bool:
+    named = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or value.strip().lower() not in named:
+        raise ValueError("true or false")
+    return named[value.strip().lower()]
+
+
 def _at_least_64(value: Any) -> int:
     number = _whole_number(value)
     if number < 64:
@@ -312,6 +321,11 @@ class Settings:
         check=_at_least_64,
         summary="how many processes the running commands of a session may have together; the command with "
         "most is stopped beyond that",
+    )
+    claude_instructions: bool = setting(
+        default=False,
+        check=_yes_or_no,
+        summary="whether your own instructions for Claude, `~/.claude/CLAUDE.md`, count too",
     )
     theme: str = setting(
         default="forge-dark",

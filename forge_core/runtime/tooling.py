@@ -158,15 +158,14 @@ def prompt_maker(
     config: ForgeConfig, state: SandboxState, tools: ToolRegistry
 ) -> Callable[[PermissionMode], SystemPrompt]:
     """Return the function that returns the system prompt of a mode."""
-    from forge_core.context.instructions import project_instructions
+    from forge_core.context.instructions import instructions_for
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
     from forge_core.workspace.git import branch
-    from forge_core.workspace.trust import is_trusted
 
     root = config.working_dir
 
     def prompt(mode: PermissionMode) -> SystemPrompt:
-        instructions = project_instructions(root) if is_trusted(config) else ()
+        instructions = instructions_for(config).files
         text = system_prompt(
             root, mode, branch=branch(root), instructions=instructions, sandbox=state, tools=tools
         )

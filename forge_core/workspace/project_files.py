@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.workspace.beneath import open_file
+from forge_core.workspace.repository import find_repository
 
 INSTRUCTION_FILES = (
     "AGENTS.md",
@@ -29,6 +30,26 @@ class ProjectFile:
     size: int
     """Bytes of the whole file."""
     is_cut: bool = False
+
+
+def project_root(folder: Path) -> Path:
+    """Return the top of the git repository around a folder; the folder itself without one, or where another
+    user owns it: anyone may create a repository in /tmp."""
+    repository = find_repository(folder)
+    if repository is None:
+        return folder
+    try:
+        is_own = repository.top.stat().st_uid == folder.stat().st_uid
+    except OSError:
+        return folder
+    return repository.top if is_own else folder
+
+
+def project_folders(folder: Path) -> tuple[Path, ...]:
+    """Return the folders whose instructions apply in `folder`, from the project's root down to it."""
+    top = project_root(folder)
+    between = [parent for parent in folder.parents if parent.is_relative_to(top)]
+    return (*reversed(between), folder)
 
 
 def find_instructions(root: Path) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from forge_core.config.load import PROJECT_FILE, read_project_settings
 from forge_core.config.project_state import change_project_state, read_project_state
 from forge_core.config.settings import SETTINGS
 from forge_core.sanitize import safe_line
-from forge_core.workspace.project_files import find_instructions, read_project_file
+from forge_core.workspace.project_files import find_instructions, project_folders, read_project_file
 
 _FOLDER = ".forge"
 _HARMLESS = frozenset({"config.toml", "themes", ".gitignore"})
@@ -100,5 +100,10 @@ def _entries(root: Path) -> tuple[str, ...]:
 
 
 def _instructions(root: Path) -> tuple[str, ...]:
-    files = (read_project_file(root, name, 0) for name in find_instructions(root))
-    return tuple(f"{one.path} instructs the model ({one.size:,} bytes)" for one in files if one is not None)
+    found: list[str] = []
+    for folder in project_folders(root):
+        for name in find_instructions(folder):
+            if (file := read_project_file(folder, name, 0)) is not None:
+                path = safe_line(os.path.relpath(folder / name, root))
+                found.append(f"{path} instructs the model ({file.size:,} bytes)")
+    return tuple(found)
