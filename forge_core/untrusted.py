@@ -29,5 +29,5 @@ def frame_tool_output(tool: str, text: str) -> str:
 
 def unframe_tool_output(text: str) -> str:
     """Return the text inside a frame of `frame_tool_output`; other text unchanged."""
-    found = _OUTPUT.fullmatch(text)
+    found = _OUTPUT.match(text)  # instructions for the model may follow the frame
     return found[2] if found else text

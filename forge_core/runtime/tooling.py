@@ -39,6 +39,7 @@ def build_environment(
     """Build the policy, the sandbox, and everything else that calls share."""
     from pathlib import Path
 
+    from forge_core.context.folder_instructions import FolderInstructions
     from forge_core.permissions.sandbox.placeholders import MountedPaths
     from forge_core.permissions.sandbox.probing import probe_now
     from forge_core.permissions.sandbox.sandbox import Sandbox, clear_leftovers
@@ -75,6 +76,7 @@ def build_environment(
             mounts=MountedPaths(state_dir),
             redact=redact,
         ),
+        folder_instructions=FolderInstructions(config),
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
     )
 

@@ -280,7 +280,7 @@ class SessionCompactor:
             last,
             todos=self._environment.todos.items,
             files=dict(self._environment.files),
-            instructions=self._meter.prompt.instructions,
+            instructions=(*self._meter.prompt.instructions, *self._environment.given_instructions),
             system_text="" if system is None else system.text,
         )
 

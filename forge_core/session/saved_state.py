@@ -73,6 +73,8 @@ def replace_conversation(environment: ToolEnvironment, saved: SavedSession) -> N
     environment.todos.replace([_todo(item) for item in saved.todos if item.get("content")])
     environment.files.clear()
     environment.files.update(saved.reads)
+    if environment.folder_instructions is not None:  # the message that held them may be gone
+        environment.folder_instructions.forget()
 
 
 def restored_mode(saved: str, sandbox: str) -> PermissionMode:

@@ -16,6 +16,8 @@ from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
 
 if TYPE_CHECKING:
+    from forge_core.context.folder_instructions import FolderInstructions
+    from forge_core.context.instructions import Instructions
     from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.undo.undo_store import UndoStore
 
@@ -57,6 +59,8 @@ class ToolEnvironment:
     todos: TodoList = field(default_factory=TodoList)
     files: dict[str, str] = field(default_factory=dict)
     """Real path → hash of what the model last read."""
+    folder_instructions: FolderInstructions | None = None
+    """None: only the instructions in the system prompt count."""
 
     def context(self) -> ExecutionContext:
         """Return the context of one call."""
@@ -68,7 +72,13 @@ class ToolEnvironment:
             ask=self.responder,
             todos=self.todos,
             before_images=self.undo,
+            instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_file,
         )
+
+    @property
+    def given_instructions(self) -> tuple[Instructions, ...]:
+        """The instructions that followed results of tools."""
+        return () if self.folder_instructions is None else self.folder_instructions.given
 
     def forget_reads(self, paths: Iterable[Path]) -> None:
         """Require the model to read these files again before it overwrites them."""
@@ -78,6 +88,8 @@ class ToolEnvironment:
     def reset(self) -> None:
         """Forget what belongs to the conversation. Jobs keep running, and undo still covers what was done."""
         self.files.clear()
+        if self.folder_instructions is not None:
+            self.folder_instructions.forget()
         self.todos.replace(())
 
     async def begin_turn(self, text: str, at: float) -> None:

@@ -59,6 +59,8 @@ class ToolRound:
         self._stop = stop
         self._emit = emit
         self._records: dict[str, ToolCallRecord] = {}
+        self._instructions: dict[str, str] = {}
+        """Id of a call → instructions that follow its result."""
         self._reports: set[asyncio.Task[None]] = set()
         self.denied: set[str] = set()
         """Ids of the calls that the policy or the user denied."""
@@ -86,7 +88,11 @@ class ToolRound:
         """
         own = self.denied | {call.id for call in self._calls if call.problem is not None}
         return [
-            result_message(record, is_data=record.id not in own and self._is_foreign(record.name))
+            result_message(
+                record,
+                is_data=record.id not in own and self._is_foreign(record.name),
+                instructions=self._instructions.get(record.id, ""),
+            )
             for record in self.records()
         ]
 
@@ -119,6 +125,7 @@ class ToolRound:
         result = _interrupted()
         try:
             result = await self._result_of(call, context)
+            self._instructions[call.id] = context.instructions
         except asyncio.CancelledError:
             if self._stop.reason is None:  # a hard cancel of the whole run
                 raise
@@ -200,9 +207,12 @@ def pending_calls(message: AIMessage) -> list[PendingCall]:
     return calls + broken
 
 
-def result_message(record: ToolCallRecord, *, is_data: bool = False) -> Message:
-    """Return the message that answers a call; with `is_data`, its text is marked as data."""
+def result_message(record: ToolCallRecord, *, is_data: bool = False, instructions: str = "") -> Message:
+    """Return the message that answers a call; with `is_data`, its text is marked as data. `instructions`
+    follow it."""
     text = frame_tool_output(record.name, record.result) if is_data else record.result
+    if instructions:
+        text = f"{text}\n\n{instructions}"
     extra = {} if record.success else {"status": "error"}
     return Message.tool_result(record.id, text, name=record.name, **extra)
 
