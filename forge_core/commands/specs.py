@@ -301,7 +301,13 @@ SPECS: tuple[CommandSpec, ...] = (
         "context",
         "Show what fills the model's context window",
         "context_command:context",
-        keywords=("tokens", "window", "memory"),
+        keywords=("tokens", "window"),
+    ),
+    CommandSpec(
+        "memory",
+        "List the instruction files that count: yours and the project's",
+        "memory_command:memory",
+        keywords=("agents.md", "instructions", "rules"),
     ),
     CommandSpec(
         "copy",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
+from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Composition, reserved_output
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
@@ -153,6 +154,11 @@ class ForgeSession:
     def sandbox(self) -> SandboxState:
         """The sandbox in which commands run."""
         return self._environment.sandbox_state
+
+    @property
+    def given_instructions(self) -> tuple[Instructions, ...]:
+        """The instruction files of sub-folders that the model has been given."""
+        return self._environment.given_instructions
 
     @property
     def todos(self) -> TodoList:

@@ -1,0 +1,77 @@
+"""`/memory`: the instruction files that count, and where to write one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from forge_core.commands.columns import columns
+from forge_core.commands.figures import tokens_text
+from forge_core.commands.result import CommandResult, Text
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.context.instructions import MAX_BYTES, Instructions, InstructionSet, instructions_for
+from forge_core.llm.tokens import estimate_tokens
+from forge_core.sanitize import safe_line
+from forge_core.session.session import ForgeSession
+from forge_core.text_width import clip_start
+from forge_core.workspace.trust import is_trusted, what_would_act
+
+PATH_CELLS = 48
+
+
+async def memory(argument: str, session: ForgeSession) -> CommandResult:
+    """List the files, with their sizes."""
+    return Text(await asyncio.to_thread(_report, session.config, session.given_instructions), "Memory")
+
+
+def _report(config: ForgeConfig, given: Sequence[Instructions]) -> str:
+    counting = instructions_for(config)
+    blocks = [
+        _table("Your own, in every project", [one for one in counting.files if one.is_own]),
+        _table("Of this project", [one for one in counting.files if not one.is_own]),
+        _table("Of folders below, given to the model with a file that it read", given),
+        _skipped(counting),
+        _untrusted(config),
+        _advice(config, counting),
+    ]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _table(heading: str, files: Sequence[Instructions]) -> str:
+    if not files:
+        return ""
+    rows = [(f"  {clip_start(one.path, PATH_CELLS)}", _about(one)) for one in files]
+    return f"{heading}\n{columns(rows)}"
+
+
+def _about(one: Instructions) -> str:
+    parts = [f"~{tokens_text(estimate_tokens(one.text))} tokens"]
+    if one.imported_by:
+        parts.append(f"imported by {clip_start(one.imported_by, PATH_CELLS)}")
+    if one.is_cut:
+        parts.append(f"cut: {one.size:,} bytes")
+    return ", ".join(parts)
+
+
+def _skipped(counting: InstructionSet) -> str:
+    if not counting.skipped:
+        return ""
+    rows = [(f"  {clip_start(path, PATH_CELLS)}", reason) for path, reason in counting.skipped]
+    return f"Not read\n{columns(rows)}"
+
+
+def _untrusted(config: ForgeConfig) -> str:
+    if is_trusted(config) or not what_would_act(config.working_dir):
+        return ""
+    return "This folder is not trusted, so its own instructions are ignored. /trust shows them."
+
+
+def _advice(config: ForgeConfig, counting: InstructionSet) -> str:
+    own = safe_line(str(config.own_instructions[0])) if config.own_instructions else ""
+    lines = [] if counting.files else ["No instruction files count here."]
+    lines.append("For this project, write AGENTS.md in its folder.")
+    if own:
+        lines.append(f"For all projects, write {own}.")
+    if sum(one.size for one in counting.files) > MAX_BYTES:
+        lines.append(f"Together at most {MAX_BYTES:,} bytes are sent.")
+    return "\n".join([*lines, "Changes count from the next session, or after /mode or /trust."])
