@@ -57,6 +57,13 @@ def cost_text(
     return f"{'~' if is_estimate else ''}{dollars(known, digits)}{more}"
 
 
+def session_cost_text(cost_usd: Decimal | None, provider: str) -> str:
+    """Return what a saved session has cost: "offline" for the offline model, "" where no price is known."""
+    if provider == "offline":
+        return provider
+    return "" if cost_usd is None else dollars(cost_usd)
+
+
 def percent_text(part: float, whole: float) -> str:
     """ "6%", "<1%" for less than one, "0%" for nothing. At most 100."""
     share = min(100 * part / whole, 100) if whole else 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forge_core.commands.columns import table
-from forge_core.commands.figures import dollars
+from forge_core.commands.figures import session_cost_text
 from forge_core.exit_codes import ExitCode
 from forge_core.redact import Redactor
 from forge_core.runtime import make_redactor
@@ -60,7 +60,7 @@ def _row(one: SessionSummary) -> tuple[str, ...]:
         one.id,
         time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated)),
         str(one.turns),
-        "" if one.cost_usd is None else dollars(one.cost_usd),
+        session_cost_text(one.cost_usd, one.provider),
         clip(safe_line(one.working_dir), _FOLDER_WIDTH),
     )
 

@@ -51,6 +51,8 @@ class SavedSessions:
         found = [one for one in sessions if one.id == wanted]
         found = found or [one for one in sessions if one.title.casefold() == wanted.casefold()]
         found = found or [one for one in sessions if wanted and one.id.startswith(wanted)]
+        if not found and is_session_id(wanted) and self._path(wanted).exists():
+            self.load(wanted)  # says why it is not listed
         if not found:
             raise JournalError(f"There is no session {name!r}. forge sessions list shows all of them.")
         if len(found) > 1:

@@ -66,6 +66,7 @@ class SavedSession:
     """The id of the session that this one was forked from; empty if it was not."""
     started: float = 0.0
     updated: float = 0.0
+    """When it was last used."""
     model: str = ""
     mode: str = ""
     records: list[Record] = field(default_factory=list)
@@ -152,7 +153,8 @@ class _Reader:
                 self._apply(index, record, data)
         self._end_turn()
         saved.title = self._own_title or saved.title
-        saved.started, saved.updated = _time(saved.records[0]), _time(saved.records[-1])
+        used = [record for record in saved.records if record["type"] != "title"]  # a new title is no use
+        saved.started, saved.updated = _time(saved.records[0]), _time((used or saved.records)[-1])
 
     def _apply(self, index: int, record: Record, data: dict[str, Any]) -> None:
         saved = self._saved

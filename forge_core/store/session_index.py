@@ -21,7 +21,7 @@ from forge_core.errors import JournalError
 from forge_core.store.journal import is_session_id
 from forge_core.store.saved_session import SavedSession, load_session
 
-_VERSION = 1
+_VERSION = 2
 PREVIEW_CHARS = 200
 
 
@@ -43,6 +43,8 @@ class SessionSummary:
     """The beginning of the user's last message, in one line."""
     parent: str = ""
     """The session that it was forked from."""
+    provider: str = ""
+    """The kind of endpoint that it last used: "offline", "openrouter" and the like."""
     size: int = 0
     """Bytes of the journal."""
 
@@ -97,6 +99,7 @@ def summary_of(saved: SavedSession, size: int) -> SessionSummary:
         model=saved.model,
         preview=" ".join(last[: 4 * PREVIEW_CHARS].split())[:PREVIEW_CHARS],
         parent=saved.parent,
+        provider=saved.provider,
         size=size,
     )
 
@@ -104,7 +107,7 @@ def summary_of(saved: SavedSession, size: int) -> SessionSummary:
 def _cached(entry: Mapping[str, Any]) -> SessionSummary | None:
     values = {field.name: entry.get(field.name) for field in dataclasses.fields(SessionSummary)}
     cost = values.pop("cost_usd")
-    texts = ("id", "title", "working_dir", "model", "preview", "parent")
+    texts = ("id", "title", "working_dir", "model", "preview", "parent", "provider")
     is_valid = (
         all(isinstance(values[name], str) for name in texts)
         and all(isinstance(values[name], int | float) for name in ("started", "updated"))

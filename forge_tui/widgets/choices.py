@@ -58,8 +58,17 @@ class ChoiceList(Widget):
         def control(self) -> ChoiceList:
             return self.choices
 
-    def __init__(self, rows: Sequence[Choice] = (), *, chosen: int = 0, max_rows: int = 8) -> None:
+    def __init__(
+        self,
+        rows: Sequence[Choice] = (),
+        *,
+        chosen: int = 0,
+        max_rows: int = 8,
+        label_share: tuple[int, int] = (3, 8),
+    ) -> None:
+        """`label_share` is the part of a row, as a fraction, that labels with a detail may take."""
         super().__init__()
+        self._label_share = label_share
         self.rows: tuple[Choice, ...] = tuple(rows)
         self.chosen = chosen
         self._max_rows = max_rows
@@ -123,9 +132,9 @@ class ChoiceList(Widget):
         return self._column(width) - GAP if row.detail else width
 
     def _column(self, width: int) -> int:
-        """Return the first cell of the second column: after the longest label, within three eighths of the
-        row."""
-        return min(max(map(_cells_of, self.rows)), width * 3 // 8) + GAP
+        """Return the first cell of the second column: after the longest label, within their share."""
+        part, whole = self._label_share
+        return min(max(map(_cells_of, self.rows)), width * part // whole) + GAP
 
     def _keep_chosen_in_view(self) -> None:
         if self.chosen < self._first:

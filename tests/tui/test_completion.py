@@ -100,7 +100,7 @@ async def test_the_popup_shows_names_arguments_and_summaries(config: ForgeConfig
         await type_text(pilot, "/")
         await pilot.pause()
         screen = shown(app)
-        assert "/theme [NAME]" in screen and "Show or change the theme" in screen
+        assert "/model [NAME]" in screen and "Show or change the model" in screen
         assert "❯ /help" in screen
 
 

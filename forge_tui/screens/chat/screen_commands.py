@@ -50,7 +50,7 @@ def resume(argument: str, screen: ChatScreen) -> None:
             session_id, is_fork = chosen
             screen.sessions.start(session_id, is_fork=is_fork)
 
-    picker = SessionPicker(sessions, screen.sessions.folder, current=screen.session_id)
+    picker = SessionPicker(sessions, screen.sessions.folder, screen.session)
     screen.app.push_screen(picker, use)
 
 

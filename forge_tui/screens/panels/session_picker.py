@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +15,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
-from forge_core.commands.figures import dollars
+from forge_core.commands.figures import session_cost_text
 from forge_core.durations import time_ago
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
@@ -25,8 +26,11 @@ from forge_tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from forge_core.session.saved_sessions import SavedSessions, SessionSummary
+    from forge_core.session.session import ForgeSession
 
 _KEYS = "Enter continue · Tab folders · ^R rename · ^F fork · ^X delete"
+_TITLE_SHARE = (5, 8)
+"""Of the width of a row."""
 
 
 def matching(sessions: Sequence[SessionSummary], query: str) -> list[SessionSummary]:
@@ -58,7 +62,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
     SessionPicker { align: center top; }
     SessionPicker > .panel { margin-top: 2; width: 96; }
     SessionPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
-    SessionPicker .about { color: $forge-muted; height: 1; margin-top: 1; }
+    SessionPicker .about { color: $forge-muted; height: 2; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.SESSIONS)]
 
@@ -66,15 +70,15 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         self,
         sessions: SavedSessions,
         folder: Path,
+        session: ForgeSession | None = None,
         *,
-        current: str = "",
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`current` is the id of the session that is open; `clock` gives seconds since the epoch."""
+        """`session` is the one that is open; `clock` gives seconds since the epoch."""
         super().__init__()
         self._sessions = sessions
         self._folder = folder
-        self._current = current
+        self._session = session
         self._clock = clock
         self._is_everywhere = False
         self._all: list[SessionSummary] | None = None
@@ -85,6 +89,8 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         """What was searched for before."""
         self._doomed = ""
         """The id of the session that the next Ctrl+X deletes."""
+        self._is_changing = False
+        """Whether a session is being renamed or deleted."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
@@ -92,7 +98,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
             search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
             search.cursor_blink = False
             yield search
-            yield ChoiceList([Choice("Reading the sessions …")], max_rows=12)
+            yield ChoiceList([Choice("Reading the sessions …")], max_rows=12, label_share=_TITLE_SHARE)
             yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:
@@ -105,6 +111,9 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         if self._all and not self._here():
             self._is_everywhere = True
         self._show()
+
+    def _is_open(self, one: SessionSummary) -> bool:
+        return self._session is not None and self._session.id == one.id
 
     def _here(self) -> list[SessionSummary]:
         folder = str(self._folder)
@@ -123,22 +132,31 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         self._show_title()
         self._found = matching(self._here(), self._query)
         chosen = next((at for at, one in enumerate(self._found) if one.id == keeps), 0)
-        nothing = "Nothing found" if self._query else "There are no saved sessions yet"
-        self.query_one(ChoiceList).show([*map(self._row, self._found)] or [Choice(nothing)], chosen)
+        self._doomed = ""
+        self.query_one(ChoiceList).show([*map(self._row, self._found)] or [self._nothing()], chosen)
         self._show_about()
+
+    def _nothing(self) -> Choice:
+        """Return the row of an empty list."""
+        if self._query and self._here():
+            return Choice("Nothing found")
+        if self._all:
+            return Choice("There are no sessions of this folder yet; Tab shows those of all folders")
+        return Choice("There are no saved sessions yet")
 
     def _row(self, one: SessionSummary) -> Choice:
         facts = [
-            "open" if one.id == self._current else time_ago(self._clock() - one.updated),
+            "open" if self._is_open(one) else time_ago(self._clock() - one.updated),
             f"{one.turns} turn{'s'[: one.turns != 1]}",
-            "" if one.cost_usd is None else dollars(one.cost_usd),
+            session_cost_text(one.cost_usd, one.provider),
             safe_line(Path(one.working_dir).name) if self._is_everywhere else "",
         ]
         return Choice(safe_line(one.title), detail=" · ".join(filter(None, facts)))
 
     def _show_about(self, text: str = "") -> None:
         if not text and (one := self._chosen()) is not None:
-            text = safe_line(f"{one.preview}")
+            facts = filter(None, (one.working_dir, one.model, "a copy" if one.parent else "", one.id))
+            text = safe_line(" · ".join(facts)) + "\n" + safe_line(f"› {one.preview}")
         self.query_one(".about", Static).update(text)
 
     def _chosen(self) -> SessionSummary | None:
@@ -149,19 +167,20 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._doomed = ""
-        if self._renamed is None:
+        if self._renamed is None and event.value != self._query:
             self._query = event.value
             self._show()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if self._renamed is None:
             self._accept(is_fork=False)
-        else:
-            self._change(partial(self._sessions.rename, self._renamed.id, event.value), self._renamed.id)
+        elif not self._is_changing:
+            self._rename(self._renamed, event.value)
 
     def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
-        event.choices.choose(event.index)
-        self._accept(is_fork=False)
+        if self._renamed is None and not self._is_changing:
+            event.choices.choose(event.index)
+            self._accept(is_fork=False)
 
     def action_move(self, by: int) -> None:
         self._doomed = ""
@@ -171,8 +190,9 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
 
     def action_toggle_folders(self) -> None:
         if self._renamed is None:
+            chosen = self._chosen()
             self._is_everywhere = not self._is_everywhere
-            self._show()
+            self._show(keeps="" if chosen is None else chosen.id)
 
     def action_fork(self) -> None:
         self._accept(is_fork=True)
@@ -182,21 +202,22 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         if self._renamed is None and (one := self._chosen()) is not None:
             self._renamed = one
             search = self.query_one(Input)
-            search.value, search.cursor_position = one.title, len(one.title)
+            search.value = safe_line(one.title)
+            search.cursor_position = len(search.value)
             self._show_about("The new title; Enter saves it, Esc keeps the old one")
 
     def action_delete(self) -> None:
         """Delete the chosen session at the second press."""
         one = self._chosen()
-        if one is None or self._renamed is not None:
+        if one is None or self._renamed is not None or self._is_changing:
             return
-        if one.id == self._current:
+        if self._is_open(one):
             self._show_about("This session is open. Leave it before you delete it.")
         elif self._doomed != one.id:
             self._doomed = one.id
             self._show_about(f"Ctrl+X again deletes {safe_line(one.title)!r} with its undo data")
         else:
-            self._change(partial(self._sessions.delete, one.id), "")
+            self._change(partial(self._delete, one.id))
 
     def action_leave(self) -> None:
         if self._renamed is not None:
@@ -206,7 +227,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
             self.dismiss(None)
 
     def _accept(self, *, is_fork: bool) -> None:
-        if self._renamed is None and (one := self._chosen()) is not None:
+        if self._renamed is None and not self._is_changing and (one := self._chosen()) is not None:
             self.dismiss((one.id, is_fork))
 
     # Changes
@@ -215,18 +236,43 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         self._renamed = None
         self.query_one(Input).value = self._query
 
-    def _change(self, change: Callable[[], object], keeps: str) -> None:
+    def _rename(self, one: SessionSummary, title: str) -> None:
+        if not safe_line(title).strip():
+            self._show_about("A title needs at least one character that is visible")
+        elif self._session is not None and self._is_open(one):  # this process has locked its journal
+            self._change(partial(self._renamed_list, one, self._session.rename(title)), keeps=one.id)
+        else:
+            self._change(partial(self._rename_saved, one, title), keeps=one.id)
+
+    def _rename_saved(self, one: SessionSummary, title: str) -> list[SessionSummary]:
+        return self._renamed_list(one, self._sessions.rename(one.id, title))
+
+    def _renamed_list(self, one: SessionSummary, title: str) -> list[SessionSummary]:
+        return [replace(other, title=title) if other.id == one.id else other for other in self._all or ()]
+
+    def _delete(self, session_id: str) -> list[SessionSummary]:
+        self._sessions.delete(session_id)
+        return [other for other in self._all or () if other.id != session_id]
+
+    def _change(self, change: Callable[[], list[SessionSummary]], *, keeps: str = "") -> None:
+        """Change a session in a thread, and show the list that `change` returns."""
+        self._is_changing = True
         workers.start(self, partial(self._run_change, change, keeps), "change")
 
-    async def _run_change(self, change: Callable[[], object], keeps: str) -> None:
-        """Change a session in a thread, and show the list that results."""
-        self._doomed = ""
+    async def _run_change(self, change: Callable[[], list[SessionSummary]], keeps: str) -> None:
+        at = self.query_one(ChoiceList).chosen
         try:
-            await asyncio.to_thread(change)
+            self._all = await asyncio.to_thread(change)
         except ForgeError as error:
+            self._doomed = ""
             self._show_about(safe_line(str(error)))
             return
+        finally:
+            self._is_changing = False
         if self._renamed is not None:
+            self._query = ""  # which the new title may not match
             self._end_renaming()
-        self._all = await asyncio.to_thread(self._sessions.list)
         self._show(keeps=keeps)
+        if not keeps and self._found:  # the row after a deleted one
+            self.query_one(ChoiceList).choose(min(at, len(self._found) - 1))
+            self._show_about()

@@ -193,3 +193,18 @@ def test_a_name_that_is_no_id_reaches_no_file(sessions: SavedSessions, name: str
     for act in (sessions.load, sessions.delete, sessions.fork):
         with pytest.raises(JournalError, match="no session"):
             act(name)
+
+
+def test_a_session_that_cannot_be_read_is_refused_with_the_reason(
+    state: Path, sessions: SavedSessions
+) -> None:
+    path = journal_path(state, FIRST)
+    path.write_text(path.read_text().replace('"v": 2', '"v": 99'))
+    with pytest.raises(JournalError, match="later version"):
+        sessions.find(FIRST)
+
+
+def test_a_new_title_does_not_count_as_use(sessions: SavedSessions) -> None:
+    sessions.rename(FIRST, "Renamed")
+    assert [one.id for one in sessions.list()] == [SECOND, THIRD, FIRST]
+    assert sessions.list()[-1].updated == 100.0
