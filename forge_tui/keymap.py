@@ -73,6 +73,7 @@ KEYS: tuple[Key, ...] = (
     Key("composer.down", "down", "cursor_down", "Down", "On the last line: next messages"),
     Key("composer.complete", "tab", "complete", "Tab", "Complete a command"),
     Key("chat.interrupt", "escape", "escape", "Esc", "Close what is open or selected, else interrupt"),
+    Key("chat.rewind", "", "", "Esc Esc", "Go back to an earlier message, if nothing is typed"),
     Key(
         "chat.copy_or_interrupt",
         "ctrl+c,super+c",

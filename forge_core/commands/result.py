@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from forge_core.session.changes import Source
+    from forge_core.session.rewinder import RewindPoint, Rewound
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,43 @@ class CompactConversation:
     """Whether no model is asked."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChooseRewind:
+    """A request to ask which message to go back to, and with what."""
+
+    points: tuple[RewindPoint, ...]
+    """At least one; the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowRewound:
+    """The session was rewound: show its conversation as it is now."""
+
+    rewound: Rewound
+    body: str
+    """What has happened, in plain text."""
+    prompt: str
+    """The message that comes back into the input, to be edited; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForkSession:
+    """A request to continue in a copy of the session's first `records` records."""
+
+    records: int
+    prompt: str
+    """What the input holds then."""
+
+
 CommandResult: TypeAlias = (
-    Text | CommandNotice | Failure | ShowDiff | Cleared | ResumeTurn | CompactConversation
+    Text
+    | CommandNotice
+    | Failure
+    | ShowDiff
+    | Cleared
+    | ResumeTurn
+    | CompactConversation
+    | ChooseRewind
+    | ShowRewound
+    | ForkSession
 )

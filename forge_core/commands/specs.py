@@ -237,6 +237,14 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec("redo", "Redo the last undo", "undo_commands:redo", tier=Tier.IDLE),
     CommandSpec(
+        "rewind",
+        "Go back to an earlier message: the conversation, the files, or both",
+        "rewind_command:rewind",
+        accepts=("N", "N chat|files|fork", "undo"),
+        keywords=("checkpoint", "restore", "back", "branch"),
+        tier=Tier.IDLE,
+    ),
+    CommandSpec(
         "todo", "Show the model's list of tasks", "session_commands:todo", keywords=("plan", "tasks")
     ),
     CommandSpec(

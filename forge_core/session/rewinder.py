@@ -88,6 +88,14 @@ class Rewinder:
         """
         return await self._points((await self._load()).turns)
 
+    async def point(self, number: int) -> RewindPoint:
+        """Return message `number`.
+
+        Raises:
+            ForgeError: as `points`, or there is no such message.
+        """
+        return _numbered(number, await self.points())
+
     async def rewind(self, number: int, *, conversation: bool = True, files: bool = True) -> Rewound:
         """Go back to before message `number`.
 
@@ -95,12 +103,7 @@ class Rewinder:
             ForgeError: as `points`, or there is no such message.
         """
         saved = await self._load()
-        points = await self._points(saved.turns)
-        if not points:
-            raise ForgeError(NOTHING_TO_REWIND)
-        if not 1 <= number <= len(points):
-            raise ForgeError(f"There is no message {number}. The messages are 1 to {len(points)}.")
-        point = points[number - 1]
+        point = _numbered(number, await self._points(saved.turns))
         reports: list[UndoReport] = []
         if files and self._undo is not None:
             reports = await self._undo.undo_turns(point.turns)
@@ -170,6 +173,14 @@ class Rewinder:
                 )
             )
         return points[::-1]
+
+
+def _numbered(number: int, points: Sequence[RewindPoint]) -> RewindPoint:
+    if not points:
+        raise ForgeError(NOTHING_TO_REWIND)
+    if not 1 <= number <= len(points):
+        raise ForgeError(f"There is no message {number}. The messages are 1 to {len(points)}.")
+    return points[number - 1]
 
 
 def _turn_of(at: float, turns: Sequence[SavedTurn]) -> int | None:

@@ -87,16 +87,16 @@ class SavedSessions:
             raise JournalError(trouble[0])
         return shown
 
-    def fork(self, session_id: str, *, records: int | None = None) -> str:
-        """Copy a session, or its first `records` records, and return the id of the copy.
+    def fork(self, session_id: str, *, records: int | None = None, draft: str | None = None) -> str:
+        """Copy a session, or its first `records` records, and return the id of the copy, whose input holds
+        `draft`.
 
         Raises:
             JournalError: there is no such session, or it cannot be read or copied.
         """
         copy = new_session_id()
-        fork_session(
-            self.load(session_id), journal_path(self._state_dir, copy), self._redact, records=records
-        )
+        path = journal_path(self._state_dir, copy)
+        fork_session(self.load(session_id), path, self._redact, records=records, draft=draft)
         return copy
 
     def delete(self, session_id: str) -> None:

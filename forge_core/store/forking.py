@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
 from forge_core.errors import JournalError
 from forge_core.redact import Redactor
+from forge_core.store.journal import JOURNAL_VERSION
 from forge_core.store.saved_session import SavedSession
 from forge_core.workspace.record_file import Record, RecordFile
 
 
-def fork_session(saved: SavedSession, path: Path, redact: Redactor, *, records: int | None = None) -> None:
+def fork_session(
+    saved: SavedSession, path: Path, redact: Redactor, *, records: int | None = None, draft: str | None = None
+) -> None:
     """Write a journal at `path` that begins with the first `records` records of a session; by default all.
 
-    The session's own permissions are left out: the user gave them to the other session.
+    `draft` is what the input holds when the copy is continued; by default the same as in the session. The
+    session's own permissions are left out: the user gave them to the other session.
 
     Raises:
         JournalError: the copy cannot be written; then there is none.
@@ -23,6 +28,10 @@ def fork_session(saved: SavedSession, path: Path, redact: Redactor, *, records: 
     file = RecordFile(path)
     try:
         for record in _copied(saved.records, path.stem, saved.id, records):
+            file.append(redact.values(record))
+        if draft is not None:
+            state = {"draft": draft, "queue": []}
+            record = {"v": JOURNAL_VERSION, "type": "state", "timestamp": time.time(), "data": state}
             file.append(redact.values(record))
         file.sync()
     except OSError as error:

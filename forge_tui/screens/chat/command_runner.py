@@ -56,6 +56,12 @@ class CommandRunner:
                 self._screen.app.push_screen(DiffScreen(session.changes, source))
             case results.Cleared():
                 self._screen.start_over()
+            case results.ChooseRewind(points):
+                self._screen.rewinding.choose(points)
+            case results.ShowRewound():
+                self._screen.rewinding.show(result)
+            case results.ForkSession():
+                self._screen.rewinding.fork(result)
             case results.ResumeTurn():
                 self._screen.resume_turn()
             case results.CompactConversation():

@@ -31,6 +31,7 @@ from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle
 from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.prompt_area import PromptArea
+from forge_tui.screens.chat.rewinding import Rewinding
 from forge_tui.screens.chat.session_change import OpenSession, SessionChange
 from forge_tui.screens.chat.turn import TurnReader
 from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
@@ -94,6 +95,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
         self._turn = TurnReader(self, self._live, environment.clock)
         self._interrupt_key = DoublePress(environment.clock, self.activity, "Ctrl+C again leaves Forge")
+        self.rewinding = Rewinding(self, self._turn, environment.clock)
         self.find = FindMode(self)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(self._commands.argument_values)
@@ -150,7 +152,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         """Show the conversation of the saved session, its draft and its queue."""
         self.welcome.display = False
         self.refresh_todos()
-        workers.start(self, partial(self.sessions.show_earlier, saved), "earlier turns")
+        workers.start(self, partial(self.sessions.show_earlier, saved), "earlier turns", is_replacing=True)
         lines = [line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)]
         self._queue.put_back(lines)
         self._show_queue()
@@ -355,6 +357,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         """Take note of a key or a paste that has not been handled yet."""
         if isinstance(event, events.Paste) or event.key not in INTERRUPT_KEYS:
             self._interrupt_key.reset()
+        if isinstance(event, events.Paste) or event.key != "escape":
+            self.rewinding.other_key()
         if isinstance(event, events.Paste) or writes(event):
             self.prompts.text_arrived()
 
@@ -367,6 +371,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.find.close(is_kept=True)
         elif self.has_turn:
             self.interrupt()
+        elif self.composer.is_blank:
+            self.rewinding.escape()
 
     def action_copy_or_stop(self) -> None:
         if self._copy_selection():

@@ -51,17 +51,25 @@ class SessionChange:
         if session_id is not None and not is_fork and session_id == screen.session_id:
             screen.activity.note("This session is open already")
         else:
-            work = partial(self._run, session_id, is_fork=is_fork)
+            fork = partial(self.saved().fork, session_id) if session_id is not None and is_fork else None
+            work = partial(self._run, session_id, fork=fork)
             workers.start(screen, work, "change session", is_replacing=True)
 
-    async def _run(self, session_id: str | None, *, is_fork: bool) -> None:
+    def start_fork(self, session_id: str, records: int, draft: str) -> None:
+        """End the present session, and continue a copy of the first `records` records of a session; the
+        composer gets `draft`."""
+        fork = partial(self.saved().fork, session_id, records=records, draft=draft)
+        work = partial(self._run, session_id, fork=fork)
+        workers.start(self._screen, work, "change session", is_replacing=True)
+
+    async def _run(self, session_id: str | None, *, fork: Callable[[], str] | None = None) -> None:
         screen = self._screen
         before = screen.session
         with self._queue.held():
             await screen.end_turn()
             try:
-                if session_id is not None and is_fork:
-                    session_id = await asyncio.to_thread(self.saved().fork, session_id)
+                if fork is not None:
+                    session_id = await asyncio.to_thread(fork)
                 session = await self._open_session(session_id, before)
             except ForgeError as error:
                 screen.complain(str(error))

@@ -27,6 +27,8 @@ class TurnReader:
         self._clock = clock
         self._idle = asyncio.Event()
         self._idle.set()
+        self.ended_at = float("-inf")
+        """When the last turn ended, by the clock."""
 
     @property
     def is_running(self) -> bool:
@@ -85,6 +87,7 @@ class TurnReader:
             return stopped
         finally:
             self._idle.set()
+            self.ended_at = self._clock()
             self._screen.activity.working = None
 
     def _stream(
