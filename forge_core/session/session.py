@@ -332,7 +332,8 @@ class ForgeSession:
         """Continue with another part of the recorded conversation; figures of what was spent stay."""
         self._agent.reset()
         self._agent.memory.add_messages(saved.messages)
-        self._agent.memory.repair()
+        is_repaired = bool(self._agent.memory.repair())  # then the number of messages is another one
+        self.compaction.restore(*(([], 0) if is_repaired else (saved.uncompacted, saved.compacted)))
         self._meter.reset()
         self._billing.keep_turns([turn.text for turn in saved.turns])
         replace_conversation(self._environment, saved)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from forge_core.workspace.record_file import Record
 
-_FINAL = frozenset({"user", "retry", "message", "compaction"})
+_FINAL = frozenset({"user", "retry", "message", "window"})
 """After one of these, a rewind can no longer be taken back."""
 
 

@@ -9,6 +9,7 @@ import pytest
 from forge_core.llm.models import Message
 from forge_core.redact import Redactor
 from forge_core.session.replay import replayed_turns
+from forge_core.session.turn_recorder import message_record
 from forge_core.store.export import exported
 from forge_core.store.forking import fork_session
 from forge_core.store.journal import read_journal
@@ -164,3 +165,37 @@ def test_a_session_that_was_rewound_to_its_beginning_is_still_listed(writer: Wri
     saved = writer.load()
     assert saved.messages == []
     assert summary_of(saved, 0).turns == 3
+
+
+def compact(writer: Writer, *contents: str) -> None:
+    writer.record("window", messages=[message_record(Message.user(content)) for content in contents])
+
+
+def test_a_rewind_to_before_a_compaction_brings_the_whole_history_back(writer: Writer) -> None:
+    compact(writer, "summary")
+    turn(writer, "4")
+    writer.record("rewind", turn=3)
+    saved = writer.load()
+    assert texts(saved) == ["1", "answer 1", "2", "answer 2"]
+    assert saved.uncompacted == []
+    writer = Writer(writer.path)
+    writer.record("unrewind")
+    saved = writer.load()
+    assert texts(saved) == ["summary", "4", "answer 4"]
+    assert len(saved.uncompacted) == 6
+
+
+def test_a_rewind_to_after_a_compaction_keeps_the_shorter_history(writer: Writer) -> None:
+    compact(writer, "summary")
+    turn(writer, "4")
+    writer.record("rewind", turn=4)
+    assert texts(writer.load()) == ["summary"]
+
+
+def test_a_rewind_cannot_be_taken_back_after_a_compaction(writer: Writer) -> None:
+    writer.record("rewind", turn=2)
+    compact(writer, "summary of 1")
+    writer.record("unrewind")
+    saved = writer.load()
+    assert texts(saved) == ["summary of 1"]
+    assert saved.rewinds.revocable == []
