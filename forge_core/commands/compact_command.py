@@ -11,9 +11,10 @@ from forge_core.context.pinned_facts import Fact
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.session.compacting import CompactionReport
 from forge_core.session.session import ForgeSession
-from forge_core.text_width import clip
+from forge_core.text_width import clip_middle
 
-FACT_CELLS = 60
+FACT_CELLS = 40
+"""So that a row fits 80 columns."""
 
 
 async def compact(argument: str, session: ForgeSession) -> CommandResult:
@@ -61,7 +62,7 @@ def _facts(pinned: list[Fact], added: list[Fact]) -> str:
         return ""
     rows = [
         (
-            f"✓ {fact.kind}: {clip(safe_line(fact.text), FACT_CELLS)}",
+            f"✓ {fact.kind}: {clip_middle(safe_line(fact.text), FACT_CELLS)}",
             "added by Forge" if fact in added else "in the conversation",
         )
         for fact in pinned
