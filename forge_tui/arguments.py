@@ -175,6 +175,9 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="print the conversation of a session")
     rename = actions.add_parser("rename", help="give a session a title")
     delete = actions.add_parser("delete", help="delete sessions with their outputs and undo data")
+    prune = actions.add_parser("prune", help="delete all sessions that have not been used for some days")
+    prune.add_argument("--days", metavar="N", required=True, help="delete those unused for more than N days")
+    prune.add_argument("-n", "--dry-run", action="store_true", help="list them, and delete nothing")
     export = actions.add_parser("export", help="write a session as Markdown, HTML, JSON or JSON lines")
     for one in (show, rename, export):
         one.add_argument("id", metavar="ID", help="the session's id, its beginning, or its title")
@@ -188,7 +191,7 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
         choices=("markdown", "html", "json", "jsonl"),
         help="default: what the name of the file says, else markdown",
     )
-    for one in (listing, show, rename, delete):
+    for one in (listing, show, rename, delete, prune):
         one.add_argument("--json", action="store_true", help="print JSON")
 
 

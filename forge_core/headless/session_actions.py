@@ -1,4 +1,4 @@
-"""`forge sessions`: the saved sessions listed, shown, renamed, exported and deleted."""
+"""`forge sessions`: the saved sessions listed, shown, renamed, exported, deleted and pruned."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from forge_core.commands.columns import table
 from forge_core.commands.figures import session_cost_text
+from forge_core.errors import ConfigError
 from forge_core.exit_codes import ExitCode
 from forge_core.redact import Redactor
 from forge_core.runtime import make_redactor
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
 
 _TITLE_WIDTH = 48
+_MAX_DAYS = 100_000
 _FOLDER_WIDTH = 32
 
 
@@ -85,6 +87,37 @@ def _delete(options: argparse.Namespace, sessions: SavedSessions, redact: Redact
         _report(options, {"deleted": session_id}, f"Deleted {session_id}.")
 
 
+def _prune(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
+    moment = time.time() - _days(options.days) * 24 * 3600
+    kept: Sequence[str] = ()
+    if options.dry_run:
+        found = sessions.unused_since(moment)
+    else:
+        found, kept = sessions.prune(moment)
+    verb = "Would delete" if options.dry_run else "Deleted"
+    if options.json:
+        _print_json(
+            {"would_delete" if options.dry_run else "deleted": [one.id for one in found], "kept": [*kept]}
+        )
+        return
+    for one in found:
+        print(safe_line(f"{verb} {one.id}  {clip(one.title, _TITLE_WIDTH)}"))
+    for reason in kept:
+        print(safe_line(reason))
+    if not found and not kept:
+        print(f"No session has been unused for {options.days} days.")
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1.0
+    if not 0 < days < _MAX_DAYS:
+        raise ConfigError(f"--days is {text!r}; it must be a number of days, more than 0.")
+    return days
+
+
 def _export(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     saved = sessions.load(sessions.find(options.id).id)
     if options.output is None:
@@ -98,6 +131,7 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, SavedSessions, Redactor], None
     "show": _show,
     "rename": _rename,
     "delete": _delete,
+    "prune": _prune,
     "export": _export,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.errors import JournalError
@@ -116,6 +117,24 @@ class SavedSessions:
             raise JournalError(f"Session {session_id} cannot be deleted: {error.strerror}.") from error
         finally:
             journal.close()
+
+    def unused_since(self, moment: float) -> Sequence[SessionSummary]:
+        """Return the sessions last used before `moment`, in seconds since the epoch; the oldest first."""
+        return [one for one in reversed(self.list()) if one.updated < moment]
+
+    def prune(self, moment: float) -> tuple[Sequence[SessionSummary], Sequence[str]]:
+        """Delete the sessions last used before `moment`, with their outputs and undo data.
+
+        Returns those that were deleted, and why others were not: a session that is open is kept.
+        """
+        deleted, kept = [], []
+        for one in self.unused_since(moment):
+            try:
+                self.delete(one.id)
+                deleted.append(one)
+            except JournalError as error:
+                kept.append(str(error))
+        return deleted, kept
 
     def _path(self, session_id: str) -> Path:
         if not is_session_id(session_id):

@@ -208,3 +208,28 @@ def test_a_new_title_does_not_count_as_use(sessions: SavedSessions) -> None:
     sessions.rename(FIRST, "Renamed")
     assert [one.id for one in sessions.list()] == [SECOND, THIRD, FIRST]
     assert sessions.list()[-1].updated == 100.0
+
+
+def test_pruning_deletes_sessions_unused_since_a_moment_with_all_their_data(
+    sessions: SavedSessions, state: Path
+) -> None:
+    for name in ("outputs", "undo"):
+        folder = journal_path(state, FIRST).with_suffix("") / name
+        folder.mkdir(parents=True)
+        (folder / "data").write_text("x")
+    assert [one.id for one in sessions.unused_since(250.0)] == [FIRST, THIRD]
+    assert len(sessions.list()) == 3
+    deleted, kept = sessions.prune(250.0)
+    assert ([one.id for one in deleted], kept) == ([FIRST, THIRD], [])
+    assert [one.id for one in sessions.list()] == [SECOND]
+    assert not journal_path(state, FIRST).with_suffix("").exists()
+
+
+def test_pruning_keeps_a_session_that_is_open(sessions: SavedSessions, state: Path) -> None:
+    journal = Journal(journal_path(state, FIRST), Redactor())
+    journal.claim()
+    deleted, kept = sessions.prune(150.0)
+    assert deleted == [] and len(kept) == 1 and f"Session {FIRST} is open in another Forge" in kept[0]
+    assert journal_path(state, FIRST).exists()
+    journal.close()
+    assert [one.id for one in sessions.prune(150.0)[0]] == [FIRST]
