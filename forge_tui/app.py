@@ -110,7 +110,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     async def on_unmount(self) -> None:
         if self.session is not None:
-            self.chat.save_input(self.chat.composer.text)
+            self.chat.save_input()
             await self.session.aclose()
 
     async def on_event(self, event: events.Event) -> None:
@@ -236,7 +236,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         try:
             session = await self._open_session(self._resume)
         except ForgeError as error:
-            self.chat.session_failed(str(error))
+            advice = "\n/resume chooses another session, /new starts a new one." if self._resume else ""
+            self.chat.session_failed(str(error) + advice)
         else:
             self.chat.session_ready(session)
             if self._picks_session:

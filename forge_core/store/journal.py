@@ -101,8 +101,8 @@ class Journal:
             self._file.lock()
         except BlockingIOError as error:
             raise SessionInUseError(
-                f"Session {self.path.stem} is open in another Forge. Close it there, or add --fork to "
-                "continue in a copy."
+                f"Session {self.path.stem} is open in another Forge. Close it there, or continue in a copy "
+                "(--fork, or Ctrl+F in the list of /resume)."
             ) from error
         except FileNotFoundError as error:
             raise JournalError(

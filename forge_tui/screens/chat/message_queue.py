@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from forge_tui.submitted_line import Command, UserText
@@ -42,14 +42,20 @@ class MessageQueue:
         return _typed(line)
 
     def put_back(self, lines: Iterable[UserText | Command]) -> None:
-        """Put the lines of a continued session before all others, and wait for the user to send them."""
-        self._lines[:0] = lines
-        self.pause()
+        """Put lines of a session before all others, and wait for the user to send them."""
+        if earlier := [*lines]:
+            self._lines[:0] = earlier
+            self.pause()
 
     @property
     def typed(self) -> list[str]:
         """The lines as typed."""
-        return [_typed(line) for line in self._lines]
+        return self.as_typed(self._lines)
+
+    @staticmethod
+    def as_typed(lines: Sequence[UserText | Command]) -> list[str]:
+        """Return lines as they were typed."""
+        return [_typed(line) for line in lines]
 
     def pause(self) -> None:
         self.is_paused = bool(self._lines) and not self._holds
@@ -63,9 +69,10 @@ class MessageQueue:
         finally:
             self._holds -= 1
 
-    def clear(self) -> None:
-        self._lines.clear()
-        self.is_paused = False
+    def take_all(self) -> list[UserText | Command]:
+        """Remove and return all lines."""
+        lines, self._lines, self.is_paused = self._lines, [], False
+        return lines
 
     @property
     def text(self) -> str:

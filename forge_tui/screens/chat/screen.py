@@ -47,7 +47,7 @@ from forge_tui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CompactConversation
-    from forge_core.session.session import ForgeSession, SavedSession
+    from forge_core.session.session import ForgeSession
     from forge_tui.widgets.find_bar import FindLine
     from forge_tui.widgets.transcript import Transcript
 
@@ -140,34 +140,24 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def session_ready(self, session: ForgeSession) -> None:
         """Use this session from now on; start with what is queued."""
-        self.session, session.on_figures = session, self.refresh_status
+        self.session, session.on_figures, self._failure = session, self.refresh_status, ""
         self._mode.apply(session)
         self.refresh_status()
         workers.start(self, partial(self._read_notices, session), "notices", is_replacing=True)
         if session.restored is not None:
-            self._continue(session.restored)
-        self._start_next()
-
-    def _continue(self, saved: SavedSession) -> None:
-        """Show the conversation of the saved session, its draft and its queue."""
-        self.welcome.display = False
-        self.refresh_todos()
-        workers.start(self, partial(self.sessions.show_earlier, saved), "earlier turns", is_replacing=True)
-        lines = [line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)]
-        self._queue.put_back(lines)
-        self._show_queue()
-        if saved.draft and self.composer.is_blank:
-            self.composer.replace_text(saved.draft)
+            self.welcome.display = False
+            self.sessions.show(session.restored)
+        self.start_next()
 
     @property
     def session_id(self) -> str:
         """The id of the session; empty while there is none."""
         return "" if self.session is None else self.session.id
 
-    def save_input(self, draft: str = "") -> None:
-        """Keep the queue and a draft, in case the session is continued."""
-        if self.session is not None:
-            self.session.save_input(queue=self._queue.typed, draft=draft)
+    def save_input(self) -> None:
+        """Keep the queue and the draft, in case the session is continued."""
+        if self.session is not None and not self.sessions.is_running:
+            self.session.save_input(queue=self._queue.typed, draft=self.composer.text)
 
     def session_failed(self, reason: str) -> None:
         """Report that there will be no session, now and whenever something is sent."""
@@ -197,7 +187,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if (line := parse_line(message.text)) is None:
             self._queue.is_paused = False
             if self._queue or self.session is None or not self.session.can_retry:
-                self._start_next()
+                self.start_next()
             else:
                 self.resume_turn()
             return
@@ -232,7 +222,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def _submit_command(self, line: Command) -> None:
         if line.spec.tier is Tier.INTERRUPTS:
-            self._queue.clear()  # at once: what is sent after it belongs to the new conversation
+            self.sessions.leave_queue()  # at once: what is sent after it belongs to the new conversation
         if self.session is not None or line.spec.scope is Scope.SCREEN:
             self._start_command(line)
         elif self._failure:
@@ -247,9 +237,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     async def _run_command(self, line: Command) -> None:
         with self._queue.held() if line.spec.tier is Tier.INTERRUPTS else contextlib.nullcontext():
             await self._commands.run(line)
-        self._start_next()
+        self.start_next()
 
-    def _start_next(self) -> None:
+    def start_next(self) -> None:
         """Start the next queued line if nothing runs."""
         if not self.has_turn and self.session is not None:
             match self._queue.next():
@@ -278,6 +268,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def _start_turn(self, text: str) -> None:
         self.welcome.display = False
         self.transcript.add_user(text)
+        self.save_input()
         self.todos.begin_turn()
         self._read_turn(text)
 
@@ -312,7 +303,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.refresh_status()
         self.refresh_todos(is_over=True)
         self.todos.end_turn()
-        self._start_next()
+        self.start_next()
 
     def interrupt(self) -> None:
         if self.session is not None and self.has_turn:

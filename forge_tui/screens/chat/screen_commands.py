@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.settings import ThinkingSetting, check_value, choices
-from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 
 if TYPE_CHECKING:
@@ -36,12 +35,8 @@ def new_session(argument: str, screen: ChatScreen) -> None:
 
 def resume(argument: str, screen: ChatScreen) -> None:
     """Continue the session with this id or title; without an argument open the picker."""
-    sessions = screen.sessions.saved()
     if argument:
-        try:
-            screen.sessions.start(sessions.find(argument).id)
-        except ForgeError as error:
-            screen.complain(str(error))
+        screen.sessions.start_named(argument)
         return
     from forge_tui.screens.panels.session_picker import SessionPicker
 
@@ -50,7 +45,7 @@ def resume(argument: str, screen: ChatScreen) -> None:
             session_id, is_fork = chosen
             screen.sessions.start(session_id, is_fork=is_fork)
 
-    picker = SessionPicker(sessions, screen.sessions.folder, screen.session)
+    picker = SessionPicker(screen.sessions.saved(), screen.sessions.folder, screen.session)
     screen.app.push_screen(picker, use)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from forge_core.errors import ForgeError
+from forge_core.sanitize import safe_text
 from forge_tui import workers
+from forge_tui.submitted_line import Command, UserText, parse_line
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
@@ -20,10 +23,15 @@ if TYPE_CHECKING:
 
 OpenSession: TypeAlias = "Callable[[str | None, ForgeSession | None], Awaitable[ForgeSession]]"
 """Opens the saved session of an id, or a new one in place of the one that it is given."""
+_RECALLED_MESSAGES = 100
+"""Messages of a continued session that Up brings back."""
 
 
 class SessionChange:
-    """Opens the other session first: the present one stays if that fails."""
+    """Opens the other session first: the present one stays, with its queue, if that fails.
+
+    Lines that are sent during the change wait for the other session.
+    """
 
     def __init__(
         self, screen: ChatScreen, queue: MessageQueue, config: ForgeConfig, open_session: OpenSession
@@ -32,6 +40,9 @@ class SessionChange:
         self._queue = queue
         self._config = config
         self._open_session = open_session
+        self.is_running = False
+        self._left: list[UserText | Command] = []
+        """Lines that wait in the session that is being left."""
 
     @property
     def folder(self) -> Path:
@@ -45,42 +56,79 @@ class SessionChange:
 
         return SavedSessions(self._config.state_dir, make_redactor(self._config))
 
+    def leave_queue(self) -> None:
+        """Leave the queued lines to the conversation that is about to end."""
+        self._left = self._queue.take_all()
+
     def start(self, session_id: str | None, *, is_fork: bool = False) -> None:
         """End the present session, and continue the one with this id, or begin a new one."""
-        screen = self._screen
-        if session_id is not None and not is_fork and session_id == screen.session_id:
-            screen.activity.note("This session is open already")
-        else:
-            fork = partial(self.saved().fork, session_id) if session_id is not None and is_fork else None
-            work = partial(self._run, session_id, fork=fork)
-            workers.start(screen, work, "change session", is_replacing=True)
+        self._start(partial(self._id_of, session_id, is_fork=is_fork), is_new=session_id is None)
 
     def start_fork(self, session_id: str, records: int, draft: str) -> None:
         """End the present session, and continue a copy of the first `records` records of a session; the
         composer gets `draft`."""
-        fork = partial(self.saved().fork, session_id, records=records, draft=draft)
-        work = partial(self._run, session_id, fork=fork)
-        workers.start(self._screen, work, "change session", is_replacing=True)
+        self._start(partial(self.saved().fork, session_id, records=records, draft=draft))
 
-    async def _run(self, session_id: str | None, *, fork: Callable[[], str] | None = None) -> None:
-        screen = self._screen
-        before = screen.session
-        with self._queue.held():
+    def start_named(self, name: str) -> None:
+        """End the present session, and continue the one with this id or title."""
+        self._start(lambda: self.saved().find(name).id)
+
+    def _start(self, find: Callable[[], str | None], *, is_new: bool = False) -> None:
+        """Change to the session whose id `find` returns; it is called in a thread."""
+        if self.is_running:
+            self._screen.activity.note("Another session is being opened already")
+            return
+        if not is_new:  # a new one was announced by a command that has left the queue already
+            self.leave_queue()
+        self.is_running = True
+        hold = ExitStack()
+        hold.enter_context(self._queue.held())
+        workers.start(self._screen, partial(self._run, find, hold), "change session")
+
+    def _id_of(self, session_id: str | None, *, is_fork: bool) -> str | None:
+        return self.saved().fork(session_id) if session_id is not None and is_fork else session_id
+
+    async def _run(self, find: Callable[[], str | None], hold: ExitStack) -> None:
+        screen, before = self._screen, self._screen.session
+        session: ForgeSession | None = None
+        with hold:
             await screen.end_turn()
             try:
-                if fork is not None:
-                    session_id = await asyncio.to_thread(fork)
-                session = await self._open_session(session_id, before)
+                session_id = await asyncio.to_thread(find)
+                if session_id is not None and session_id == screen.session_id:
+                    screen.activity.note("This session is open already")
+                else:
+                    session = await self._open_session(session_id, before)
             except ForgeError as error:
                 screen.complain(str(error))
-                return
-            if before is not None:
-                screen.save_input(screen.composer.text)
+            if session is not None and before is not None:
+                before.save_input(queue=self._queue.as_typed(self._left))
                 await before.aclose()
-            self._queue.clear()
+            self.is_running = False
+        left, self._left = self._left, []
+        if session is None:
+            self._queue.put_back(left)
+            screen.start_next()
+        else:
             screen.start_over()
-        screen.session_ready(session)
+            screen.session_ready(session)
+            screen.refresh_todos()
+
+    def show(self, saved: SavedSession) -> None:
+        """Show the conversation of the session that has been opened, its draft and its queue."""
+        screen = self._screen
         screen.refresh_todos()
+        workers.start(screen, partial(self.show_earlier, saved), "earlier turns", is_replacing=True)
+        for turn in saved.turns[-_RECALLED_MESSAGES:]:
+            screen.composer.remember(safe_text(turn.text, keep_invisible=True))
+        if draft := safe_text(saved.draft, keep_invisible=True):
+            if screen.composer.is_blank:
+                screen.composer.replace_text(draft)
+            elif screen.composer.text != draft:
+                screen.composer.remember(draft)
+        self._queue.put_back(
+            line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)
+        )
 
     async def show_earlier(self, saved: SavedSession) -> None:
         """Show the conversation of a saved session."""
