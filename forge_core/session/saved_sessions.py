@@ -61,6 +61,14 @@ class SavedSessions:
             raise JournalError(f"{name!r} names {len(found)} sessions: {ids}. Give a whole id.")
         return found[0]
 
+    def id_of(self, name: str) -> str:
+        """Return the id of the session with this id or title; for a whole id without reading any session.
+
+        Raises:
+            JournalError: there is no session with this title, or more than one.
+        """
+        return name if is_session_id(name) else self.find(name).id
+
     def load(self, session_id: str) -> SavedSession:
         """Return what a session's journal holds.
 

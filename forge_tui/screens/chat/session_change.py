@@ -71,7 +71,7 @@ class SessionChange:
 
     def start_named(self, name: str) -> None:
         """End the present session, and continue the one with this id or title."""
-        self._start(lambda: self.saved().find(name).id)
+        self._start(lambda: self.saved().id_of(name))
 
     def _start(self, find: Callable[[], str | None], *, is_new: bool = False) -> None:
         """Change to the session whose id `find` returns; it is called in a thread."""
