@@ -138,7 +138,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         if setting.option:
             is_hidden = name == "theme" and parser.prog.endswith("run")
             parser.add_argument(
-                *filter(None, (setting.short_option, setting.option)),
+                *filter(None, (setting.short_option, setting.option, setting.alias)),
                 dest=name,
                 action="append" if setting.is_list else "store",
                 choices=setting.choices,

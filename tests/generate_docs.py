@@ -60,8 +60,8 @@ _STOPPED: Mapping[str, str] = {
     "complete": "The model has finished its answer.",
     "stop_tool": "A tool of `stop_tools` was called (library only).",
     "max_iterations": "The limit of model calls per turn was reached.",
-    "timeout": "The run took longer than its `timeout` (library only).",
-    "budget": "A limit of cost, tokens, calls or time was reached.",
+    "timeout": "The run took longer than its time limit (`--time-limit`; in the library `timeout`).",
+    "budget": "A [limit](models.md#limits) of cost, tokens, calls or time was reached.",
     "loop": "The model repeated the same step without progress.",
     "length": "The answer was cut off at the model's output limit.",
     "refusal": "The model declined to answer.",
@@ -165,7 +165,9 @@ def _listed(words: Iterable[str]) -> str:
 def settings() -> str:
     rows = []
     for name, setting in SETTINGS.items():
-        options = ", ".join(_code(one) for one in (setting.short_option, setting.option) if one)
+        options = ", ".join(
+            _code(one) for one in (setting.short_option, setting.option, setting.alias) if one
+        )
         variable = _code(setting.variable) if setting.variable else ""
         default = _code(str(setting.default)) if setting.default not in (None, ()) else ""
         meaning = setting.summary.partition(" (default: ")[0] if default else setting.summary

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.config.load import flattened
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.llm.endpoints import PROVIDERS
 from forge_tui.arguments import COMMANDS, parse
@@ -111,7 +112,7 @@ def test_the_settings_in_examples_are_accepted() -> None:
     found = [body for page in DOCS for body in blocks(page, "toml")]
     assert found
     for body in found:
-        for name, value in tomllib.loads(body).items():
+        for name, value in flattened(tomllib.loads(body)):
             check_value(name, value)
 
 

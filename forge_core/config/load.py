@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
 from forge_core.config.project_state import RULE_KINDS, ProjectState, read_project_state, state_file
-from forge_core.config.settings import SETTINGS, check_value
+from forge_core.config.settings import SETTINGS, TABLES, check_value
 from forge_core.errors import ConfigError, WorkspaceError
 
 USER_FILE = "config.toml"
@@ -193,7 +193,7 @@ def _read_file(path: Path, allowed: Sequence[str], notices: list[str]) -> dict[s
         return {}
     values: dict[str, Any] = {}
     wrong: list[str] = []
-    for name, value in raw.items():
+    for name, value in flattened(raw):
         field = name.replace("-", "_")
         if field not in SETTINGS:
             wrong.append(f"{str(path)!r} has an unknown setting {name[:80]!r}; it was ignored.")
@@ -205,6 +205,15 @@ def _read_file(path: Path, allowed: Sequence[str], notices: list[str]) -> dict[s
     if len(wrong) > _MAX_NOTICES:
         notices.append(f"{str(path)!r} has {len(wrong) - _MAX_NOTICES} more settings that were ignored.")
     return values
+
+
+def flattened(raw: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a file by their names: `day` in the table `[budget]` is `budget_day`."""
+    for name, value in raw.items():
+        if name in TABLES and isinstance(value, dict):
+            yield from ((f"{name}_{key}", inner) for key, inner in value.items())
+        else:
+            yield name, value
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -34,7 +34,8 @@ def save_user_setting(config_dir: Path, name: str, value: str | Sequence[str]) -
         plain = checked if type(checked) in (bool, int, float) else str(checked)
 
     def change(document: Any) -> None:
-        document[name] = plain
+        table, key = _place(document, name)
+        table[key] = plain
 
     return _change_user_file(config_dir, name, change)
 
@@ -49,11 +50,21 @@ def unset_user_setting(config_dir: Path, name: str) -> bool:
 
     def change(document: Any) -> None:
         nonlocal found
-        found = document.pop(name, None) is not None
+        table, key = _place(document, name)
+        found = table.pop(key, None) is not None
 
     if (config_dir / USER_FILE).exists():
         _change_user_file(config_dir, name, change)
     return found
+
+
+def _place(document: Any, name: str) -> tuple[Any, str]:
+    """Return the table of the file that holds a setting, made if need be, and its key there."""
+    table = SETTINGS[name].table
+    if table is None or name in document:
+        return document, name
+    found = document.setdefault(table, {})
+    return (found, name.removeprefix(f"{table}_")) if isinstance(found, dict) else (document, name)
 
 
 def _change_user_file(config_dir: Path, name: str, change: Callable[[Any], None]) -> Path:

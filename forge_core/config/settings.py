@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from forge_core.config import amounts
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -181,7 +183,18 @@ def _paths(value: Any) -> tuple[str, ...]:
 class Setting:
     """How one setting is declared."""
 
-    __slots__ = ("check", "default", "metavar", "option", "project", "short_option", "summary", "variable")
+    __slots__ = (
+        "alias",
+        "check",
+        "default",
+        "metavar",
+        "option",
+        "project",
+        "short_option",
+        "summary",
+        "table",
+        "variable",
+    )
 
     def __init__(
         self,
@@ -192,7 +205,9 @@ class Setting:
         variable: str | None = None,
         option: str | None = None,
         short_option: str | None = None,
+        alias: str | None = None,
         metavar: str | None = None,
+        table: str | None = None,
         project: ProjectAccess = "never",
     ) -> None:
         self.default = default
@@ -204,7 +219,11 @@ class Setting:
         self.option = option
         """Option of `forge chat` and `forge run`."""
         self.short_option = short_option
+        self.alias = alias
+        """Another name of the option."""
         self.metavar = metavar
+        self.table = table
+        """The table of the file that holds it: `budget_day` is `day` in `[budget]`."""
         self.project = project
         """When a project's own file may set it: always, only in a trusted folder, or never."""
 
@@ -361,8 +380,63 @@ class Settings:
         check=_whole_number,
         variable="FORGE_MAX_ITERATIONS",
         option="--max-iterations",
+        alias="--max-turns",
         metavar="N",
         summary="the maximum number of model calls per turn (default: 200)",
+    )
+    max_cost: float | None = setting(
+        default=None,
+        check=amounts.dollars,
+        variable="FORGE_MAX_COST",
+        option="--max-cost",
+        metavar="USD",
+        summary="the most that a session may cost, in US dollars",
+    )
+    max_tokens: int | None = setting(
+        default=None,
+        check=amounts.count,
+        variable="FORGE_MAX_TOKENS",
+        option="--max-tokens",
+        metavar="N",
+        summary="the most tokens that a session may use, input and output of all model calls together",
+    )
+    max_calls: int | None = setting(
+        default=None,
+        check=amounts.count,
+        variable="FORGE_MAX_CALLS",
+        option="--max-calls",
+        metavar="N",
+        summary="the maximum number of model calls per session",
+    )
+    time_limit: float | None = setting(
+        default=None,
+        check=amounts.seconds,
+        variable="FORGE_TIME_LIMIT",
+        option="--time-limit",
+        metavar="TIME",
+        summary="how long the turns of a session may take together, e.g. 30m; waiting for you does not count",
+    )
+    max_turn_cost: float | None = setting(
+        default=None, check=amounts.dollars, summary="the most that a turn may cost, in US dollars"
+    )
+    max_turn_tokens: int | None = setting(
+        default=None, check=amounts.count, summary="the most tokens that a turn may use"
+    )
+    turn_time_limit: float | None = setting(
+        default=None,
+        check=amounts.seconds,
+        option="--turn-time-limit",
+        metavar="TIME",
+        summary="how long a turn may take, e.g. 5m",
+    )
+    budget_day: float | None = setting(
+        default=None,
+        check=amounts.dollars,
+        table="budget",
+        summary="the most that all sessions of a day may cost together, in US dollars",
+    )
+    budget_month: float | None = setting(
+        default=None, check=amounts.dollars, table="budget", summary="the same for a month"
     )
     max_retries: int = setting(
         default=2,
@@ -384,6 +458,10 @@ class Settings:
 SETTINGS: Mapping[str, Setting] = {
     name: declared for name, declared in vars(Settings).items() if isinstance(declared, Setting)
 }
+
+
+TABLES = frozenset(declared.table for declared in SETTINGS.values() if declared.table)
+"""The tables that a settings file may hold."""
 
 
 def choices(name: str) -> tuple[str, ...]:

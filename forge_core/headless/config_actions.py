@@ -122,8 +122,9 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, ForgeConfig], None]] = {
 
 
 def _known(name: str) -> str:
-    """Return the setting that is meant: "sandbox-read" is `sandbox_read`. Raises ConfigError for none."""
-    field = name.strip().replace("-", "_")
+    """Return the setting that is meant: "sandbox-read" is `sandbox_read`, "budget.day" is `budget_day`.
+    Raises ConfigError for none."""
+    field = name.strip().replace("-", "_").replace(".", "_")
     if field in SETTINGS:
         return field
     near = difflib.get_close_matches(field, SETTINGS, n=1)

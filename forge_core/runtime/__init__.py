@@ -64,29 +64,29 @@ def build_session(
         JournalError: there is no such session, or it cannot be read.
     """
     silence_tracing(os.environ)
-    from forge_core.approval import make_responder
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
+    from forge_core.runtime import tooling
     from forge_core.runtime.provider_setup import session_provider
     from forge_core.runtime.resuming import continued_config, notices_of, open_journal
-    from forge_core.runtime.tooling import build_agent, build_environment, prompt_maker
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.session import ForgeSession
     from forge_core.store.log import log_path, open_log
 
-    events = EventChannel()
-    clock = RunClock()
-    redact = make_redactor(config)
+    events, clock, redact = EventChannel(), RunClock(), make_redactor(config)
     journal, saved = open_journal(config, resume, redact, events.error)
     session_id = journal.path.stem
-    provider = session_provider(config, events, session_id, learns_windows=shows_figures)
-    tracker = TokenTrackingCallback(price=provider.price)
-    responder = make_responder(approver, questioner)
-    environment = build_environment(config, session_id, responder, clock, events, redact)
+    responder = tooling.build_responder(approver, questioner, clock)
+    budget = tooling.build_budget(config, responder, clock, events, is_attended=questioner is not None)
+    provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
+    tracker = TokenTrackingCallback(price=provider.price, on_spent=budget.spent)
+    environment = tooling.build_environment(config, session_id, responder, events, redact)
     if saved is not None:
         config = continued_config(config, saved, environment.sandbox_state)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)
-    agent = build_agent(config, provider.make_llm(config.model), environment, clock, tracker, logger, redact)
+    agent = tooling.build_agent(
+        config, provider.make_llm(config.model), environment, clock, tracker, logger, redact
+    )
     session = ForgeSession(
         id=session_id,
         config=config,
@@ -97,12 +97,12 @@ def build_session(
         journal=journal,
         logger=logger,
         events=events,
-        system_prompt=prompt_maker(config, environment.sandbox_state, agent.registry),
+        system_prompt=tooling.prompt_maker(config, environment.sandbox_state, agent.registry),
+        budget=budget,
     )
     if saved is not None:
         session.restore(saved)
-        for notice in notices_of(saved):
-            events.warning(notice)
+        events.warnings(notices_of(saved))
     return session
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,17 +11,21 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from forge_core.config.forge_config import ForgeConfig
+    from forge_core.llm.account.call_estimate import PlannedCall
     from forge_core.llm.account.catalog import ModelInfo
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.endpoints import Provider
-    from forge_core.llm.models import TokenUsage
+    from forge_core.llm.models import CompletionRequest, TokenUsage
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.provider import SessionProvider
     from forge_core.session.status import ModelChoice
 
 
 def build_client(
-    config: ForgeConfig, events: EventChannel, on_abandoned: Callable[[str], None]
+    config: ForgeConfig,
+    events: EventChannel,
+    on_abandoned: Callable[[str], None],
+    admit: Callable[[CompletionRequest], Awaitable[None]] | None = None,
 ) -> OpenRouterClient:
     """Return the client of the configured endpoint; the offline model is a transport of its own."""
     from forge_core.llm.client import OpenRouterClient
@@ -47,6 +51,7 @@ def build_client(
         transport=transport,
         on_retry=events.retry,
         on_abandoned=on_abandoned,
+        admit=admit,
     )
 
 
@@ -70,10 +75,16 @@ def llm_factory(client: OpenRouterClient, session_id: str) -> Callable[[str], Ba
 
 
 def session_provider(
-    config: ForgeConfig, events: EventChannel, session_id: str, *, learns_windows: bool
+    config: ForgeConfig,
+    events: EventChannel,
+    session_id: str,
+    *,
+    learns_windows: bool,
+    admit: Callable[[PlannedCall], Awaitable[None]] | None = None,
 ) -> SessionProvider:
     """Connect to the configured provider. With `learns_windows` an endpoint without a list of models is asked
-    for the context windows of its models."""
+    for the context windows of its models. `admit` is awaited before each model call."""
+    from forge_core.llm.account.call_estimate import planned_call
     from forge_core.llm.account.catalog import lookup_at, price_at
     from forge_core.llm.account.catalog_cache import refresh_catalogue
     from forge_core.llm.account.context_windows import ContextWindows
@@ -81,7 +92,12 @@ def session_provider(
     from forge_core.session.provider import SessionProvider
 
     abandoned: deque[str] = deque(maxlen=1)
-    client = build_client(config, events, abandoned.append)
+
+    async def check(request: CompletionRequest) -> None:
+        if admit is not None:
+            await admit(planned_call(request, partial(price_at, client.provider)))
+
+    client = build_client(config, events, abandoned.append, check)
     provider, kind = client.provider, config.endpoint.kind
     windows, cache = ContextWindows(client), config.state_dir / "cache"
     entry = partial(lookup_at, provider)

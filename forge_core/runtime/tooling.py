@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from langchain_core.language_models import BaseChatModel
 
-    from forge_core.approval import Responder
+    from forge_core.approval import Approver, Questioner
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.config.project_state import Scripts
     from forge_core.config.settings import PermissionMode
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.permissions.sandbox.sandbox_state import SandboxState
     from forge_core.redact import Redactor
+    from forge_core.session.budget import SpendingBudget
     from forge_core.session.event_channel import EventChannel
-    from forge_core.session.tool_environment import ToolEnvironment
+    from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
     from forge_core.tools.registry import ToolRegistry
     from forge_core.tools.shell.limits import CommandLimits
 
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 def build_environment(
     config: ForgeConfig,
     session_id: str,
-    responder: Responder,
-    clock: RunClock,
+    responder: SessionResponder,
     events: EventChannel,
     redact: Redactor,
 ) -> ToolEnvironment:
@@ -44,7 +44,7 @@ def build_environment(
     from forge_core.permissions.sandbox.probing import probe_now
     from forge_core.permissions.sandbox.sandbox import Sandbox, clear_leftovers
     from forge_core.permissions.sandbox.sandbox_state import SandboxKind
-    from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
+    from forge_core.session.tool_environment import ToolEnvironment
     from forge_core.store.journal import outputs_dir, undo_dir
     from forge_core.tools.shell.job_table import JobTable
     from forge_core.undo import UndoStore
@@ -64,7 +64,7 @@ def build_environment(
     return ToolEnvironment(
         working_dir=root,
         policy=_policy(config, state, sandbox),
-        responder=SessionResponder(responder, clock),
+        responder=responder,
         output_dir=outputs_dir(state_dir, session_id),
         sandbox_state=state,
         sandbox=sandbox,
@@ -78,6 +78,39 @@ def build_environment(
         ),
         folder_instructions=FolderInstructions(config),
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
+    )
+
+
+def build_responder(approver: Approver, questioner: Questioner | None, clock: RunClock) -> SessionResponder:
+    """Build what passes requests to the user, and stops `clock` meanwhile."""
+    from forge_core.approval import make_responder
+    from forge_core.session.tool_environment import SessionResponder
+
+    return SessionResponder(make_responder(approver, questioner), clock)
+
+
+def build_budget(
+    config: ForgeConfig,
+    responder: SessionResponder,
+    clock: RunClock,
+    events: EventChannel,
+    *,
+    is_attended: bool,
+) -> SpendingBudget:
+    """Build what checks the limits of cost, tokens, calls and time."""
+    from forge_core.llm.endpoints import identify
+    from forge_core.session.budget import LIMITS, SpendingBudget
+    from forge_core.store.spending_ledger import SpendingLedger
+
+    kind, base_url = config.endpoint.kind, config.endpoint.base_url
+    return SpendingBudget(
+        {limit.setting: getattr(config, limit.setting) for limit in LIMITS},
+        SpendingLedger(config.state_dir / "sessions", events.error),
+        responder,
+        clock.elapsed,
+        events.warning,
+        is_free=kind == "offline" or (kind == "custom" and identify(base_url).is_local),
+        is_attended=is_attended,
     )
 
 

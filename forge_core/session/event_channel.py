@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from forge_core.events import Notice, Retry
@@ -61,6 +61,10 @@ class EventChannel:
 
     def warning(self, text: str) -> None:
         self.notify(Notice(level="warning", text=text))
+
+    def warnings(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.warning(text)
 
     def error(self, text: str) -> None:
         self.notify(Notice(level="error", text=text))

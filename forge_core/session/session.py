@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack
+from decimal import Decimal
 from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Composition, reserved_output
@@ -25,6 +26,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
 from forge_core.session.billing import SessionBilling, SessionSpending
+from forge_core.session.budget import SpendingBudget
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
@@ -63,9 +65,11 @@ class ForgeSession:
         logger: Logger,
         events: EventChannel,
         system_prompt: Callable[[PermissionMode], SystemPrompt],
+        budget: SpendingBudget,
     ) -> None:
         self.id = id
         self.config = config
+        self.budget = budget
         self.last_result: AgentResult | None = None
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
@@ -204,6 +208,12 @@ class ForgeSession:
         self._agent.call_ids.update(call.id for one in saved.messages for call in one.tool_calls or ())
         calls = ((call.turn, call.model, call.usage) for call in saved.calls)
         self._billing.restore((turn.text for turn in saved.turns), calls)
+        fixed = [
+            name
+            for name, origin in self.config.origins.items()
+            if origin in (Origin.ENVIRONMENT, Origin.FLAG)
+        ]
+        self.budget.restore((call.usage for call in saved.calls), saved.budget, fixed)
         restore_environment(self._environment, saved)
         self._state.assume_recorded()
         self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
@@ -372,6 +382,12 @@ class ForgeSession:
         """Return what `notices` would yield now, for a reader that does not wait."""
         return self._events.waiting()
 
+    def set_limit(self, setting: str, amount: Decimal | None) -> None:
+        """Change a limit of this session (`session.budget.LIMITS`); None removes it."""
+        self.budget.set_limit(setting, amount)
+        if self._has_begun:
+            self._journal.record("budget", self.budget.state())
+
     async def aclose(self) -> None:
         """End a running turn and what its commands left running; complete the journal."""
         if (task := self._task) is not None:
@@ -396,6 +412,8 @@ class ForgeSession:
         agent, environment = self._agent, self._environment
         agent.on_message = recorder.message
         await environment.begin_turn(self._turn_text, self._turn_began)
+        self.budget.begin_turn(is_retry=text is None)
+        agent.timeout = self.budget.timeout()
 
         def observe(event: AgentEvent) -> None:
             if self._is_interrupted:  # the interrupt may have come before the run had begun
@@ -413,6 +431,8 @@ class ForgeSession:
                 queue.emit(event)
         finally:
             self.last_result = agent.last_result
+            self.budget.end_turn()
+            self._journal.record("budget", self.budget.state())
             recorder.close(agent.last_result, self._tracker.get_usage())
             self._record_state()
             await environment.end_turn()

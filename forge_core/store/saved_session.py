@@ -1,10 +1,10 @@
 """A saved session, read from its journal: what is needed to continue it, and what the screen shows of it.
 
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
-as it is in the history, changes of the session's state (`state`), bills that replace estimates (`bill`),
-titles (`title`), where a fork comes from (`parent` in `session`), what the user rewinds (`rewind`,
-`unrewind`; see `rewinds`), and compactions (`window`: the messages of the shorter history, or `undo` where
-the one before it was restored; the records of the messages that it replaces are still shown).
+as it is in the history, changes of the session's state (`state`) and of its limits (`budget`), bills that
+replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in `session`), what the user
+rewinds (`rewind`, `unrewind`; see `rewinds`), and compactions (`window`: the messages of the shorter history,
+or `undo` where the one before it was restored; the records of the messages that it replaces are still shown).
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ class SavedSession:
     """Real path → hash of what the model last read."""
     rules: list[str] = field(default_factory=list)
     """The session's own permissions."""
+    budget: dict[str, Any] = field(default_factory=dict)
+    """The limits that were changed in the session, and the seconds that its turns took."""
     draft: str = ""
     queue: list[str] = field(default_factory=list)
     damaged: int = 0
@@ -186,6 +188,8 @@ class _Reader:
                     found.usage = usage_of(data.get("usage"))
             case "state":
                 self._state(data)
+            case "budget":
+                saved.budget = data
         self._turn_records.append(record)
 
     def _apply_hidden(self, index: int, record: Record, data: dict[str, Any]) -> None:

@@ -74,7 +74,7 @@ class SpendingLedger:
         return sum((usd for day, usd in amounts if day.startswith(prefix)), Decimal(0))
 
     def _path(self, month: str) -> Path:
-        return self._folder / f"spending-{month}.jsonl"
+        return self._folder / f"spending-{month}.ndjson"
 
     def _write(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -23,12 +23,14 @@ from forge_core.langchain.agent.run_control import RunClock
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.redact import Redactor
+from forge_core.session.budget import SpendingBudget
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.session import ForgeSession
 from forge_core.session.status import ModelChoice
 from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
 from forge_core.store.journal import Journal
+from forge_core.store.spending_ledger import SpendingLedger
 from forge_core.tools.base import BaseTool
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.shell.job_table import JobTable
@@ -105,6 +107,7 @@ def scripted_session(
         logger=logging.getLogger("tests.scripted_session"),
         events=events,
         system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
+        budget=SpendingBudget({}, SpendingLedger(root / "state"), environment.responder, clock.elapsed),
     )
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from langchain_core.messages import BaseMessage
@@ -18,6 +18,8 @@ from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.account.spending import Spending, SpendingBook
 from forge_core.llm.models import TOKEN_COUNTS, TokenUsage
 from forge_core.llm.tokens import estimate_tokens
+
+SpentListener: TypeAlias = Callable[[TokenUsage, str, "TokenUsage | None"], None]
 
 
 class TokenTrackingCallback(ForgeCallbackHandler):
@@ -41,9 +43,16 @@ class TokenTrackingCallback(ForgeCallbackHandler):
     """Model calls that ended with an answer."""
 
     def __init__(
-        self, *, token_counter: Callable[[str], int] = estimate_tokens, price: Pricer | None = None
+        self,
+        *,
+        token_counter: Callable[[str], int] = estimate_tokens,
+        price: Pricer | None = None,
+        on_spent: SpentListener | None = None,
     ) -> None:
+        """`on_spent` is called after each call with its usage, its model, and the estimate that the usage
+        replaces, if it does."""
         super().__init__()
+        self._on_spent = on_spent
         self._count_tokens = token_counter
         self._price = price
         self._lock = threading.Lock()
@@ -93,12 +102,16 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         """Add a call that was cut short, whose count may still come (`replace_estimate`)."""
         with self._lock:
             self._book.add_estimate(usage, model)
+        self._spent(usage, model)
 
     def replace_estimate(self, estimate: TokenUsage, counted: TokenUsage, model: str = "") -> None:
         """Replace an estimate by the provider's count; do nothing when it is gone (after a reset)."""
         with self._lock:
-            if self._book.replace_estimate(estimate, counted, model):
+            is_found = self._book.replace_estimate(estimate, counted, model)
+            if is_found:
                 self._set_totals(self._book.counted.usage)
+        if is_found:
+            self._spent(counted, model, estimate)
 
     def add_usage(self, usage: TokenUsage, model: str = "") -> None:
         """Add usage that no answer reported; the number of calls stays the same."""
@@ -136,10 +149,15 @@ class TokenTrackingCallback(ForgeCallbackHandler):
         self.add_usage(usage, model)
         with self._lock:
             self.call_count += 1
+        self._spent(usage, model)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID | None = None, **kwargs: Any) -> None:
         if run_id is not None:
             self._prompts.pop(run_id, None)
+
+    def _spent(self, usage: TokenUsage, model: str, replaced: TokenUsage | None = None) -> None:
+        if self._on_spent is not None:
+            self._on_spent(usage, model, replaced)
 
     def _set_totals(self, total: TokenUsage) -> None:
         for name in TOKEN_COUNTS:

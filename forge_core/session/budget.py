@@ -1,0 +1,377 @@
+"""The limits of a session: cost, tokens, calls and time, for a turn, the session, the day and the month.
+
+The client awaits `admit` before every model call, also those of summaries and sub-agents; the tracker reports
+what each has cost to `spent`. At a limit the user is asked to raise it; without a user the call is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from forge_core.approval import Question, Questioner, QuestionOption, QuestionRequest
+from forge_core.config import amounts
+from forge_core.durations import time_so_far
+from forge_core.errors import BudgetExceededError
+from forge_core.llm.account.call_estimate import PlannedCall
+from forge_core.llm.models import TokenUsage
+from forge_core.store.spending_ledger import SpendingLedger
+
+WARN_SHARE = Decimal("0.8")
+_FIRST_ANSWER_TOKENS = 500
+"""Assumed for the first answer."""
+_CHARS_PER_TOKEN = 3.5
+"""Assumed for the first request; code has fewer characters per token than prose."""
+_RECENT_CALLS = 25
+STOP = "Stop"
+
+
+class LimitScope(StrEnum):
+    TURN = "turn"
+    SESSION = "session"
+    DAY = "day"
+    MONTH = "month"
+
+
+class Measure(StrEnum):
+    COST = "cost"
+    TOKENS = "tokens"
+    CALLS = "calls"
+    TIME = "time"
+
+    def text(self, amount: Decimal) -> str:
+        """Return an amount for the user."""
+        if self is Measure.COST:
+            return f"${amount:.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
+        return time_so_far(float(amount)) if self is Measure.TIME else f"{int(amount):,}"
+
+    def parse(self, text: str) -> Decimal:
+        """Return the amount in a text. Raises ValueError whose text completes "it must be …"."""
+        if self is Measure.COST:
+            return Decimal(str(amounts.dollars(text)))
+        return Decimal(str(amounts.seconds(text) if self is Measure.TIME else amounts.count(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class LimitKind:
+    """A limit that can be set."""
+
+    setting: str
+    scope: LimitScope
+    measure: Measure
+
+    @property
+    def label(self) -> str:
+        """What is limited: "the session's cost"."""
+        return f"the {self.scope}'s {self.measure}"
+
+
+LIMITS = (
+    LimitKind("max_turn_cost", LimitScope.TURN, Measure.COST),
+    LimitKind("max_turn_tokens", LimitScope.TURN, Measure.TOKENS),
+    LimitKind("turn_time_limit", LimitScope.TURN, Measure.TIME),
+    LimitKind("max_cost", LimitScope.SESSION, Measure.COST),
+    LimitKind("max_tokens", LimitScope.SESSION, Measure.TOKENS),
+    LimitKind("max_calls", LimitScope.SESSION, Measure.CALLS),
+    LimitKind("time_limit", LimitScope.SESSION, Measure.TIME),
+    LimitKind("budget_day", LimitScope.DAY, Measure.COST),
+    LimitKind("budget_month", LimitScope.MONTH, Measure.COST),
+)
+_SHARED = (LimitScope.DAY, LimitScope.MONTH)
+
+
+@dataclass(slots=True)
+class _Totals:
+    cost: Decimal = Decimal(0)
+    tokens: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Recent:
+    """The latest calls, from which the next one is estimated."""
+
+    answers: deque[int] = field(default_factory=lambda: deque(maxlen=_RECENT_CALLS))
+    chars_per_token: float = _CHARS_PER_TOKEN
+    chars: int = 0
+    """Characters of the request whose answer has not come yet."""
+    cost: Decimal = Decimal(0)
+    """Of the last call."""
+
+    def needs(self, call: PlannedCall) -> Mapping[Measure, Decimal]:
+        """Return what a call will probably need."""
+        usual = int(statistics.median(self.answers)) if self.answers else _FIRST_ANSWER_TOKENS
+        answer = call.max_tokens or usual
+        prompt = int(call.chars / self.chars_per_token)
+        cost = call.cost(prompt, answer)
+        return {
+            Measure.COST: self.cost if cost is None else cost,
+            Measure.TOKENS: Decimal(prompt + answer),
+            Measure.CALLS: Decimal(1),
+            Measure.TIME: Decimal(0),
+        }
+
+    def add(self, usage: TokenUsage) -> None:
+        if usage.estimated or not usage.prompt_tokens:
+            return
+        self.answers.append(usage.completion_tokens)
+        self.cost = usage.cost_usd or Decimal(0)
+        if self.chars:
+            self.chars_per_token = min(max(self.chars / usage.prompt_tokens, 1.0), 8.0)
+            self.chars = 0
+
+
+class SpendingBudget:
+    """What one session may spend, and what it has spent."""
+
+    def __init__(
+        self,
+        limits: Mapping[str, float | None],
+        ledger: SpendingLedger,
+        ask: Questioner,
+        elapsed: Callable[[], float],
+        on_warning: Callable[[str], None] = lambda text: None,
+        *,
+        is_free: bool = False,
+        is_attended: bool = True,
+    ) -> None:
+        """`limits` holds amounts by the name of their setting, `elapsed` returns seconds without those spent
+        waiting for the user. If `is_free`, a call without a price costs nothing. `is_attended`: whether there
+        is a user to ask."""
+        self._limits = {name: Decimal(str(value)) for name, value in limits.items() if value is not None}
+        self._ledger = ledger
+        self._ask = ask
+        self._elapsed = elapsed
+        self._on_warning = on_warning
+        self._is_free = is_free
+        self._is_attended = is_attended
+        self._session, self._turn = _Totals(), _Totals()
+        self._recent = _Recent()
+        self._turn_start: float | None = None
+        self._warned: set[tuple[str, Decimal]] = set()
+        self._changed: set[str] = set()
+        """The limits that the user has changed in this session."""
+        self._unpriced = ""
+        """A model whose price is unknown."""
+        self._accepts_unpriced = False
+        self._admission = asyncio.Lock()
+        """Held while a call is checked: two calls never ask at once."""
+
+    def restore(
+        self,
+        usages: Iterable[TokenUsage],
+        state: Mapping[str, Any],
+        fixed: Iterable[str] = (),
+    ) -> None:
+        """Add what was spent before the session was continued, and what `state` returned then. The limits
+        `fixed` stay as they are."""
+        for usage in usages:
+            self._add(self._session, usage, None)
+            self._session.calls += usage.total_tokens > 0
+            self._recent.add(usage)
+        self._session.seconds += _number(state.get("seconds")) or 0.0
+        saved = state.get("limits")
+        for name, value in (saved if isinstance(saved, dict) else {}).items():
+            if any(kind.setting == name for kind in LIMITS) and name not in fixed:
+                amount = _number(value)
+                self.set_limit(name, None if amount is None else Decimal(str(amount)))
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` takes, JSON-ready."""
+        own = {kind.setting for kind in LIMITS if kind.scope not in _SHARED}
+        limits = {
+            name: None if (limit := self._limits.get(name)) is None else float(limit)
+            for name in sorted(self._changed & own)
+        }
+        return {"limits": limits, "seconds": round(self._session.seconds + self._passed(), 3)}
+
+    def begin_turn(self, *, is_retry: bool = False) -> None:
+        """Start a turn, or go on with the last one."""
+        if not is_retry:
+            self._turn = _Totals()
+            self._warned = {one for one in self._warned if not one[0].startswith(("max_turn", "turn"))}
+        self._turn_start = self._elapsed()
+
+    def end_turn(self) -> None:
+        passed = self._passed()
+        self._turn_start = None
+        self._turn.seconds += passed
+        self._session.seconds += passed
+
+    def timeout(self) -> float | None:
+        """Return the seconds after which this turn must end; None without a limit, or where the user is asked
+        instead, before the next model call."""
+        if self._is_attended:
+            return None
+        left = [
+            float(self._limits[kind.setting] - self.spent_on(kind))
+            for kind in LIMITS
+            if kind.measure is Measure.TIME and kind.setting in self._limits
+        ]
+        return max(min(left), 0.0) if left else None
+
+    def limit(self, kind: LimitKind) -> Decimal | None:
+        return self._limits.get(kind.setting)
+
+    def set_limit(self, setting: str, amount: Decimal | None) -> None:
+        """Change a limit for this session; None removes it."""
+        self._changed.add(setting)
+        if amount is None:
+            self._limits.pop(setting, None)
+        else:
+            self._limits[setting] = amount
+
+    def spent_on(self, kind: LimitKind) -> Decimal:
+        """Return what counts towards a limit so far."""
+        if kind.scope is LimitScope.DAY:
+            return self._ledger.day()
+        if kind.scope is LimitScope.MONTH:
+            return self._ledger.month()
+        totals = self._turn if kind.scope is LimitScope.TURN else self._session
+        match kind.measure:
+            case Measure.COST:
+                return totals.cost
+            case Measure.TOKENS:
+                return Decimal(totals.tokens)
+            case Measure.CALLS:
+                return Decimal(totals.calls)
+            case Measure.TIME:
+                return Decimal(str(totals.seconds + self._passed()))
+
+    def spent(self, usage: TokenUsage, model: str, replaced: TokenUsage | None) -> None:
+        """Count a call, or the difference to the estimate that its usage replaces."""
+        for totals in (self._session, self._turn):
+            self._add(totals, usage, replaced)
+        if replaced is None:
+            self._recent.add(usage)
+        self._ledger.add(_cost(usage) - _cost(replaced))
+        if usage.cost_usd is None and usage.total_tokens and not self._is_free:
+            self._unpriced = self._unpriced or model or "the model"
+        self._warn()
+
+    async def admit(self, call: PlannedCall) -> None:
+        """Let a call be made.
+
+        Raises:
+            BudgetExceededError: it would exceed a limit, and the user does not raise it.
+        """
+        async with self._admission:
+            await self._check_prices()
+            while (found := self._exceeded(call)) is not None:
+                kind, need = found
+                raised = await self._ask_to_raise(kind, need)
+                if raised is None:
+                    raise BudgetExceededError(
+                        f"{_reached(kind, self.spent_on(kind), self._limits, need)} Stopped."
+                    )
+                self.set_limit(kind.setting, raised)
+            self._warn()
+            self._recent.chars = call.chars
+            self._session.calls += 1
+            self._turn.calls += 1
+
+    def _exceeded(self, call: PlannedCall) -> tuple[LimitKind, Decimal] | None:
+        """Return the first limit that the call would exceed, and what it needs."""
+        kinds = list(self._set())
+        needs = self._recent.needs(call) if kinds else {}
+        for kind in kinds:
+            need, spent, limit = needs[kind.measure], self.spent_on(kind), self._limits[kind.setting]
+            is_used_up = spent >= limit and kind.measure is not Measure.CALLS
+            if spent + need > limit or (
+                is_used_up and (need or kind.measure is Measure.TIME or not self._is_free)
+            ):
+                return kind, need
+        return None
+
+    async def _check_prices(self) -> None:
+        """Ask before a call whose price is unknown where a limit of cost was set for this session."""
+        kinds = [kind for kind in self._set() if kind.measure is Measure.COST and kind.scope not in _SHARED]
+        if not kinds or not self._unpriced or self._accepts_unpriced:
+            return
+        text = (
+            f"The price of {self._unpriced} is unknown, so {kinds[0].label} cannot be limited. A limit of "
+            "tokens can."
+        )
+        options = (QuestionOption(STOP, "End here; nothing is lost."), QuestionOption("Continue without it"))
+        answer = await self._answer(Question(f"{text} Continue?", "Unknown price", options))
+        if answer in (None, STOP):
+            raise BudgetExceededError(f"{text} Stopped.")
+        self._accepts_unpriced = True
+
+    async def _ask_to_raise(self, kind: LimitKind, need: Decimal) -> Decimal | None:
+        """Return the new limit; None for none."""
+        limit, spent = self._limits[kind.setting], self.spent_on(kind)
+        offered = max(limit * 2, spent + need * 2, Decimal(1))
+        options = (
+            QuestionOption(STOP, "End here; nothing is lost."),
+            QuestionOption(f"Raise it to {kind.measure.text(offered)}"),
+        )
+        problem = ""
+        while True:
+            text = f"{problem}{_reached(kind, spent, self._limits, need)} Raise it?"
+            answer = await self._answer(Question(text, "Limit", options))
+            if answer in (None, STOP):
+                return None
+            if answer == options[1].label:
+                return offered
+            try:
+                return kind.measure.parse(answer or "")
+            except ValueError as error:
+                problem = f"{answer!r} must be {error}. "
+
+    async def _answer(self, question: Question) -> str | None:
+        reply = await self._ask(QuestionRequest("", (question,)))
+        if reply.declined or not reply.answers or not reply.answers[0]:
+            return None
+        return reply.answers[0][0]
+
+    def _warn(self) -> None:
+        """Notify the user once of each limit of which the largest part is used."""
+        for kind in self._set():
+            limit, spent = self._limits[kind.setting], self.spent_on(kind)
+            if not limit or spent < limit * WARN_SHARE or (kind.setting, limit) in self._warned:
+                continue
+            self._warned.add((kind.setting, limit))
+            text, share = kind.measure.text, int(100 * spent / limit)
+            self._on_warning(
+                f"{share} % of the limit of {kind.label} is used: {text(spent)} of {text(limit)}."
+            )
+
+    def _set(self) -> Iterator[LimitKind]:
+        """Yield the limits that apply."""
+        for kind in LIMITS:
+            if kind.setting in self._limits:
+                yield kind
+
+    def _passed(self) -> float:
+        return 0.0 if self._turn_start is None else self._elapsed() - self._turn_start
+
+    @staticmethod
+    def _add(totals: _Totals, usage: TokenUsage, replaced: TokenUsage | None) -> None:
+        totals.cost += _cost(usage) - _cost(replaced)
+        totals.tokens += usage.total_tokens - (0 if replaced is None else replaced.total_tokens)
+
+
+def _reached(kind: LimitKind, spent: Decimal, limits: Mapping[str, Decimal], need: Decimal) -> str:
+    text, limit = kind.measure.text, limits[kind.setting]
+    if spent >= limit:
+        return f"The limit of {kind.label} is reached: {text(spent)} of {text(limit)}."
+    return (
+        f"The next model call would exceed the limit of {kind.label}: {text(spent)} of {text(limit)} is "
+        f"used, and it needs about {text(need)}."
+    )
+
+
+def _cost(usage: TokenUsage | None) -> Decimal:
+    return Decimal(0) if usage is None or usage.cost_usd is None else usage.cost_usd
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 <= value < 1e12 else None
