@@ -306,6 +306,15 @@ SPECS: tuple[CommandSpec, ...] = (
         tier=Tier.IDLE,
     ),
     CommandSpec(
+        "budget",
+        "Show or change the limits of cost, tokens, calls and time",
+        "budget_command:budget",
+        accepts=("cost|tokens|calls|time|day|month AMOUNT", "turn cost|tokens|time AMOUNT"),
+        aliases=("limit",),
+        keywords=("cost", "spend", "cap", "money"),
+        advice="An amount is 2.50, 200k or 30m; off removes the limit.",
+    ),
+    CommandSpec(
         "context",
         "Show what fills the model's context window",
         "context_command:context",
