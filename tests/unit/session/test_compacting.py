@@ -343,6 +343,19 @@ async def test_a_rewind_past_a_compaction_brings_the_whole_history_back(tmp_path
     await again.aclose()
 
 
+async def test_a_compaction_before_a_rewind_can_still_be_undone(tmp_path: Path) -> None:
+    session = await filled(tmp_path, ["SUMMARY"], ["more"], ["still more"])
+    await compacting(session)
+    await turn(session, "later")
+    await turn(session, "much later")
+    await session.rewinder.rewind(6)
+    session.compaction.undo()
+    whole = [message.text for message in session._agent.memory.get_history()]
+    assert whole[::2] == [*(f"question {n}" for n in range(4)), "later"]
+    await session.aclose()
+    assert [message.text for message in saved(session).messages] == whole
+
+
 @pytest.mark.parametrize(
     "damage",
     [
