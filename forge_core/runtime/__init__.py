@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forge_core.approval import Approver, Questioner
+    from forge_core.approval import Approver, Questioner, Responder
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.redact import Redactor
+    from forge_core.session.event_channel import EventChannel
     from forge_core.session.session import ForgeSession
+    from forge_core.store.journal import Journal
+    from forge_core.store.saved_session import SavedSession
 
 _TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
@@ -64,18 +67,41 @@ def build_session(
         JournalError: there is no such session, or it cannot be read.
     """
     silence_tracing(os.environ)
+    from forge_core.runtime.resuming import open_journal
+    from forge_core.session.event_channel import EventChannel
+
+    events, redact = EventChannel(), make_redactor(config)
+    journal, saved = open_journal(config, resume, redact, events.error)
+    try:
+        return _assemble(
+            config, approver, questioner, journal, saved, events, redact, shows_figures=shows_figures
+        )
+    except BaseException:
+        journal.close()  # or nobody could open the session before this process ends
+        raise
+
+
+def _assemble(
+    config: ForgeConfig,
+    approver: Approver,
+    questioner: Questioner | None,
+    journal: Journal,
+    saved: SavedSession | None,
+    events: EventChannel,
+    redact: Redactor,
+    *,
+    shows_figures: bool,
+) -> ForgeSession:
+    """Return the session over a journal that is open."""
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.runtime import tooling
     from forge_core.runtime.provider_setup import session_provider
-    from forge_core.runtime.resuming import continued_config, notices_of, open_journal
-    from forge_core.session.event_channel import EventChannel
+    from forge_core.runtime.resuming import continued_config, notices_of
     from forge_core.session.session import ForgeSession
     from forge_core.store.log import log_path, open_log
 
-    events, clock, redact = EventChannel(), RunClock(), make_redactor(config)
-    journal, saved = open_journal(config, resume, redact, events.error)
-    session_id = journal.path.stem
+    clock, session_id = RunClock(), journal.path.stem
     responder = tooling.build_responder(approver, questioner, clock)
     budget = tooling.build_budget(config, responder, clock, events, is_attended=questioner is not None)
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)

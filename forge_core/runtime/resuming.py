@@ -33,13 +33,12 @@ def open_journal(
         raise JournalError(f"There is no session {session_id!r}. forge sessions list shows all of them.")
     path = journal_path(config.state_dir, session_id)
     journal = Journal(path, redact, on_trouble)
-    was_torn = journal.claim()
+    journal.claim(is_repaired=False)  # a file that holds no session is left as it is
     try:
         saved = load_session(path)
     except JournalError:
         journal.close()
         raise
-    saved.damaged += was_torn
     return journal, saved
 
 

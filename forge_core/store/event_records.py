@@ -29,7 +29,7 @@ from forge_core.events import (
     ToolProgress,
     ToolStart,
 )
-from forge_core.llm.models import TOKEN_COUNTS, Message, MessageRole, TokenUsage, ToolCall
+from forge_core.llm.models import TOKEN_COUNTS, Content, Message, MessageRole, TokenUsage, ToolCall
 from forge_core.result import AgentResult, FileDiff, Omission
 from forge_core.workspace.record_file import Record
 
@@ -66,6 +66,8 @@ def event_of(record: Record) -> AgentEvent | None:
         return None
     if event_class is Notice and "attempt" in data:
         event_class = Retry
+    if event_class is AgentEnd:
+        data = {"result": {}, **data}
     decoders = _DECODERS | _SPECIAL.get(event_class, {})
     values: dict[str, Any] = {}
     try:
@@ -77,27 +79,49 @@ def event_of(record: Record) -> AgentEvent | None:
                 values[field.name] = _REQUIRED.get(field.name, "")
         values["timestamp"] = float(record.get("timestamp") or 0.0)
         return event_class(**values)
-    except (KeyError, TypeError, ValueError, InvalidOperation, AttributeError):
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
 
 
 def message_of(data: Mapping[str, Any]) -> Message | None:
-    """Return the message of a `message` record's data; None when it is unusable."""
+    """Return the message of a `message` record's data; None when it is unusable, or no provider takes it."""
     try:
         calls = [
             ToolCall(str(call["id"]), {key: str(text) for key, text in call["function"].items()})
             for call in data.get("tool_calls") or ()
         ]
-        return Message(
+        message = Message(
             MessageRole(data["role"]),
-            data.get("content"),
+            _content(data.get("content")),
             tool_calls=calls or None,
-            tool_call_id=data.get("tool_call_id"),
-            name=data.get("name"),
-            extra=dict(data.get("extra") or {}),
+            tool_call_id=_plain("str | None", data.get("tool_call_id")),
+            name=_plain("str | None", data.get("name")),
+            extra={
+                key: value
+                for key, value in dict(data.get("extra") or {}).items()
+                if _EXTRA.get(key, _is_anything)(value)
+            },
         )
+        return message if _is_sendable(message) else None
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+def _content(value: Any) -> Content:
+    """Return a message's content. Raises ValueError when it is neither a text nor a list of parts."""
+    if isinstance(value, list) and not all(isinstance(part, dict) for part in value):
+        raise ValueError(value)
+    return _plain("list[dict[str, Any]] | str | None", value)  # type: ignore[no-any-return]
+
+
+def _is_sendable(message: Message) -> bool:
+    match message.role:
+        case MessageRole.SYSTEM:  # is never in a history
+            return False
+        case MessageRole.ASSISTANT:
+            return bool(message.tool_calls or message.content)
+        case _:
+            return message.content is not None
 
 
 def usage_of(data: Any) -> TokenUsage:
@@ -121,7 +145,12 @@ def _plain(annotation: str, value: Any) -> Any:
 
 
 def _decimal(value: Any) -> Decimal | None:
-    return None if value is None else Decimal(str(value))
+    """Return an amount; None when it is unusable, for it is added up with others."""
+    try:
+        amount = None if value is None else Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return amount if amount is not None and amount.is_finite() else None
 
 
 def _subject(data: Any) -> Subject | None:
@@ -160,18 +189,49 @@ def _result(data: Any) -> AgentResult:
         usage=usage_of(data.get("usage")),
         iterations=int(data.get("iterations") or 0),
         duration=float(data.get("duration") or 0.0),
-        stopped_reason=data.get("stopped_reason") or "complete",
+        stopped_reason=_plain("str", data.get("stopped_reason") or "complete"),
         error=_plain("str | None", data.get("error")),
         warning=_plain("str | None", data.get("warning")),
         finish_reason=_plain("str | None", data.get("finish_reason")),
     )
 
 
+def _is_anything(value: Any) -> bool:
+    return True
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list_of_dicts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def _is_usage(value: Any) -> bool:
+    if not isinstance(value, dict) or not {"input_tokens", "output_tokens", "total_tokens"} <= value.keys():
+        return False
+    counts = [count for one in value.values() for count in (one.values() if isinstance(one, dict) else [one])]
+    return all(isinstance(count, int) for count in counts)
+
+
+_EXTRA: dict[str, Callable[[Any], bool]] = {
+    "id": _is_text,
+    "status": lambda value: value in ("success", "error"),
+    "reasoning": _is_text,
+    "reasoning_details": _is_list_of_dicts,
+    "annotations": _is_list_of_dicts,
+    "images": _is_list_of_dicts,
+    "usage": _is_usage,
+    "response_metadata": lambda value: isinstance(value, dict),
+}
+"""Key of a message's `extra` → whether a value can be sent."""
 _PLAIN: dict[str, Any] = {
     "bool": bool,
     "int": int,
     "float": int | float,
     "Mapping[str, Any]": dict,
+    "list[dict[str, Any]] | str | None": list | str,
 }
 """Annotation → type; all others are texts."""
 _DECODERS: dict[str, Callable[[Any], Any]] = {

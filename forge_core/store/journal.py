@@ -24,7 +24,7 @@ from typing import Any
 from forge_core.errors import JournalError, SessionInUseError
 from forge_core.events import AgentEvent, LLMChunk, ToolEnd, ToolProgress
 from forge_core.redact import Redactor, StreamRedactor
-from forge_core.workspace.record_file import RecordFile, read_records
+from forge_core.workspace.record_file import Record, RecordFile, read_records
 
 JOURNAL_VERSION = 2
 """`v` of the records that are written; `saved_session` reads all versions up to this one."""
@@ -35,6 +35,10 @@ CHUNK_WINDOW_S = 0.25
 """Chunks within this time are joined."""
 RETRY_S = 0.5
 """The delay between attempts to write to a full disk."""
+
+
+_LATEST_S = 100 * 366 * 86400
+"""Times from the year 2070 on are damage; some platforms cannot convert all of them."""
 
 
 def new_session_id() -> str:
@@ -88,9 +92,9 @@ class Journal:
         """The live output of calls."""
         self._failed: str | None = None
 
-    def claim(self) -> bool:
+    def claim(self, *, is_repaired: bool = True) -> bool:
         """Open an existing journal for this process alone; return whether it ended with a torn line, which
-        has been cut off.
+        has been cut off. Unless `is_repaired`, it is left as it is until the first record is written.
 
         Raises:
             SessionInUseError: another process has it open.
@@ -98,7 +102,7 @@ class Journal:
         """
         try:
             self.path.stat()  # opening it would create it
-            self._file.lock()
+            self._file.lock(is_repaired=is_repaired)
         except BlockingIOError as error:
             raise SessionInUseError(
                 f"Session {self.path.stem} is open in another Forge. Close it there, or continue in a copy "
@@ -254,6 +258,9 @@ class JournalContent:
 def read_journal(path: Path) -> JournalContent:
     """Return all complete records of a journal. A torn or invalid line is skipped and counted.
 
+    Every record has a `type`, a dict as its `data`, and a `timestamp` that can be shown as a time, 0 where it
+    was unusable. Its other values are not checked.
+
     Raises:
         JournalError: the file cannot be read.
     """
@@ -261,5 +268,18 @@ def read_journal(path: Path) -> JournalContent:
         lines = list(read_records(path))
     except OSError as error:
         raise JournalError(f"The session's record {str(path)!r} cannot be read: {error.strerror}.") from error
-    records = [record for record in lines if record is not None and isinstance(record.get("type"), str)]
+    records = [_timed(record) for record in lines if record is not None and _is_usable(record)]
     return JournalContent(records, len(lines) - len(records))
+
+
+def _is_usable(record: Record) -> bool:
+    return isinstance(record.get("type"), str) and isinstance(record.get("data"), dict)
+
+
+def _timed(record: Record) -> Record:
+    return record if is_time(record.get("timestamp")) else {**record, "timestamp": 0.0}
+
+
+def is_time(value: object) -> bool:
+    """Return whether a value that was read is a time in seconds since the epoch."""
+    return isinstance(value, int | float) and 0 <= value < _LATEST_S

@@ -115,7 +115,7 @@ def load_session(path: Path) -> SavedSession:
             f"Session {path.stem} was written by a later version of Forge (format {newest}; this one reads "
             f"up to {JOURNAL_VERSION}). Update Forge to open it; the file is unchanged."
         )
-    if not any(record["type"] == "session" for record in content.records):
+    if not any(_version(record) and record["type"] in ("session", "user") for record in content.records):
         raise JournalError(f"{str(path)!r} holds no session of Forge.")
     return session_of(path, content.records, damaged=content.damaged)
 
@@ -147,8 +147,7 @@ class _Reader:
     def read(self) -> None:
         saved = self._saved
         for index, record in enumerate(saved.records):
-            found = record.get("data")
-            data = found if isinstance(found, dict) else {}
+            data = record["data"]
             if index in saved.rewinds.hidden:
                 self._apply_hidden(index, record, data)
             else:
@@ -184,7 +183,7 @@ class _Reader:
             case "llm_end":
                 self._call(record, data, len(saved.turns))
             case "bill":
-                if (found := self._ends.get(data.get("of", 0.0))) is not None:
+                if (found := self._ends.get(_number(data.get("of")))) is not None:
                     found.usage = usage_of(data.get("usage"))
             case "state":
                 self._state(data)
@@ -266,10 +265,11 @@ class _Reader:
         saved = self._saved
         self._settings(data)
         saved.draft = str(data.get("draft", saved.draft))
-        saved.queue = [str(line) for line in data.get("queue", saved.queue)]
-        saved.rules = [str(rule) for rule in data.get("rules", saved.rules)]
-        saved.todos = [item for item in data.get("todos", saved.todos) if isinstance(item, dict)]
-        for path, digest in (data.get("reads") or {}).items():
+        saved.queue = [str(line) for line in _list(data.get("queue", saved.queue))]
+        saved.rules = [str(rule) for rule in _list(data.get("rules", saved.rules))]
+        saved.todos = [item for item in _list(data.get("todos", saved.todos)) if isinstance(item, dict)]
+        reads = data.get("reads")
+        for path, digest in (reads if isinstance(reads, dict) else {}).items():
             if digest is None:
                 saved.reads.pop(path, None)
             else:
@@ -289,7 +289,7 @@ def _messages_of(records: Iterable[Record]) -> list[Message]:
 
     results: list[Message] = []
     for record in records:
-        data = record.get("data") or {}
+        data = record["data"]
         match record["type"]:
             case "user":
                 messages.append(Message.user(str(data.get("text", ""))))
@@ -321,12 +321,19 @@ def _open_answer(records: Sequence[Record]) -> str:
     return text if text.strip() else ""
 
 
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _version(record: Record) -> int:
     version = record.get("v")
     return version if isinstance(version, int) else 0
 
 
 def _time(record: Record) -> float:
-    """Return the time of a record in seconds since the epoch; 0 where it has none."""
-    timestamp = record.get("timestamp")
-    return float(timestamp) if isinstance(timestamp, int | float) else 0.0
+    """Return the time of a record in seconds since the epoch; 0 where it was unusable."""
+    return float(record["timestamp"])
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, float) else 0.0

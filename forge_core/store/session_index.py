@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.errors import JournalError
-from forge_core.store.journal import is_session_id
+from forge_core.store.journal import is_session_id, is_time
 from forge_core.store.saved_session import SavedSession, load_session
 
 _VERSION = 2
@@ -110,7 +110,7 @@ def _cached(entry: Mapping[str, Any]) -> SessionSummary | None:
     texts = ("id", "title", "working_dir", "model", "preview", "parent", "provider")
     is_valid = (
         all(isinstance(values[name], str) for name in texts)
-        and all(isinstance(values[name], int | float) for name in ("started", "updated"))
+        and all(is_time(values[name]) for name in ("started", "updated"))
         and all(isinstance(values[name], int) for name in ("turns", "size"))
         and (cost is None or isinstance(cost, str))
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 Record = dict[str, Any]
 """One line of a file."""
+_BLOCK_BYTES = 1 << 16
 
 
 class RecordFile:
@@ -25,18 +26,20 @@ class RecordFile:
         self._path = path
         self._fd: int | None = None
         self._is_locked = False
+        self._is_repaired = False
         self.was_torn = False
         """Whether the file ended with a torn line when it was opened; it has been cut off."""
 
-    def lock(self) -> None:
-        """Open the file for this process alone, until it is closed or replaced.
+    def lock(self, *, is_repaired: bool = True) -> None:
+        """Open the file for this process alone, until it is closed or replaced. Unless `is_repaired`, it is
+        repaired by the first `append` only.
 
         Raises BlockingIOError when another process holds it, and other OSErrors when it cannot be opened.
         A file system without locks counts as unlocked.
         """
         if self._is_locked:
             return
-        fd = self._open(is_repaired=False)
+        fd = self._open()
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -45,14 +48,19 @@ class RecordFile:
         except OSError:
             pass
         self._is_locked = True
-        self._repair()
+        if is_repaired:
+            self._repair()
 
     def append(self, record: Record, *, is_durable: bool = False) -> None:
         """Write one line; with `is_durable`, also flush it to disk.
 
-        Raises OSError when the whole line cannot be written; then no part of it remains.
+        A file that was deleted meanwhile is written again, whole. Raises OSError when the whole line cannot
+        be written; then no part of it remains.
         """
+        self._put_back()
         fd = self._open()
+        if not self._is_repaired:
+            self._repair()
         line = _encoded(record)
         end = os.lseek(fd, 0, os.SEEK_END)
         # os.write may be short without an exception, on a full disk above all.
@@ -82,35 +90,83 @@ class RecordFile:
     def close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
-            self._fd, self._is_locked = None, False
+            self._fd, self._is_locked, self._is_repaired = None, False, False
 
-    def _open(self, *, is_repaired: bool = True) -> int:
+    def _open(self) -> int:
         if self._fd is None:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._fd = os.open(self._path, flags, 0o600)
-            if is_repaired:
-                self._repair()
         return self._fd
 
     def _repair(self) -> None:
-        """Cut off a line that a kill has torn, so that the next one starts on a line of its own."""
+        """Complete a last line that lacks only its end, and cut off one that a kill has torn. The next starts
+        on a line of its own."""
         assert self._fd is not None
-        size = os.fstat(self._fd).st_size
-        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+        self._is_repaired = True
+        tail = self._tail()
+        if not tail:
+            return
+        if _decoded(tail) is not None:  # only the end of the line is missing
+            os.write(self._fd, b"\n")
+        else:
             self.was_torn = True
-            os.ftruncate(self._fd, self._path.read_bytes().rfind(b"\n") + 1)
+            os.ftruncate(self._fd, os.fstat(self._fd).st_size - len(tail))
+
+    def _tail(self) -> bytes:
+        """Return what follows the last end of a line."""
+        assert self._fd is not None
+        tail, start = b"", os.fstat(self._fd).st_size
+        while start and b"\n" not in tail:
+            size = min(_BLOCK_BYTES, start)
+            start -= size
+            tail = os.pread(self._fd, size, start) + tail
+        return tail.rpartition(b"\n")[2]
+
+    def _put_back(self) -> None:
+        """Write the file again if it has been deleted since it was opened. Raises OSError when that fails."""
+        fd = self._fd
+        if fd is None or os.fstat(fd).st_nlink:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        copy = os.open(self._path, flags, 0o600)
+        try:
+            if self._is_locked:
+                with contextlib.suppress(OSError):  # as for the file itself: none without locks
+                    fcntl.flock(copy, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _copy(fd, copy)
+            os.fsync(copy)
+        except OSError:
+            os.close(copy)
+            self._path.unlink(missing_ok=True)
+            raise
+        os.close(fd)
+        self._fd = copy
 
 
 def read_records(path: Path) -> Iterator[Record | None]:
     """Yield the records of a file, None for each line that is torn or no JSON object. Raises OSError."""
     with path.open("rb") as file:
         for line in filter(bytes.strip, file):
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                record = None
-            yield record if isinstance(record, dict) else None
+            yield _decoded(line)
+
+
+def _decoded(line: bytes) -> Record | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _copy(source: int, target: int) -> None:
+    """Write all of one file to another. Raises OSError when it does not fit."""
+    position = 0
+    while block := os.pread(source, _BLOCK_BYTES, position):
+        if os.write(target, block) != len(block):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        position += len(block)
 
 
 def _encoded(record: Record) -> bytes:
