@@ -42,7 +42,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 DONE = b"data: [DONE]\n\n"
@@ -377,6 +377,12 @@ def tool_answer(*calls: tuple[str, str, Mapping[str, Any] | str], text: str = ""
             payloads.append(chunk(None, tool_calls=[part]))
     last = {**chunk("", usage=USAGE), "choices": []}
     return stream(*payloads, chunk(None, finish_reason="tool_calls"), last)
+
+
+def paced(reply: Reply, seconds: float) -> Reply:
+    """The reply with a pause after each of its steps, so that each chunk arrives by itself."""
+    steps = [one for step in reply.steps for one in (step, Pause(seconds))]
+    return replace(reply, steps=steps)
 
 
 def json_reply(body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
