@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forge_core.approval import Approver, Questioner, Responder
+    from forge_core.approval import Approver, Questioner
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.redact import Redactor
     from forge_core.session.event_channel import EventChannel
