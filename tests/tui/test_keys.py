@@ -15,6 +15,7 @@ from forge_tui.app import ForgeApp
 from forge_tui.keymap import KEYS, Key, KeyContext, bindings, help_rows
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
+from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.widgets.composer import Composer
@@ -29,6 +30,7 @@ OWNERS = {
     KeyContext.CHAT: ChatScreen,
     KeyContext.FIND: FindLine,
     KeyContext.DIFF: DiffScreen,
+    KeyContext.SESSIONS: SessionPicker,
     KeyContext.PROMPT: PermissionPrompt,
     KeyContext.QUESTIONS: QuestionPrompt,
 }
