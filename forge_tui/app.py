@@ -123,6 +123,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             if isinstance(event, events.Paste) and not event.is_forwarded:
                 # Textual 8.2.8 does so for keys only; a file may be dropped on a window without the focus.
                 self.app_focus = True
+            if isinstance(event, events.MouseDown):
+                self.chat.prompts.button_pressed(event.time)
             if isinstance(event, events.MouseDown) and not self.app_focus:
                 self.chat.prompts.rearm()  # some terminals report the focus after the click that brings it
             focused = self.focused if isinstance(event, events.MouseEvent) else None

@@ -18,6 +18,8 @@ from forge_tui.widgets.role_strip import role_strip
 MARK = "❯ "
 NO_MARK = "  "
 NONE_CHOSEN = -1
+MAIN_BUTTON = 1
+"""The number of the mouse button that selects; the others paste, or open the terminal's menu."""
 GAP = 2
 """Cells between the columns."""
 
@@ -47,7 +49,7 @@ class ChoiceList(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--chosen", "choices--hint"}
 
     class Clicked(Message):
-        """A row was clicked."""
+        """A row was clicked: the main button was pressed and released on it."""
 
         def __init__(self, choices: ChoiceList, index: int) -> None:
             super().__init__()
@@ -73,11 +75,13 @@ class ChoiceList(Widget):
         self.chosen = chosen
         self._max_rows = max_rows
         self._first = 0
+        self._pressed: int | None = None
+        """The row on which the main button was pressed last."""
 
     def show(self, rows: Sequence[Choice], chosen: int = 0) -> None:
         """Show other rows; the height follows."""
         is_same_height = min(len(rows), self._max_rows) == min(len(self.rows), self._max_rows)
-        self.rows, self._first = tuple(rows), 0
+        self.rows, self._first, self._pressed = tuple(rows), 0, None
         self.chosen = min(max(chosen, NONE_CHOSEN), max(len(rows) - 1, 0))
         self._keep_chosen_in_view()
         self.refresh(layout=not is_same_height)
@@ -142,11 +146,20 @@ class ChoiceList(Widget):
         elif self.chosen >= self._first + self._max_rows:
             self._first = self.chosen - self._max_rows + 1
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._pressed = self._row_at(event) if event.button == MAIN_BUTTON else None
+
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        if offset is not None and self._first + offset.y < len(self.rows):
+        pressed, self._pressed = self._pressed, None
+        if (index := self._row_at(event)) is not None:
             event.stop()
-            self.post_message(self.Clicked(self, self._first + offset.y))
+            if index == pressed:
+                self.post_message(self.Clicked(self, index))
+
+    def _row_at(self, event: events.MouseEvent) -> int | None:
+        offset = event.get_content_offset(self)
+        index = len(self.rows) if offset is None else self._first + offset.y
+        return index if index < len(self.rows) else None
 
 
 def _cells_of(row: Choice) -> int:

@@ -40,7 +40,7 @@ async def ask(pilot: Pilot[None], prompt: type[Prompt] = PermissionPrompt, *, ar
     await say(pilot, "do it")
     await until(pilot, lambda: isinstance(app.focused, prompt) and app.focused.size, "the focused prompt")
     if armed:
-        app.clock.pass_(0.6)
+        app.clock.pass_(1.1)
     return app
 
 

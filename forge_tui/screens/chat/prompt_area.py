@@ -39,6 +39,7 @@ class PromptArea:
         """Requests without a reply, the one of the open prompt included."""
         self._typed_at = float("-inf")
         """When the user last typed at the composer, or in a prompt's line."""
+        self._last_key = ("", float("-inf"))
         self._opened_at = 0.0
         self._is_interrupting = False
         self._closed_at = float("-inf")
@@ -103,11 +104,20 @@ class PromptArea:
         if self._prompt is not None:
             self._prompt.rearm()
 
+    def button_pressed(self, pressed_at: float) -> None:
+        """Take note of when a mouse button was pressed: `time.monotonic()`."""
+        if self._prompt is not None:
+            self._prompt.button_pressed(pressed_at)
+
     def resume(self) -> None:
         """Give the focus back to the prompt: the screen is on top again."""
         if self._prompt is not None and self._prompt.is_mounted:
             self._prompt.rearm()
             self._screen.set_focus(self._prompt)
+
+    def key_arrived(self, key: str) -> None:
+        """Take note of a key that has not been handled yet."""
+        self._last_key = (key, self._clock())
 
     def text_arrived(self) -> None:
         """Take note of typed text that has not been handled yet."""
@@ -188,6 +198,11 @@ class PromptArea:
         """Whether the composer's text was being typed when the prompt opened."""
         is_recent = self._opened_at - self._typed_at < RECENT_S
         return is_recent and bool(self._screen.composer.text.strip())
+
+    @property
+    def last_key(self) -> tuple[str, float]:
+        """The last key that the app has received, and when."""
+        return self._last_key
 
     def take(self) -> tuple[str, int]:
         """Remove the composer's text; return it and the index of its cursor."""

@@ -350,6 +350,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self._interrupt_key.reset()
         if isinstance(event, events.Paste) or event.key != "escape":
             self.rewinding.other_key()
+        if isinstance(event, events.Key):
+            self.prompts.key_arrived(event.key)
         if isinstance(event, events.Paste) or writes(event):
             self.prompts.text_arrived()
 

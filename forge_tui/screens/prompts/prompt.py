@@ -8,6 +8,9 @@ rules:
 - A digit selects an answer, which is given by Enter, or if no other key follows within `DIGIT_S`. If text
   follows, the digit is text too.
 - Other keys answer after `GRACE_S` without a key since the prompt opened, and only while the line is closed.
+  The last key before that, which may still be held down, answers after `HELD_S` if no other key comes first.
+- A click of the main button answers if it was pressed after `GRACE_S` without a click or a key, on an answer
+  that has not moved for that long.
 - Over a half-typed message, digits, Enter and Backspace also belong to that message, for `TYPING_S`.
 - Once there is text, or if the prompt interrupted an unsent message or a search, no answer that allows
   anything is selected unless the user selects it.
@@ -16,7 +19,6 @@ rules:
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
@@ -27,11 +29,13 @@ from textual.content import Content
 from textual.dom import NoScreen
 from textual.errors import NoWidget
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
 from forge_core.sanitize import safe_line
+from forge_tui.screens.prompts.grace import GRACE_S, Grace
 from forge_tui.terminal import internals
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.composer import is_newline
@@ -40,16 +44,12 @@ from forge_tui.widgets.line_input import NEWLINE, LabelledLine
 
 Reply = TypeVar("Reply")
 
-GRACE_S = 0.5
-"""Time without a key after a prompt has opened, until its keys answer."""
 DIGIT_S = 0.5
 """Time without another key, until a digit is an answer."""
 TYPING_S = 3.0
 """How long keys continue a message that was being typed when the prompt opened."""
 ENTER_S = 0.3
 """An Enter that follows a message begun in the composer sooner than this was meant for the composer."""
-LATE_S = 0.1
-"""A key may wait this long until the app handles it; the time beyond that counts as its delay."""
 LONGEST_LINE = 10_000
 """Characters that the line accepts; a longer paste goes to the composer."""
 TICK_S = 0.05
@@ -58,6 +58,8 @@ STALL_S = 0.25
 FRAME_CELLS = 4
 """Cells of a row for the border and the padding."""
 FRAME_ROWS = 2
+LEAST_CELLS = 8
+"""Cells of a row below which its text would be cut off."""
 BESIDE_ROWS = 2
 """The activity line and the status bar."""
 SMALL = 20
@@ -76,6 +78,10 @@ class Draft(Protocol):
     @property
     def is_half_typed(self) -> bool:
         """Whether it was being typed when the prompt opened."""
+
+    @property
+    def last_key(self) -> tuple[str, float]:
+        """The last key that the app has received, and when."""
 
     def take(self) -> tuple[str, int]:
         """Remove the text from the composer; return it and the index of the cursor."""
@@ -133,8 +139,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         """The initial text of the line, if the user did not type it."""
         self._is_continued = False
         """Whether the line began with the composer's half-typed message."""
-        self._was_armed = False
-        self._armed_at = clock() + GRACE_S
+        self._grace = Grace(clock)
         self._typing_until = clock() + TYPING_S
         self._last_key_at = float("-inf")
         self.held = ""
@@ -206,18 +211,14 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         return self._clock() < self._typing_until and self._draft.is_half_typed
 
     @property
-    def is_armed(self) -> bool:
-        """Whether keys and clicks answer."""
-        return self._was_armed or self._clock() >= self._armed_at
-
-    @property
     def is_answerable(self) -> bool:
         """Whether all answers, and something of what they are about, are on the screen."""
         try:
             choices, about = (self.screen.find_widget(part) for part in (self._choices, self._about))
         except (NoWidget, NoScreen):
             return False
-        return choices.visible_region.height >= self._choices.shown_rows and about.visible_region.height > 0
+        has_answers = choices.visible_region.height >= self._choices.shown_rows
+        return has_answers and about.visible_region.height > 0 and about.visible_region.width >= LEAST_CELLS
 
     def show_waiting(self, count: int) -> None:
         """Show how many more prompts wait."""
@@ -233,7 +234,11 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     def rearm(self, grace_s: float = GRACE_S) -> None:
         """Let keys and clicks answer only after another grace period."""
-        self._was_armed, self._armed_at = False, self._clock() + grace_s
+        self._grace.restart(grace_s)
+
+    def button_pressed(self, pressed_at: float) -> None:
+        """Take note of when a mouse button was pressed: `time.monotonic()`."""
+        self._grace.button_pressed(pressed_at)
 
     def resolve(self, reply: Reply) -> None:
         if not self.reply.done():
@@ -242,17 +247,21 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
     def on_mount(self) -> None:
         self.fit()
         self.screen.set_focus(self)  # `focus()` would take effect after the next key
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._note_layout, immediate=True)
         self.call_after_refresh(self._appeared)
 
     def _appeared(self) -> None:
         """Start the grace period: what was typed before this was not meant for the prompt."""
-        self.rearm()
+        self._grace.prompt_appeared(self._draft.last_key)
         self._typing_until = self._clock() + TYPING_S
         if self._draft.is_interrupted:
             self.select_free_text()
         if self._draft.is_half_typed:
             self.set_timer(TYPING_S, self.show_hint)
         self.show_hint()
+
+    def _note_layout(self, _: Screen[object]) -> None:
+        self._grace.answers_placed(self._choices.region)
 
     def on_resize(self) -> None:
         self.fit()
@@ -274,7 +283,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
         event.stop()
-        if self.is_armed and not self.is_writing and self.is_answerable:
+        if self._grace.admits_click() and not self.is_writing and self.is_answerable:
             self.release_digits()
             self._choices.choose(event.index)
             self.pick()
@@ -295,9 +304,8 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
 
     async def _take_key(self, event: events.Key) -> bool:
         """Handle a key; return False if it should continue to other widgets."""
-        # A key that waited in the queue of a busy app counts from when it was pressed.
-        now = self._clock() - max(time.monotonic() - event.time - LATE_S, 0.0)
-        is_armed, quiet_s = self._arm(now), now - self._last_key_at
+        now = self._grace.time_of(event.time)
+        is_armed, quiet_s = self._grace.admits_key(now, event.key), now - self._last_key_at
         self._last_key_at = now
         text = NEWLINE if is_newline(event.key) else safe_line(typed_text(event), keep_invisible=True)
         if self.reply.done():  # answered by an earlier key of the same burst
@@ -323,14 +331,6 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             text = text.replace(NEWLINE, "\n")
             self._draft.restore_draft(draft[:cursor] + text + draft[cursor:], cursor + len(text))
         return True
-
-    def _arm(self, now: float) -> bool:
-        """Return whether a key at `now` answers; if not, restart the grace period."""
-        if not self._was_armed:
-            self._was_armed = now >= self._armed_at
-            if not self._was_armed:
-                self._armed_at = now + GRACE_S
-        return self._was_armed
 
     def _continues(self, key: str, text: str) -> bool:
         """Return whether the key is text: of the hidden message, after a digit, or as no answer."""
@@ -363,7 +363,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self._take_line_enter(quiet_s)
         elif text:
             line.write(text)
-        elif key in ("up", "down") and not line.value and self.is_armed:
+        elif key in ("up", "down") and not line.value and self._grace.is_over:
             self.close_line()
             await run_binding(self, key)
         elif key in ("pageup", "pagedown"):
@@ -376,9 +376,9 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         if self._is_continued:
             is_meant = quiet_s >= ENTER_S
         elif self._offered:
-            is_meant = self.is_armed  # it may grant a permission
+            is_meant = self._grace.is_over  # it may grant a permission
         else:
-            is_meant = bool(self._line.input.value) or self.is_armed
+            is_meant = bool(self._line.input.value) or self._grace.is_over
         if is_meant:
             self.submit_line(self._line.input.value.replace(NEWLINE, "\n").strip())
 
@@ -394,7 +394,7 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self._line.input.write(safe_line(text.strip("\n"), keep_invisible=True))
         else:
             self._begin_words(safe_line(text.strip("\n"), keep_invisible=True))
-        self._arm(self._clock())
+        self._grace.paste_arrived()
 
     # The line
 
