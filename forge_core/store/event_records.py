@@ -86,10 +86,7 @@ def event_of(record: Record) -> AgentEvent | None:
 def message_of(data: Mapping[str, Any]) -> Message | None:
     """Return the message of a `message` record's data; None when it is unusable, or no provider takes it."""
     try:
-        calls = [
-            ToolCall(str(call["id"]), {key: str(text) for key, text in call["function"].items()})
-            for call in data.get("tool_calls") or ()
-        ]
+        calls = [_call_of(call) for call in data.get("tool_calls") or ()]
         message = Message(
             MessageRole(data["role"]),
             _content(data.get("content")),
@@ -107,6 +104,15 @@ def message_of(data: Mapping[str, Any]) -> Message | None:
         return None
 
 
+def _call_of(data: Any) -> ToolCall:
+    """Return a call. Raises ValueError when it has no id or name: no result could answer it."""
+    function = data["function"]
+    call_id, name = _plain("str", data["id"]), _plain("str", function["name"])
+    if not call_id or not name:
+        raise ValueError(data)
+    return ToolCall(call_id, {"name": name, "arguments": _plain("str", function.get("arguments", ""))})
+
+
 def _content(value: Any) -> Content:
     """Return a message's content. Raises ValueError when it is neither a text nor a list of parts."""
     if isinstance(value, list) and not all(isinstance(part, dict) for part in value):
@@ -120,6 +126,8 @@ def _is_sendable(message: Message) -> bool:
             return False
         case MessageRole.ASSISTANT:
             return bool(message.tool_calls or message.content)
+        case MessageRole.TOOL:
+            return bool(message.tool_call_id) and message.content is not None
         case _:
             return message.content is not None
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _LONGEST = 400
 """Characters of a message or a list of names that are prepared for the screen."""
 _MAX_NAMES = 6
+_LABEL_SHARE = (5, 8)
+"""The part of a row that a message may take."""
 
 
 class RewindPicker(Overlay[str | None]):
@@ -51,7 +53,7 @@ class RewindPicker(Overlay[str | None]):
         with Vertical(classes="panel") as panel:
             panel.border_title = "Rewind to before"
             panel.border_subtitle = "Enter choose · Esc back"
-            yield ChoiceList([], max_rows=12)
+            yield ChoiceList([], max_rows=12, label_share=_LABEL_SHARE)
             yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,21 @@ def test_a_record_of_another_kind_is_no_event() -> None:
     assert event_of({"type": "user", "data": {"text": "hello"}}) is None
     assert event_of({"type": "notice", "data": None}) is None
     assert event_of({"type": "from the future", "data": {}}) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"role": "assistant", "tool_calls": [{"id": "", "function": {"name": "ls", "arguments": "{}"}}]},
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "", "arguments": "{}"}}]},
+        {"role": "assistant", "tool_calls": [{"id": 7, "function": {"name": "ls", "arguments": "{}"}}]},
+        {"role": "assistant", "tool_calls": [{"id": "c1", "function": {"name": "ls", "arguments": {}}}]},
+        {"role": "tool", "content": "x"},
+        {"role": "tool", "content": "x", "tool_call_id": ""},
+    ],
+)
+def test_a_call_or_result_that_cannot_be_paired_is_no_message(data: dict[str, Any]) -> None:
+    assert message_of(data) is None
 
 
 @pytest.mark.parametrize(
