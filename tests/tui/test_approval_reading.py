@@ -326,3 +326,43 @@ async def test_keys_held_down_do_not_allow_what_was_not_shown(config: ForgeConfi
             assert all(reply.answer is Answer.NO for reply in app.scripted.replies)
             if not app.scripted.replies:
                 await pilot.press("escape", "escape", "escape")
+
+
+CUT = {
+    "network in the title": command_request("rm -rf build", needs_network=True),
+    "another folder": command_request("make", details={"Folder": "/" + "very/long/" * 30 + "end"}),
+    "a long reason": command_request("make", reason="It runs outside of the sandbox " * 12),
+}
+"""Requests with a fact beside the command that a small window cuts off."""
+
+
+@pytest.mark.parametrize("size", [(30, 14), (40, 10), (40, 12)])
+@pytest.mark.parametrize("name", CUT)
+async def test_a_fact_that_is_cut_off_counts_as_not_shown(
+    config: ForgeConfig, name: str, size: tuple[int, int]
+) -> None:
+    app = asking(config, CUT[name])
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert all(reply.answer is Answer.NO for reply in app.scripted.replies)
+
+
+@pytest.mark.parametrize("name", CUT)
+async def test_a_fact_that_is_cut_off_is_at_the_end_of_the_body(config: ForgeConfig, name: str) -> None:
+    app = asking(config, CUT[name])
+    async with app.run_test(size=(50, 40)) as pilot:
+        await ask(pilot)
+        text = "".join(shown(app).split())
+        fact = {"network in the title": "networkaccess", "another folder": "/end", "a long reason": "sandbox"}
+        assert fact[name] in text
+
+
+async def test_facts_that_fit_are_shown_once(config: ForgeConfig) -> None:
+    app = asking(config, command_request("make", needs_network=True, details={"Folder": "/etc/other"}))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        assert shown(app).count("/etc/other") == 1
+        assert shown(app).count("network access") == 1
+        assert "With network access" not in shown(app)

@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Static
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
@@ -31,6 +32,7 @@ from forge_tui.screens.prompts.request_text import (
     all_facts,
     body_of,
     counts_of,
+    cut_facts,
     extent_of,
     facts_of,
     is_disguised,
@@ -113,6 +115,9 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._is_untouched = True
         """Whether the user has not selected an answer yet."""
         self._workspace = workspace
+        self._cut: list[ExactLine] = []
+        """Facts that are cut off in a window of `_cut_size`: they are rows of the body then."""
+        self._cut_size = Size()
         self._check_rule = check_rule
         self._writing: Option | None = None
         """The answer whose rule or reason is being typed."""
@@ -174,6 +179,9 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         room = max(width * spare - WRAP_CELLS, 0)
         facts = facts_of(self._request, self._workspace, room=room, is_whole=is_whole)
         taken = place(self._facts, facts, width, spare)
+        if self._is_fact_cut(facts, taken, width):
+            self.fit()
+            return
         left -= taken + blank if taken else 0
         # At last the body, up to half of the screen.
         least = max(least, self._body.rows_to_change(width - 1, CHANGED_ROWS))
@@ -182,6 +190,20 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._select_no_unless(self._request_rows <= height)
         self._show_extent(height)
         self.call_after_refresh(self._follow_reading)
+
+    def _is_fact_cut(self, facts: str, taken: int, width: int) -> bool:
+        """Add what the facts and the title leave out to the body; return whether that has changed it."""
+        size = self.screen.size
+        is_title_cut = cell_len(self.title) > size.width - FRAME_CELLS - TITLE_CELLS
+        needed = self._facts.get_content_height(size, size, width) if taken else 1
+        is_shown = needed <= taken
+        cut = cut_facts(self._request, self._workspace, facts if is_shown else "", is_title_cut=is_title_cut)
+        known = self._cut if self._cut_size == size else []
+        if len(cut) <= len(known) and self._cut_size == size:
+            return False
+        changes = cut != self._cut
+        self._cut, self._cut_size = cut, size
+        return changes
 
     def _follow_reading(self) -> None:
         """Take note of what is on the screen now, and show how much that is."""
@@ -210,7 +232,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         """Fill the body, with the rules below if their answers cannot show them; return its rows."""
         are_cut = any(not self._choices.fits(index, width) for index in range(len(self._options)))
         rules = rule_lines(self._request) if are_cut else []
-        self._body.show([*body_of(self._request), *rules])
+        self._body.show([*body_of(self._request), *self._cut, *rules])
         count = len(self._body.rows_for(width - 1))
         self._request_rows = count - len(exact_rows(rules, width - 1))
         return count

@@ -140,6 +140,17 @@ def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: 
     return _joined(facts, room)
 
 
+def cut_facts(
+    request: ApprovalRequest, workspace: Path, shown: str, *, is_title_cut: bool
+) -> list[ExactLine]:
+    """Return the facts that decide what is allowed, but are not complete in the text `shown` nor, with
+    `is_title_cut`, in the title: lines for the end of the body."""
+    facts = [fact for fact in _facts(request, workspace, is_whole=True) if fact not in shown]
+    if request.needs_network and is_title_cut:
+        facts.insert(0, "With network access")
+    return [ExactLine(""), *(ExactLine(fact, is_code=True) for fact in facts)] if facts else []
+
+
 def all_facts(request: ApprovalRequest, workspace: Path) -> list[ExactLine]:
     """Return the complete facts, one per line, for the full view."""
     facts = [fact for fact in (counts_of(request), *_facts(request, workspace, is_whole=False)) if fact]
