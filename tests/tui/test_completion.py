@@ -100,7 +100,7 @@ async def test_the_popup_shows_names_arguments_and_summaries(config: ForgeConfig
         await type_text(pilot, "/")
         await pilot.pause()
         screen = shown(app)
-        assert "/model [NAME]" in screen and "Show or change the model" in screen
+        assert "/tools [NAME]" in screen and "List the tools with their parameters" in screen
         assert "❯ /help" in screen
 
 

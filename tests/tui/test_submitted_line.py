@@ -49,6 +49,8 @@ def test_an_unknown_command_names_the_nearest() -> None:
 def test_no_command_runs_with_an_argument_that_it_does_not_accept(spec: CommandSpec) -> None:
     if any("NAME" in form for form in spec.accepts):
         pytest.skip("its argument is looked up when it runs")
+    if any(form.isupper() and form.endswith("...") for form in spec.accepts):
+        pytest.skip("its argument is any text: a title, a file, a session, a focus")
     line = parse_line(f"/{spec.name} no\x1bsuch thing")
     assert isinstance(line, InvalidCommand)
     assert f"/{spec.name} " in line.complaint and "\x1b" not in line.complaint

@@ -255,7 +255,7 @@ def test_a_signal_ends_the_run_cleanly_with_its_exit_code(
     journals = list((_own_home / "forge" / "state" / "sessions").glob("*.jsonl"))
     assert len(journals) == 1
     records: list[Any] = [json.loads(line) for line in journals[0].read_text().splitlines()]
-    assert records[-1]["type"] in ("agent_end", "message")
+    assert records[-1]["type"] in ("agent_end", "message", "budget")
     assert any(
         r["type"] == "agent_end" and r["data"]["result"]["stopped_reason"] == "cancelled" for r in records
     )
