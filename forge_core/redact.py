@@ -177,8 +177,8 @@ class StreamRedactor:
 def _pattern(secret: str) -> re.Pattern[str]:
     """Return a pattern for all spellings of a secret.
 
-    Compiling it takes 0.3 ms per character, so it waits for the first text. Each secret has one of its own:
-    with a literal first character the search is a memchr.
+    Compiling it takes 0.3 ms per character, so it waits for the first text. There is one pattern for each
+    secret: a pattern with a literal first character is searched for with memchr.
     """
     return re.compile(f"(?:{_QUOTES}|{_LINE_BREAK})".join(map(_spellings, secret)))
 

@@ -1,4 +1,4 @@
-"""A copy of a session under an id of its own, whole or up to one of its records."""
+"""Copies of a session under a new id: of the whole session, or of its first records."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ A mount needs a mount point. To keep `.git/hooks` absent, an empty folder of tha
 read-only mount covers it in the command's view, and the folder is removed when the last sandbox over this
 workspace has ended. Removing it earlier would lift the mount too, so every sandbox holds a shared lock as
 long as it runs: a descriptor that bubblewrap's own first process keeps (`--sync-fd`). A command can open the
-locked file through `/proc/1/fd`, so it is a file of its own, whose bytes and mode do not matter. Placeholders
-are recorded in another file before they are created, so that a later sandbox removes those that a killed
-Forge has left. Other mount points in the workspace are recorded too: undo and the file tools must not remove
-or replace them meanwhile.
+locked file through `/proc/1/fd`, so that file is used for nothing else: its bytes and mode do not matter.
+Placeholders are recorded in another file before they are created, so that a later sandbox removes those that
+a killed Forge has left. Other mount points in the workspace are recorded too: undo and the file tools must
+not remove or replace them meanwhile.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Placeholders:
 
 def _open_lock(record: Path, flags: int = 0) -> int:
     """Return a descriptor of the file whose lock the sandboxes of `record` share. It is never deleted: a new
-    file would have a lock of its own."""
+    file would not share the lock."""
     path = record.with_suffix(".lock")
     # A command may have changed the mode, or hold a lease, for which an open that blocks would wait.
     with contextlib.suppress(FileNotFoundError):

@@ -34,7 +34,7 @@ _WITH_BACKQUOTES = ("perl", "ruby", "php")
 
 
 def called(program: str, text: str) -> list[str]:
-    """Return what a program's text in a language of its own passes to a function that runs it."""
+    """Return the commands that a script in a language such as awk passes to a function that runs them."""
     found = [one[0] or one[1] for one in islice(_CALL.findall(text), _MAX_TEXTS)]
     return found + (_BACKQUOTED.findall(text)[:_MAX_TEXTS] if program.startswith(_WITH_BACKQUOTES) else [])
 

@@ -51,7 +51,7 @@ class Wrapper:
     value_options: str = ""
     """Its options that take the next word as their value, separated by blanks."""
     operands: int = 0
-    """How many words of its own come before the command."""
+    """The number of its operands before the command."""
 
 
 @dataclass(frozen=True, slots=True)
