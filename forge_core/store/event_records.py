@@ -217,12 +217,17 @@ def _is_list_of_dicts(value: Any) -> bool:
 
 
 def _is_usage(value: Any) -> bool:
-    if not isinstance(value, dict) or not {"input_tokens", "output_tokens", "total_tokens"} <= value.keys():
+    if not isinstance(value, dict) or not _USAGE_COUNTS <= value.keys():
         return False
-    counts = [count for one in value.values() for count in (one.values() if isinstance(one, dict) else [one])]
-    return all(isinstance(count, int) for count in counts)
+    details = [value.get(name, {}) for name in _USAGE_DETAILS]
+    if not all(isinstance(counts, dict) for counts in details):
+        return False
+    counts = [value[name] for name in _USAGE_COUNTS]
+    return all(isinstance(count, int) for count in [*counts, *(n for one in details for n in one.values())])
 
 
+_USAGE_COUNTS = frozenset({"input_tokens", "output_tokens", "total_tokens"})
+_USAGE_DETAILS = frozenset({"input_token_details", "output_token_details"})
 _EXTRA: dict[str, Callable[[Any], bool]] = {
     "id": _is_text,
     "status": lambda value: value in ("success", "error"),

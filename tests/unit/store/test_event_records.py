@@ -25,6 +25,7 @@ from forge_core.events import (
     ToolProgress,
     ToolStart,
 )
+from forge_core.langchain.messages.conversion import forge_to_langchain
 from forge_core.llm.models import Message, TokenUsage, ToolCall
 from forge_core.result import AgentResult, FileDiff, Omission
 from forge_core.session.turn_recorder import message_record
@@ -111,6 +112,26 @@ def test_a_record_of_another_kind_is_no_event() -> None:
 )
 def test_a_call_or_result_that_cannot_be_paired_is_no_message(data: dict[str, Any]) -> None:
     assert message_of(data) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"input_token_details": True},
+        {"output_token_details": 5},
+        {"input_token_details": {"cache_read": {}}},
+        {"input_token_details": {"audio": None}},
+        {"total_tokens": {"audio": 1}},
+    ],
+)
+def test_usage_that_no_message_can_have_is_left_out(damage: dict[str, Any]) -> None:
+    usage = {"input_tokens": 2, "output_tokens": 1, "total_tokens": 3, "input_token_details": {"audio": 1}}
+    record = {"role": "assistant", "content": "hi", "extra": {"usage": usage}}
+    whole = message_of(record)
+    assert whole is not None and whole.extra == {"usage": usage}
+    damaged = message_of({**record, "extra": {"usage": {**usage, **damage}}})
+    assert damaged == Message.assistant("hi")
+    forge_to_langchain(damaged)
 
 
 @pytest.mark.parametrize(
