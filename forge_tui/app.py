@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -27,6 +28,7 @@ from textual.app import App
 from textual.widget import MountError
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.durations import time_ago
 from forge_core.errors import ForgeError
 from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
@@ -229,6 +231,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         """Build the session and import what the first answer needs, while the user can type."""
         self.chat.refresh_status()
         await in_thread(partial(import_module, "forge_tui.widgets.transcript.transcript_view"))
+        await self._offer_last_session()
         self.chat.show_transcript()
         if self.theme != self._config.theme:
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
@@ -249,6 +252,13 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             partial(import_module, "forge_tui.screens.diff.screen")
         )  # so that /diff opens at once
         garbage_collection.start()
+
+    async def _offer_last_session(self) -> None:
+        """Show the folder's last session in the welcome, before anything is shown below it."""
+        if self._resume is not None:
+            return
+        if (last := await in_thread(self.chat.sessions.last)) is not None:
+            self.chat.welcome.offer(last.title, time_ago(time.time() - last.updated))
 
     async def _open_session(self, resume: str | None, before: ForgeSession | None = None) -> ForgeSession:
         """Build a session; a new one has the model and the mode of the one `before`."""

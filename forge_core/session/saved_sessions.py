@@ -12,7 +12,7 @@ from forge_core.store.forking import fork_session
 from forge_core.store.journal import Journal, is_session_id, journal_path, new_session_id
 from forge_core.store.saved_session import SavedSession, load_session, title_of
 from forge_core.store.session_index import SessionSummary as SessionSummary
-from forge_core.store.session_index import list_sessions
+from forge_core.store.session_index import last_session, list_sessions
 
 
 class SavedSessions:
@@ -40,6 +40,11 @@ class SavedSessions:
                 "forge sessions list shows those of all folders."
             )
         return found[0]
+
+    def last(self, working_dir: Path) -> SessionSummary | None:
+        """Return the session last used in a folder as `latest`, but with bounded work: None also if that
+        would take long."""
+        return last_session(self._state_dir, working_dir)
 
     def find(self, name: str) -> SessionSummary:
         """Return the session with this id, beginning of an id, or title.

@@ -41,6 +41,16 @@ class Welcome(Widget):
         self._version = version
         self._examples = examples
         self._window_rows = ROOMY
+        self._last: tuple[str, str] | None = None
+
+    def offer(self, title: str, age: str) -> None:
+        """Show the folder's last session, by its title and how long ago it was used."""
+        self._last = title, age
+        self.refresh(layout=True)
+
+    def withdraw(self) -> None:
+        """Offer no session any more: another one is the last."""
+        self._last = None
 
     def watch_figures(self, before: Figures, after: Figures) -> None:
         """Repaint if a value changes that the block shows."""
@@ -48,7 +58,7 @@ class Welcome(Widget):
             self.refresh(layout=True)
 
     def _lines(self, figures: Figures, width: int) -> list[list[tuple[str, str]]]:
-        return lines(figures, self._version, self._examples, width, self._window_rows)
+        return lines(figures, self._version, self._examples, width, self._window_rows, self._last)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # The container's height changes by a row when the transcript appears, and the examples would vanish.

@@ -30,6 +30,7 @@ _USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.p
 _SANDBOXED = "on: commands write only here, and reach no network"
 _HEAD = 9
 """Cells of the first column."""
+_RESUME = "/resume"
 
 
 def examples(folder: Path) -> tuple[str, ...]:
@@ -53,10 +54,19 @@ def examples(folder: Path) -> tuple[str, ...]:
 
 
 def lines(
-    figures: Figures, version: str, examples: Sequence[str], width: int, height: int = ROOMY
+    figures: Figures,
+    version: str,
+    examples: Sequence[str],
+    width: int,
+    height: int = ROOMY,
+    last: tuple[str, str] | None = None,
 ) -> list[list[tuple[str, str]]]:
     """Return the rows of the block as (role, text), at most `width` cells each, for a terminal of `height`
-    rows."""
+    rows.
+
+    `last` are title and age of the folder's last session. It comes last, since it is known only after the
+    first frame, and nothing may move then.
+    """
     room = width - _HEAD
     rows: list[list[tuple[str, str]]] = [
         [("brand", "Forge"), ("dim", f" {version}  "), ("plain", "a coding assistant for this folder")],
@@ -73,7 +83,17 @@ def lines(
     if height >= ROOMY and examples:
         rows += [[], [("dim", "Try")]]
         rows += [[("accent", "  › "), ("plain", example)] for example in examples]
+    if last is not None:
+        rows += [[]] if height >= ROOMY else []
+        rows.append(_last(*last, room))
     return [_clip_row(row, width) for row in rows]
+
+
+def _last(title: str, age: str, room: int) -> list[tuple[str, str]]:
+    """Return the row of the last session: its title is shortened rather than how to continue it."""
+    rest = f" · {age} · "
+    shown = clip(safe_line(title), max(room - cell_len(rest) - cell_len(_RESUME), 0))
+    return [*_row("Last", shown), ("dim", rest), ("accent", _RESUME)]
 
 
 def _row(head: str, text: str, role: str = "plain") -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from forge_tui.widgets.status_text import Figures
 from forge_tui.widgets.welcome_text import MAX_NAMES, examples, lines
 from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.terminal import Emulator
+from tests.unit.session.test_saved_sessions import write
 
 ON = SandboxState(SandboxKind.BUBBLEWRAP)
 OFF = SandboxState(SandboxKind.OFF, "bwrap not found (apt install bubblewrap)")
@@ -138,3 +139,49 @@ async def test_command_output_replaces_the_welcome(config: ForgeConfig) -> None:
         assert not app.chat.welcome.display
         await say(pilot, "/reset")
         await until(pilot, lambda: app.chat.welcome.display)
+
+
+def last_row(title: str, width: int, height: int = 24) -> str:
+    rows = lines(Figures(model="m", folder="~"), "1", ("what?",), width, height, (title, "2 h ago"))
+    texts = ["".join(text for _, text in row) for row in rows]
+    without = lines(Figures(model="m", folder="~"), "1", ("what?",), width, height)
+    assert rows[: len(without)] == without, "nothing above it moves"
+    assert all(cell_len(text) <= width for text in texts)
+    return texts[-1]
+
+
+@pytest.mark.parametrize(
+    ("title", "width", "said"),
+    [
+        ("Fix the parser", 76, "Last     Fix the parser · 2 h ago · /resume"),
+        ("Fix the parser", 38, "Last     Fix the… · 2 h ago · /resume"),
+        ("日本語のパーサー", 38, "Last     日本語の… · 2 h ago · /resume"),
+        ("a\x1b[31m\u202eb", 76, "Last     a␛[31m\\u202eb · 2 h ago · /resume"),
+    ],
+)
+def test_the_last_session_is_offered_below_everything_else(title: str, width: int, said: str) -> None:
+    assert last_row(title, width) == said
+    assert last_row(title, width, height=20) == said
+
+
+async def test_the_welcome_offers_the_last_session_of_the_folder(config: ForgeConfig) -> None:
+    folder = str(config.working_dir)
+    write(config.state_dir, "20261120-100000-00000a", "Fix [b]the[/b] parser", folder=folder)
+    write(config.state_dir, "20261120-110000-00000a", "Something else", folder="/elsewhere")
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        before = shown(app).split("Sandbox")[0]
+        await ready(pilot)
+        await until(pilot, lambda: "Last     Fix [b]the[/b] parser · now · /resume" in shown(app))
+        assert shown(app).startswith(before), "nothing has moved"
+        await say(pilot, "/reset")
+        await until(pilot, lambda: "/resume" not in shown(app))
+        assert app.chat.welcome.display
+
+
+async def test_a_folder_without_sessions_is_offered_none(config: ForgeConfig) -> None:
+    write(config.state_dir, "20261120-110000-00000a", "Something else", folder="/elsewhere")
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert "Last " not in shown(app) and "/resume" not in shown(app)

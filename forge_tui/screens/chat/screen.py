@@ -333,6 +333,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         """Clear what belongs to the conversation on the screen."""
         self.transcript.clear_blocks()
         self._live.begin_turn()
+        self.welcome.withdraw()
         self.welcome.display = True
         self.call_after_refresh(garbage_collection.collect_all)
 

@@ -16,7 +16,7 @@ from forge_tui.submitted_line import Command, UserText, parse_line
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
-    from forge_core.session.saved_sessions import SavedSessions
+    from forge_core.session.saved_sessions import SavedSessions, SessionSummary
     from forge_core.session.session import ForgeSession, SavedSession
     from forge_tui.screens.chat.message_queue import MessageQueue
     from forge_tui.screens.chat.screen import ChatScreen
@@ -55,6 +55,10 @@ class SessionChange:
         from forge_core.session.saved_sessions import SavedSessions
 
         return SavedSessions(self._config.state_dir, make_redactor(self._config))
+
+    def last(self) -> SessionSummary | None:
+        """Return the session last used in the folder, if that is known without reading much. Blocks."""
+        return self.saved().last(self.folder)
 
     def leave_queue(self) -> None:
         """Leave the queued lines to the conversation that is about to end."""

@@ -15,7 +15,7 @@ from forge_core.redact import Redactor
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.session.turn_recorder import message_record
 from forge_core.store.journal import Journal, journal_path
-from forge_core.store.session_index import list_sessions
+from forge_core.store.session_index import MOST_READ_BYTES, list_sessions
 
 FIRST, SECOND, THIRD = "20261120-100000-00000a", "20261121-100000-00000b", "20261121-110000-00000c"
 
@@ -133,6 +133,45 @@ def test_only_journals_that_have_changed_are_read_again(state: Path, monkeypatch
     write(state, THIRD, "And another")
     list_sessions(state)
     assert read == [THIRD]
+
+
+def test_the_last_session_of_a_folder_is_that_of_the_list(state: Path, sessions: SavedSessions) -> None:
+    found = sessions.last(Path("/w"))
+    assert found == sessions.latest(Path("/w")) == sessions.last(Path("/w"))
+    assert sessions.last(Path("/nowhere")) is None
+    write(state, FIRST, "Once more")
+    found = sessions.last(Path("/w"))
+    assert found is not None and (found.id, found.turns) == (FIRST, 3)
+    sessions.rename(THIRD, "Another title")
+    assert found == sessions.last(Path("/w")), "a new title is no use"
+    assert SavedSessions(state / "none", Redactor()).last(Path("/w")) is None
+
+
+def test_the_last_session_reads_only_what_has_changed_and_only_so_much(
+    state: Path, sessions: SavedSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from forge_core.store import session_index
+
+    list_sessions(state)
+    read: list[str] = []
+    load = session_index.load_session
+    monkeypatch.setattr(session_index, "load_session", lambda path: (read.append(path.stem), load(path))[1])
+    sessions.last(Path("/w"))
+    assert read == []
+    path = write(state, THIRD, "And another")
+    found = sessions.last(Path("/w"))
+    assert found is not None and (found.id, read) == (THIRD, [THIRD])
+    assert sessions.last(Path("/w")) == found and read == [THIRD], "it is in the cache now"
+    with path.open("a") as file:
+        file.write(" " * MOST_READ_BYTES + "\n")
+    assert sessions.last(Path("/w")) is None and read == [THIRD], "too much to read: nothing is offered"
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"v": 2, "sessions": {"20261121-110000-00000c": 5}}'])
+def test_the_last_session_does_not_need_the_cache(state: Path, sessions: SavedSessions, damage: str) -> None:
+    (state / "sessions" / "index.json").write_text(damage)
+    found = sessions.last(Path("/w"))
+    assert found is not None and found.id == THIRD
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
