@@ -251,6 +251,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         await in_thread(
             partial(import_module, "forge_tui.screens.diff.screen")
         )  # so that /diff opens at once
+        if report := await in_thread(self.chat.sessions.prune):
+            self.chat.transcript.add_notice(report, "info")
         garbage_collection.start()
 
     async def _offer_last_session(self) -> None:

@@ -176,7 +176,11 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
     rename = actions.add_parser("rename", help="give a session a title")
     delete = actions.add_parser("delete", help="delete sessions with their outputs and undo data")
     prune = actions.add_parser("prune", help="delete all sessions that have not been used for some days")
-    prune.add_argument("--days", metavar="N", required=True, help="delete those unused for more than N days")
+    prune.add_argument(
+        "--days",
+        metavar="N",
+        help="delete those unused for more than N days (default: the setting keep_days)",
+    )
     prune.add_argument("-n", "--dry-run", action="store_true", help="list them, and delete nothing")
     export = actions.add_parser("export", help="write a session as Markdown, HTML, JSON or JSON lines")
     for one in (show, rename, export):

@@ -1,4 +1,4 @@
-"""Amounts as users write them, for settings and commands: dollars, tokens and durations."""
+"""Amounts as users write them, for settings and commands: dollars, tokens, durations and days."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ _UNITS_S = (3600, 60, 1)
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([km]?)")
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 _LARGEST = 1e9
+_MOST_DAYS = 100_000
 
 
 def dollars(value: Any) -> float:
@@ -51,3 +52,11 @@ def seconds(value: Any) -> float:
     if not 0 < total < _LARGEST:
         raise ValueError('a duration of more than 0 seconds, e.g. "90s", "30m" or "2h"')
     return total
+
+
+def days(value: Any) -> int:
+    """Return a number of days: 30, "90". Raises ValueError like `dollars`."""
+    text = str(value).strip()
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= _MOST_DAYS:
+        raise ValueError(f"a whole number of days from 1 to {_MOST_DAYS:,}")
+    return int(text)

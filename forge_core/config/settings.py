@@ -438,6 +438,12 @@ class Settings:
     budget_month: float | None = setting(
         default=None, check=amounts.dollars, table="budget", summary="the same for a month"
     )
+    sessions_keep_days: int | None = setting(
+        default=None,
+        check=amounts.days,
+        table="sessions",
+        summary="how many days a session that is not used is kept; without it, always",
+    )
     max_retries: int = setting(
         default=2,
         check=_whole_number,

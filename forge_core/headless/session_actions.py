@@ -41,6 +41,8 @@ def run_action(options: argparse.Namespace, config: ForgeConfig) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a text may not be valid Unicode
     redact = make_redactor(config)
+    if options.action == "prune" and options.days is None:
+        options.days = _days_kept(config)
     _ACTIONS[options.action](options, SavedSessions(config.state_dir, redact), redact)
     return ExitCode.COMPLETE
 
@@ -106,6 +108,12 @@ def _prune(options: argparse.Namespace, sessions: SavedSessions, redact: Redacto
         print(safe_line(reason))
     if not found and not kept:
         print(f"No session has been unused for {options.days} days.")
+
+
+def _days_kept(config: ForgeConfig) -> str:
+    if config.sessions_keep_days is None:
+        raise ConfigError("Give --days N, or set keep_days in the table [sessions] of your settings file.")
+    return str(config.sessions_keep_days)
 
 
 def _days(text: str) -> float:

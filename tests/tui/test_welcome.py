@@ -185,3 +185,12 @@ async def test_a_folder_without_sessions_is_offered_none(config: ForgeConfig) ->
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         assert "Last " not in shown(app) and "/resume" not in shown(app)
+
+
+async def test_old_sessions_are_deleted_after_the_start_if_the_user_wants_it(config: ForgeConfig) -> None:
+    old = write(config.state_dir, "20200101-100000-00000a", "Old", at=1_577_872_800.0)
+    new = write(config.state_dir, "20261120-110000-00000a", "New")
+    app = make_app(replace(config, sessions_keep_days=30))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Deleted 1 session that was not used for 30 days" in shown(app))
+    assert new.exists() and not old.exists()

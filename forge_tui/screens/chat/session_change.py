@@ -60,6 +60,18 @@ class SessionChange:
         """Return the session last used in the folder, if that is known without reading much. Blocks."""
         return self.saved().last(self.folder)
 
+    def prune(self) -> str:
+        """Delete the sessions that the user no longer keeps; return a report, empty if there was none.
+        Blocks."""
+        keep_days = self._config.sessions_keep_days
+        if keep_days is None:
+            return ""
+        from forge_core.session.retention import prune_daily  # after the first frame
+
+        deleted = prune_daily(self.saved(), self._config.state_dir, keep_days)
+        sessions = "1 session that was" if len(deleted) == 1 else f"{len(deleted)} sessions that were"
+        return f"Deleted {sessions} not used for {keep_days} days (setting keep_days)." if deleted else ""
+
     def leave_queue(self) -> None:
         """Leave the queued lines to the conversation that is about to end."""
         self._left = self._queue.take_all()

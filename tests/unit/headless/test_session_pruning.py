@@ -54,3 +54,10 @@ def test_prune_refuses_an_impossible_number_of_days(
 def test_prune_needs_a_number_of_days(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sessions", "prune"]) == ExitCode.USAGE
     assert journal_path(state, OLD).exists()
+
+
+def test_without_days_the_setting_counts(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "set", "sessions_keep_days", "30"]) == 0
+    capsys.readouterr()
+    assert main(["sessions", "prune", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"deleted": [OLD], "kept": []}
