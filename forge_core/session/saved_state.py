@@ -91,6 +91,6 @@ def _todo(item: dict[str, Any]) -> TodoItem:
     status = item.get("status")
     return TodoItem(
         str(item["content"]),
-        TodoStatus(status) if status in set(TodoStatus) else TodoStatus.PENDING,
+        next((one for one in TodoStatus if one == status), TodoStatus.PENDING),
         str(item.get("active_form") or ""),
     )

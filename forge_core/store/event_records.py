@@ -115,9 +115,14 @@ def _call_of(data: Any) -> ToolCall:
 
 def _content(value: Any) -> Content:
     """Return a message's content. Raises ValueError when it is neither a text nor a list of parts."""
-    if isinstance(value, list) and not all(isinstance(part, dict) for part in value):
+    if isinstance(value, list) and not all(map(_is_part, value)):
         raise ValueError(value)
     return _plain("list[dict[str, Any]] | str | None", value)  # type: ignore[no-any-return]
+
+
+def _is_part(value: Any) -> bool:
+    kind = value.get("type") if isinstance(value, dict) else None
+    return isinstance(value["text"], str) if kind == "text" else isinstance(kind, str) and bool(kind)
 
 
 def _is_sendable(message: Message) -> bool:
@@ -125,11 +130,18 @@ def _is_sendable(message: Message) -> bool:
         case MessageRole.SYSTEM:  # is never in a history
             return False
         case MessageRole.ASSISTANT:
-            return bool(message.tool_calls or message.content)
+            return bool(message.tool_calls) or _has_content(message)
         case MessageRole.TOOL:
             return bool(message.tool_call_id) and message.content is not None
         case _:
-            return message.content is not None
+            return _has_content(message)
+
+
+def _has_content(message: Message) -> bool:
+    """Return whether there is text, or a part of another kind."""
+    content = message.content
+    has_media = isinstance(content, list) and any(part["type"] != "text" for part in content)
+    return has_media or bool(message.text.strip())
 
 
 def usage_of(data: Any) -> TokenUsage:
@@ -217,7 +229,7 @@ def _is_list_of_dicts(value: Any) -> bool:
 
 
 def _is_usage(value: Any) -> bool:
-    if not isinstance(value, dict) or not _USAGE_COUNTS <= value.keys():
+    if not isinstance(value, dict) or not value.keys() >= _USAGE_COUNTS:
         return False
     details = [value.get(name, {}) for name in _USAGE_DETAILS]
     if not all(isinstance(counts, dict) for counts in details):

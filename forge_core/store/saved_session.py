@@ -288,23 +288,26 @@ def _messages_of(records: Iterable[Record]) -> list[Message]:
         answer, calls = "", []
 
     results: list[Message] = []
+    open_ids = set[str]()
     for record in records:
         data = record["data"]
+        call_id, name = str(data.get("call_id") or ""), str(data.get("name") or "")
         match record["type"]:
-            case "user":
-                messages.append(Message.user(str(data.get("text", ""))))
+            case "user" if (text := str(data.get("text", ""))).strip():
+                messages.append(Message.user(text))
             case "llm_start":
                 answered()
                 messages.extend(results)
                 results = []
             case "llm_chunk" if data.get("kind") == "answer":
                 answer += str(data.get("text", ""))
-            case "tool_start":
+            case "tool_start" if call_id and name:
                 arguments = json.dumps(data.get("arguments") or {}, ensure_ascii=False)
-                function = {"name": str(data.get("name", "")), "arguments": arguments}
-                calls.append(ToolCall(str(data.get("call_id", "")), function))
-            case "tool_end":
-                results.append(Message.tool_result(str(data.get("call_id", "")), str(data.get("result", ""))))
+                calls.append(ToolCall(call_id, {"name": name, "arguments": arguments}))
+                open_ids.add(call_id)
+            case "tool_end" if call_id in open_ids:
+                results.append(Message.tool_result(call_id, str(data.get("result", ""))))
+                open_ids.remove(call_id)
     answered()
     return [*messages, *results]
 

@@ -36,18 +36,25 @@ def violations(body: Mapping[str, Any]) -> list[str]:
             open_ids = []
         if role == "assistant":
             open_ids = _read_calls(message, where, seen_ids, found)
-        elif not isinstance(message.get("content"), str):
-            found.append(f"{where}: {role} content is no text")
+        elif not _is_content(message.get("content")):
+            found.append(f"{where}: {role} content is neither text nor parts")
     if open_ids:
         found.append(f"the calls {open_ids} have no result at the end")
     return found
+
+
+def _is_content(content: Any) -> bool:
+    """Return whether there is text, or a part that says of which kind it is."""
+    if isinstance(content, list):
+        return bool(content) and all(isinstance(part, dict) and part.get("type") for part in content)
+    return isinstance(content, str) and bool(content.strip())
 
 
 def _read_calls(message: Mapping[str, Any], where: str, seen_ids: set[str], found: list[str]) -> list[str]:
     calls = message.get("tool_calls")
     if calls is not None and not calls:
         found.append(f"{where}: tool_calls is empty")
-    if not calls and not (message.get("content") or "").strip():
+    if not calls and not _is_content(message.get("content")):
         found.append(f"{where}: an empty assistant message")
     ids = []
     for call in calls or ():

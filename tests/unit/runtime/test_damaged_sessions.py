@@ -119,6 +119,25 @@ async def test_any_value_of_a_journal_may_be_of_any_kind(saved: Saved) -> None:
     assert opened > 1_000
 
 
+@pytest.mark.parametrize("status", [[], {}, None, 5, "x"])
+async def test_a_task_of_any_status_is_restored(saved: Saved, status: object) -> None:
+    item = {"content": "Fix it", "status": status}
+    state = {"v": 2, "type": "state", "timestamp": 3.0, "data": {"todos": [item]}}
+    write_lines(saved.path, [*read_lines(saved.path), state])
+    await saved.continues()
+
+
+@pytest.mark.parametrize("call", [{"name": ""}, {"call_id": ""}, {"call_id": None}, {}])
+async def test_a_call_without_a_name_or_an_id_is_left_out_of_a_cut_turn(
+    saved: Saved, call: dict[str, Any]
+) -> None:
+    start = {**CUT_TURN[-1], "data": {**CUT_TURN[-1]["data"], **call} if call else {}}
+    end = {**start, "type": "tool_end", "data": {**start["data"], "result": "x"}}
+    write_lines(saved.path, [*read_lines(saved.path), *CUT_TURN[:-1], start, end])
+    sent = await saved.continues()
+    assert [one["role"] for one in sent[-3:]] == ["user", "assistant", "user"]
+
+
 async def test_a_session_that_cannot_be_built_is_not_kept_open(saved: Saved) -> None:
     broken = dataclasses.replace(saved.config, log_level="none of them")
     with pytest.raises(ValueError, match="NONE OF THEM"):

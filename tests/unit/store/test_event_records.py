@@ -114,6 +114,15 @@ def test_a_call_or_result_that_cannot_be_paired_is_no_message(data: dict[str, An
     assert message_of(data) is None
 
 
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize(
+    "content", ["", " \n", [], [{}], [{"type": ""}], [{"type": 5}], [{"type": "text", "text": None}],
+                [{"type": "text", "text": " "}]]
+)  # fmt: skip
+def test_content_that_a_strict_host_refuses_is_no_message(role: str, content: object) -> None:
+    assert message_of({"role": role, "content": content}) is None
+
+
 @pytest.mark.parametrize(
     "damage",
     [
