@@ -27,12 +27,12 @@ from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, Compaction, Notice
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventSink
-from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.langchain.memory.summary import PIECE_CHARS, summarize
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.provider import SessionProvider
+from forge_core.session.summary_calls import SummaryCalls
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import crash_events, message_record
 from forge_core.store.journal import Journal
@@ -221,7 +221,7 @@ class SessionCompactor:
         async def summarise(request: SummaryRequest) -> str:
             while announcements:
                 events.emit(Notice(level="info", text=announcements.pop()))
-            return await self._summary(request)
+            return await self._summary(request, events)
 
         result = await compact(
             history, self._facts(history), budget, summarise, focus=focus, may_elide=may_elide
@@ -284,8 +284,8 @@ class SessionCompactor:
             system_text="" if system is None else system.text,
         )
 
-    async def _summary(self, request: SummaryRequest) -> str:
-        spent = TokenTrackingCallback(price=self._provider.price)
+    async def _summary(self, request: SummaryRequest, events: EventSink) -> str:
+        calls = SummaryCalls(self._provider)
         window = self._provider.context_window(self._model()) or PIECE_CHARS
         try:
             return await summarize(
@@ -295,12 +295,23 @@ class SessionCompactor:
                 focus=request.focus,
                 entry_chars=request.entry_chars,
                 piece_chars=max(_LEAST_PIECE_CHARS, min(PIECE_CHARS, window * 2)),
-                callbacks=[*self._agent.callbacks, spent],
+                callbacks=[*self._agent.callbacks, calls, calls.answered],
             )
         finally:
-            for model, usage in spent.usage_by_model().items():
-                data = {"usage": usage.as_dict(), "model": model or self._model(), "purpose": "summary"}
-                self._journal.record("llm_end", data)
+            for model, usage in calls.answered.usage_by_model().items():
+                self._record_call(usage, model or self._model())
+            if (cut := calls.take_cut(self._model(), self._agent.tracker)).estimated:
+                self._record_call(cut, self._model())
+                events.emit(Notice(level="info", text=_cut_text(cut)))
+
+    def _record_call(self, usage: TokenUsage, model: str) -> None:
+        self._journal.record("llm_end", {"usage": usage.as_dict(), "model": model, "purpose": "summary"})
+
+
+def _cut_text(usage: TokenUsage) -> str:
+    """Return what a call without an answer counts with."""
+    cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
+    return f"The unfinished summary counts with {usage.prompt_tokens:,} tokens{cost} (estimated)."
 
 
 def _by_kind(counted: Iterable[tuple[Message, int]]) -> dict[Kind, int]:

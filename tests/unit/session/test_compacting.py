@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage
 
-from forge_core.errors import AuthenticationError, ContextLengthError, ForgeError
+from forge_core.errors import (
+    AuthenticationError,
+    BudgetExceededError,
+    ContextLengthError,
+    ForgeError,
+    ProviderError,
+    ProviderTimeoutError,
+)
 from forge_core.events import AgentEnd, AgentEvent, Compaction, LLMEnd, LLMStart, Notice
 from forge_core.langchain.messages.conversion import langchain_to_forge
 from forge_core.llm.models import Message, ToolCall
@@ -186,6 +195,93 @@ async def test_the_summary_is_billed_and_recorded(tmp_path: Path) -> None:
     assert call["type"] == "llm_end"
     total = sum(one.usage.prompt_tokens for one in saved(session).calls)
     assert total == after.prompt_tokens
+
+
+class Unfinished(ScriptedLLM):
+    """Answers no summary: it fails, or never ends."""
+
+    failure: Any = None
+    gate: Any = None
+
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> Any:
+        self._next(messages)
+        if self.failure is not None:
+            raise self.failure
+        self.gate.reached.set()
+        await self.gate.open.wait()
+
+
+def priced(session: ForgeSession) -> None:
+    provider = replace(session._provider, price=lambda model, usage: Decimal(usage.prompt_tokens) / 1000)
+    session.compaction._provider = provider
+
+
+def unfinished(session: ForgeSession, **how: Any) -> None:
+    session._agent.set_llm(Unfinished(replies=[[""]], **how))
+
+
+def about_cost(events: Sequence[AgentEvent]) -> list[str]:
+    texts = [event.text for event in events if isinstance(event, Notice)]
+    return [text for text in texts if "(estimated)" in text]
+
+
+async def test_a_cancelled_summary_counts_with_an_estimate(tmp_path: Path) -> None:
+    session = await filled(tmp_path)
+    priced(session)
+    before, gate = session.spending().total.usage, Gate()
+    unfinished(session, gate=gate)
+    events = [event async for event in _interrupted_at(session, gate)]
+    usage = session.spending().total.usage
+    added = usage.prompt_tokens - before.prompt_tokens
+    assert added > 300 and usage.estimated
+    [text] = about_cost(events)
+    assert f"{added:,} tokens, ${added / 1000:.4f}" in text
+    assert isinstance(events[-1], AgentEnd) and events[-1].result.stopped_reason == "cancelled"
+    await session.aclose()
+    last = saved(session).calls[-1].usage
+    assert (last.prompt_tokens, last.estimated) == (added, True)
+    again = restored(tmp_path, session)
+    assert again.spending().total.usage.prompt_tokens == usage.prompt_tokens
+    await again.aclose()
+
+
+async def test_a_summary_whose_reader_is_gone_counts_too(tmp_path: Path) -> None:
+    session = await filled(tmp_path)
+    before, gate = session.spending().total.usage, Gate()
+    unfinished(session, gate=gate)
+    stream = session.compact()
+    reading = asyncio.ensure_future(anext(stream))
+    await gate.reached.wait()
+    reading.cancel()
+    await asyncio.wait([reading])
+    await stream.aclose()
+    assert session.spending().total.usage.prompt_tokens - before.prompt_tokens > 300
+    await session.aclose()
+
+
+@pytest.mark.parametrize(
+    ("failure", "calls"),
+    [
+        (ProviderTimeoutError("no answer"), 2),
+        (ProviderError("the connection broke"), 1),
+        (AuthenticationError("the key is wrong", status=401), 0),
+        (ProviderError("not reached", error_type="connect_failed"), 0),
+        (BudgetExceededError("the limit is reached"), 0),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_a_failed_summary_counts_where_the_model_was_at_work(
+    tmp_path: Path, failure: Exception, calls: int
+) -> None:
+    session = await filled(tmp_path)
+    before = session.spending().total.usage
+    unfinished(session, failure=failure)
+    events = await compacting(session)
+    usage = session.spending().total.usage
+    assert len(about_cost(events)) == calls
+    assert (usage.prompt_tokens > before.prompt_tokens) == bool(calls)
+    await session.aclose()
+    assert sum(one.usage.prompt_tokens for one in saved(session).calls) == usage.prompt_tokens
 
 
 async def test_an_interrupt_of_the_summary_changes_nothing(tmp_path: Path) -> None:
