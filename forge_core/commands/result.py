@@ -57,6 +57,8 @@ class CompactConversation:
     """What the summary must keep above all."""
     is_fast: bool = False
     """Whether no model is asked."""
+    turns: int | None = None
+    """Of how many of the last turns only; None for as many as it takes."""
 
 
 @dataclass(frozen=True, slots=True)

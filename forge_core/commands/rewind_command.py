@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from forge_core.commands.result import (
     ChooseRewind,
     CommandResult,
+    CompactConversation,
     Failure,
     ForkSession,
     ShowRewound,
@@ -16,12 +17,15 @@ from forge_core.session.rewinder import NOTHING_TO_REWIND, Rewound
 from forge_core.session.session import ForgeSession
 from forge_core.undo import UndoReport
 
+_HOW_WHOLE = "/compact undo restores what it was made of."
 _HOW_BACK = "/rewind undo brings everything back, until the next message is sent."
 
 
 async def rewind(argument: str, session: ForgeSession) -> CommandResult:
     """Go back to before a message: `N` conversation and files, `N chat` or `N files` one of them, `N fork` in
-    a copy of the session; `undo` undoes the last rewind. Without an argument, ask."""
+    a copy of the session. `N summary` goes nowhere: it summarises message `N` and all that followed it, and
+    what comes after that is what the summary must keep above all. `undo` undoes the last rewind. Without an
+    argument, ask."""
     rewinder, words = session.rewinder, argument.lower().split()
     match words:
         case []:
@@ -33,6 +37,11 @@ async def rewind(argument: str, session: ForgeSession) -> CommandResult:
         case [number, "fork"]:
             point = await rewinder.point(int(number))
             return ForkSession(point.record, point.text)
+        case [number, "summary", *_]:
+            point = await rewinder.point(int(number))
+            if point.turns_since is None:
+                return Failure(f"Message {number} is part of a summary already. {_HOW_WHOLE}")
+            return CompactConversation(" ".join(argument.split()[2:]), turns=point.turns_since)
     is_chat, is_files = "files" not in words, "chat" not in words
     rewound = await rewinder.rewind(int(words[0]), conversation=is_chat, files=is_files)
     text = _rewound_text(rewound, is_files=is_files)

@@ -240,7 +240,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "rewind",
         "Go back to an earlier message: the conversation, the files, or both",
         "rewind_command:rewind",
-        accepts=("N", "N chat|files|fork", "undo"),
+        accepts=("N", "N chat|files|fork", "N summary [FOCUS...]", "undo"),
         keywords=("checkpoint", "restore", "back", "branch"),
         tier=Tier.IDLE,
     ),

@@ -18,12 +18,14 @@ from typing import TypeAlias
 
 from forge_core.context.elision import elided
 from forge_core.context.pinned_facts import (
+    REQUEST_CHARS,
     Fact,
     PinnedFacts,
     is_note,
     is_request,
     is_summary,
     note_message,
+    squeezed,
     summary_message,
 )
 from forge_core.errors import (
@@ -151,6 +153,39 @@ async def compact(
     return result if budget.fits(result.messages) else _shrunk(result, facts, budget)
 
 
+async def compact_from(
+    history: Sequence[Message],
+    start: int,
+    facts: PinnedFacts,
+    budget: Budget,
+    summarise: Summarise,
+    *,
+    focus: str = "",
+) -> CompactedHistory | None:
+    """Return the history with a summary in place of the messages from index `start` on, where a message of
+    the user is; None if a summary would not be shorter.
+
+    The messages before it stay as they are. The user's last message is among the replaced ones: it has been
+    answered, so its beginning becomes one of the pinned facts. When the model fails, the result is the
+    history itself, with the `failure`.
+    """
+    last = squeezed(facts.last_message)[:REQUEST_CHARS]
+    facts = replace(facts, requests=(*facts.requests, *filter(None, [last])), last_message="")
+    facts = fitted_facts(facts, budget)
+    kept = [*history[:start]]
+    old = [message for message in history[start:] if not is_note(message)]
+    blank = summary_message("", facts, kept)[0]
+    if budget.of(old) <= 2 * budget.of([blank]):
+        return None
+    summary, failure = await _summary(old, budget, summarise, focus)
+    if failure:
+        return CompactedHistory([*history], "summarised", 0, failure=failure)
+    message, added = summary_message(summary, facts, kept)
+    return CompactedHistory(
+        [*kept, message], "summarised", len(history) - start, facts.facts(), added, summary=summary
+    )
+
+
 def split(history: Sequence[Message], budget: Budget) -> tuple[list[Message], list[Message]]:
     """Return the older messages, and the newest that stay as they are: at least one, with its results."""
     units = _units(history)
@@ -202,7 +237,7 @@ async def _summary(
     old: Sequence[Message], budget: Budget, summarise: Summarise, focus: str
 ) -> tuple[str, str]:
     """Return the summary, or why there is none."""
-    previous = "\n\n".join(str(message.extra.get("summary", "")) for message in old if is_summary(message))
+    previous = _summaries(old)
     messages = [message for message in old if not is_summary(message)]
     longest = budget.limit * _CHARS_PER_TOKEN // 4
     failure = ""
@@ -218,6 +253,11 @@ async def _summary(
                 return text.strip()[:longest], ""
             failure = "The model's summary is empty."
     return "", failure
+
+
+def _summaries(messages: Iterable[Message]) -> str:
+    """Return the texts of all summaries: besides that of the beginning there may be one of a later part."""
+    return "\n\n".join(str(message.extra.get("summary", "")) for message in messages if is_summary(message))
 
 
 def _without_summary(
@@ -253,8 +293,7 @@ def _shrunk(result: CompactedHistory, facts: PinnedFacts, budget: Budget) -> Com
 
 def _removed(result: CompactedHistory, facts: PinnedFacts, budget: Budget) -> CompactedHistory:
     """Remove the oldest messages until the history fits."""
-    summary = next((one for one in result.messages if is_summary(one)), None)
-    text = result.summary or ("" if summary is None else str(summary.extra.get("summary", "")))
+    text = _summaries(result.messages)
     rest = _units([message for message in result.messages if not is_summary(message)])
     last = next((unit for unit in reversed(rest) if is_request(unit[0])), None)
     removed = 0

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from forge_core.context.compaction import (
     KEPT_TOKENS,
@@ -17,12 +18,13 @@ from forge_core.context.compaction import (
     CompactedHistory,
     SummaryRequest,
     compact,
+    compact_from,
     elide,
     fitted_facts,
     threshold,
 )
 from forge_core.context.ledger import Kind, history_items, reserved_output
-from forge_core.context.pinned_facts import PinnedFacts, conversation_facts, labels
+from forge_core.context.pinned_facts import PinnedFacts, conversation_facts, is_request, labels
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, Compaction, Notice
 from forge_core.langchain.agent import ForgeAgent
@@ -39,6 +41,7 @@ from forge_core.store.journal import Journal
 
 NOTHING = "There is nothing to compact yet: a summary would not be shorter."
 NOTHING_NEW = "Nothing has come since the last compaction."
+NOT_WHOLE = "This message is part of a summary already."
 _LEAST_LIMIT = 500
 """Tokens for the history where system prompt and tools alone fill the window."""
 _LEAST_PIECE_CHARS = 8_000
@@ -144,10 +147,16 @@ class SessionCompactor:
             self._next_at = self._meter.used + max((window or 0) - due, 0) // 2
         return is_done
 
-    async def run(self, events: EventSink, *, focus: str = "", is_fast: bool = False) -> None:
-        """Compact on the user's request, and emit an AgentEnd. Without a model if `is_fast`."""
+    async def run(
+        self, events: EventSink, *, focus: str = "", is_fast: bool = False, turns: int | None = None
+    ) -> None:
+        """Compact on the user's request, and emit an AgentEnd. Without a model if `is_fast`; only the last
+        turns if their number is given."""
         started = time.monotonic()
-        self._running = task = asyncio.create_task(self._run(events, focus, is_fast=is_fast))
+        work = (
+            self._run(events, focus, is_fast=is_fast) if turns is None else self._part(events, turns, focus)
+        )
+        self._running = task = asyncio.create_task(work)
         try:
             await asyncio.wait([task])
         finally:
@@ -200,6 +209,27 @@ class SessionCompactor:
         if not is_done:
             events.emit(Notice(level="info", text=NOTHING))
 
+    async def _part(self, events: EventSink, turns: int, focus: str) -> None:
+        """Summarise the last turns; what came before them stays as it is."""
+        history, budget = self._begin(
+            min(self.compacts_at or self._meter.used, self._meter.used), KEPT_TOKENS
+        )
+        requests = [at for at, message in enumerate(history) if is_request(message)]
+        if not 1 <= turns <= len(requests):
+            events.emit(Notice(level="info", text=NOT_WHOLE))
+            return
+        start = requests[-turns]
+        result = await compact_from(
+            history,
+            start,
+            self._facts(history),
+            budget,
+            partial(self._summary, events=events),
+            focus=focus,
+        )
+        if not self._use(events, history, result, start=start):
+            events.emit(Notice(level="info", text=NOTHING))
+
     def _elide(self, events: EventSink, limit: int, kept: int) -> bool:
         history, budget = self._begin(limit, kept)
         result = elide(history, fitted_facts(self._facts(history), budget), budget)
@@ -221,27 +251,46 @@ class SessionCompactor:
         async def summarise(request: SummaryRequest) -> str:
             while announcements:
                 events.emit(Notice(level="info", text=announcements.pop()))
-            return await self._summary(request, events)
+            return await self._summary(request, events=events)
 
         result = await compact(
             history, self._facts(history), budget, summarise, focus=focus, may_elide=may_elide
         )
         self._last = history[-1] if history else None
+        return self._use(events, history, result)
+
+    def _use(
+        self,
+        events: EventSink,
+        history: list[Message],
+        result: CompactedHistory | None,
+        *,
+        start: int | None = None,
+    ) -> bool:
+        """Use the shorter history; return False if there is none and no failure was reported."""
         if result is None:
             return False
         if result.failure:
             outcome = "" if result.replaced else " Nothing was changed."
             text = f"The conversation could not be summarised: {result.failure}{outcome}"
             events.emit(Notice(level="warning", text=text))
-        return self._apply(events, history, result) or bool(result.failure)
+        return self._apply(events, history, result, start=start) or bool(result.failure)
 
     def _begin(self, limit: int, kept: int) -> tuple[list[Message], Budget]:
         memory = self._agent.memory
         budget = Budget(max(self._meter.history_limit(limit), _LEAST_LIMIT), memory.count_tokens, kept)
         return memory.get_history(), budget
 
-    def _apply(self, events: EventSink, history: list[Message], result: CompactedHistory) -> bool:
-        """Use the shorter history; return False if it is the same."""
+    def _apply(
+        self,
+        events: EventSink,
+        history: list[Message],
+        result: CompactedHistory,
+        *,
+        start: int | None = None,
+    ) -> bool:
+        """Use the shorter history; return False if it is the same. The messages before index `start` are
+        those of the former one, if it is given."""
         if not result.replaced:
             return False
         memory, used = self._agent.memory, self._meter.used
@@ -253,7 +302,8 @@ class SessionCompactor:
         )
         self._undo = _Undo(history, len(result.messages), result.messages[-1])
         self._last = result.messages[-1]
-        self._journal.record("window", {"messages": [message_record(one) for one in result.messages]})
+        window: dict[str, object] = {"messages": [message_record(one) for one in result.messages]}
+        self._journal.record("window", window if start is None else {**window, "start": start})
         events.emit(
             Compaction(
                 before=used,
@@ -284,7 +334,7 @@ class SessionCompactor:
             system_text="" if system is None else system.text,
         )
 
-    async def _summary(self, request: SummaryRequest, events: EventSink) -> str:
+    async def _summary(self, request: SummaryRequest, *, events: EventSink) -> str:
         calls = SummaryCalls(self._provider)
         window = self._provider.context_window(self._model()) or PIECE_CHARS
         try:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from forge_core.context.pinned_facts import is_request
 from forge_core.errors import ForgeError
+from forge_core.llm.models import Message
 from forge_core.store.journal import Journal
 from forge_core.store.saved_session import SavedSession, SavedTurn, load_session, session_of
 from forge_core.undo.report import merged
@@ -41,6 +43,8 @@ class RewindPoint:
     """The files that have changed since and that undo covers."""
     turns: tuple[int, ...]
     """The turns of the undo store that changed them."""
+    turns_since: int | None = None
+    """The turns from it on, as `ForgeSession.compact` counts them; None if it is part of a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class Rewinder:
         Raises:
             ForgeError: a turn is running, or the session's record cannot be written and read.
         """
-        return await self._points((await self._load()).turns)
+        return await self._points(await self._load())
 
     async def point(self, number: int) -> RewindPoint:
         """Return message `number`.
@@ -103,7 +107,7 @@ class Rewinder:
             ForgeError: as `points`, or there is no such message.
         """
         saved = await self._load()
-        point = _numbered(number, await self._points(saved.turns))
+        point = _numbered(number, await self._points(saved))
         reports: list[UndoReport] = []
         if files and self._undo is not None:
             reports = await self._undo.undo_turns(point.turns)
@@ -152,7 +156,8 @@ class Rewinder:
         elif report is not None:
             self._on_files(report)
 
-    async def _points(self, turns: Sequence[SavedTurn]) -> list[RewindPoint]:
+    async def _points(self, saved: SavedSession) -> list[RewindPoint]:
+        turns = saved.turns
         views: Collection[TurnView] = ()
         if self._undo is not None:
             await self._undo.load()
@@ -169,7 +174,13 @@ class Rewinder:
             numbers += [view.number for view in own]
             points.append(
                 RewindPoint(
-                    turn.number, turn.text, turn.started, turn.record, tuple(sorted(names)), tuple(numbers)
+                    turn.number,
+                    turn.text,
+                    turn.started,
+                    turn.record,
+                    tuple(sorted(names)),
+                    tuple(numbers),
+                    _turns_since(turn.message, saved.messages),
                 )
             )
         return points[::-1]
@@ -181,6 +192,12 @@ def _numbered(number: int, points: Sequence[RewindPoint]) -> RewindPoint:
     if not 1 <= number <= len(points):
         raise ForgeError(f"There is no message {number}. The messages are 1 to {len(points)}.")
     return points[number - 1]
+
+
+def _turns_since(start: int | None, messages: Sequence[Message]) -> int | None:
+    if start is None or start >= len(messages) or not is_request(messages[start]):
+        return None
+    return sum(map(is_request, messages[start:]))
 
 
 def _turn_of(at: float, turns: Sequence[SavedTurn]) -> int | None:

@@ -254,15 +254,18 @@ class ForgeSession:
         """
         return self._read_turn(partial(self._turn, text))
 
-    def compact(self, focus: str = "", *, is_fast: bool = False) -> AsyncGenerator[AgentEvent, None]:
+    def compact(
+        self, focus: str = "", *, is_fast: bool = False, turns: int | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Compact the conversation as a turn of its own, and yield events like `send`.
 
-        `focus` is what the summary must keep above all. If `is_fast`, no model is asked.
+        `focus` is what the summary must keep above all. If `is_fast`, no model is asked. With `turns`, only
+        so many of the user's last messages, and all that followed them, are summarised.
 
         Raises:
             ForgeError: a turn is running already.
         """
-        return self._read_turn(partial(self._compact, focus, is_fast))
+        return self._read_turn(partial(self._compact, focus, is_fast, turns))
 
     @property
     def can_retry(self) -> bool:
@@ -437,12 +440,13 @@ class ForgeSession:
             self._record_state()
             await environment.end_turn()
 
-    async def _compact(self, focus: str, is_fast: bool, queue: EventQueue) -> None:
+    async def _compact(self, focus: str, is_fast: bool, turns: int | None, queue: EventQueue) -> None:
         def observe(event: AgentEvent) -> None:
             if isinstance(event, Compaction):
                 self._journal.event(event)
 
-        await self.compaction.run(ObservedQueue(queue, observe), focus=focus, is_fast=is_fast)
+        events = ObservedQueue(queue, observe)
+        await self.compaction.run(events, focus=focus, is_fast=is_fast, turns=turns)
 
     def _with_news(self, text: str) -> str:
         news, self._news = [*self._news, *self.jobs.news()], []

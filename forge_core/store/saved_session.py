@@ -4,14 +4,15 @@ Journals of version 1 record a turn's messages when the turn has ended. Version 
 as it is in the history, changes of the session's state (`state`) and of its limits (`budget`), bills that
 replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in `session`), what the user
 rewinds (`rewind`, `unrewind`; see `rewinds`), and compactions (`window`: the messages of the shorter history,
-or `undo` where the one before it was restored; the records of the messages that it replaces are still shown).
+with `start` where only those from that index on were replaced; or `undo` where the one before it was
+restored. The records of the messages that it replaces are still shown).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class SavedTurn:
     """Seconds since the epoch."""
     record: int
     """The index of its `user` record."""
+    message: int | None = None
+    """The index of its message in the conversation; None if a compaction has replaced it."""
 
 
 @dataclass(slots=True)
@@ -143,6 +146,10 @@ class _Reader:
         self._ends: dict[float, SavedCall] = {}
         """The model calls, by the time of their LLM_END."""
         self._own_title = ""
+        self._starts: list[int | None] = []
+        """For each turn, the index of its message."""
+        self._former: list[int | None] = []
+        """The same before the last compaction."""
 
     def read(self) -> None:
         saved = self._saved
@@ -153,6 +160,8 @@ class _Reader:
             else:
                 self._apply(index, record, data)
         self._end_turn()
+        starts = zip(saved.turns, self._starts, strict=True)
+        saved.turns = [replace(turn, message=start) for turn, start in starts]
         saved.title = self._own_title or saved.title
         used = [record for record in saved.records if record["type"] != "title"]  # a new title is no use
         saved.started, saved.updated = _time(saved.records[0]), _time((used or saved.records)[-1])
@@ -216,6 +225,7 @@ class _Reader:
         saved.title = saved.title or title_of(text)
         self._settings(data)
         saved.turns.append(SavedTurn(len(saved.turns) + 1, text, _time(record), index))
+        self._starts.append(len(saved.messages))
 
     def _reset(self, index: int) -> None:
         saved = self._saved
@@ -223,6 +233,7 @@ class _Reader:
         saved.messages.clear()
         saved.uncompacted, saved.compacted = [], 0
         saved.turns.clear()
+        self._starts, self._former = [], []
         saved.todos, saved.reads, saved.is_redacted = [], {}, False
         for call in saved.calls:
             call.turn = 0
@@ -237,13 +248,32 @@ class _Reader:
         if data.get("undo"):
             if saved.uncompacted:
                 saved.messages[: saved.compacted] = saved.uncompacted
+                more, since = len(saved.uncompacted) - saved.compacted, self._starts[len(self._former) :]
+                self._starts = [*self._former, *(None if at is None else at + more for at in since)]
             saved.uncompacted, saved.compacted = [], 0
         elif isinstance(records := data.get("messages"), list):
             found = [message_of(one) for one in records if isinstance(one, dict)]
             messages = [message for message in found if message is not None]
             saved.uncompacted, saved.messages, saved.compacted = saved.messages, messages, len(messages)
+            self._former, kept = self._starts, data.get("start")
+            self._starts = [self._moved(at, kept) for at in self._starts]
         # The part of the answer before it that was cut off is among the messages.
         self._turn_records = [one for one in self._turn_records if one["type"] not in _ANSWERS]
+
+    def _moved(self, at: int | None, kept: object) -> int | None:
+        """Return the index that a message has after a compaction; None if it was replaced.
+
+        The first `kept` messages stay in their places; without that number the newest ones do, counted from
+        the end.
+        """
+        before, after = self._saved.uncompacted, self._saved.messages
+        if at is None or at >= len(before):
+            return None
+        if isinstance(kept, int):
+            return at if at < min(kept, len(after)) else None
+        moved = at + len(after) - len(before)
+        is_same = moved >= 0 and (after[moved].role, after[moved].text) == (before[at].role, before[at].text)
+        return moved if is_same else None
 
     def _end_turn(self) -> None:
         """Keep what a turn that was never ended had brought: a kill leaves no more than its events."""

@@ -129,6 +129,17 @@ async def test_a_copy_continues_before_the_message_and_leaves_the_session(table:
         assert table.files() == AFTER
 
 
+async def test_a_part_is_summarised_from_a_message_on(table: Table) -> None:
+    app = await continued(table)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(app, pilot)
+        await pilot.press("enter", "up", "up")
+        await until(pilot, lambda: "Summarise from here" in shown(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "nothing to compact yet" in shown(app))
+        assert "write b" in shown(app) and table.files() == AFTER and app.chat.composer.text == ""
+
+
 async def test_rewinding_to_the_first_message_shows_an_empty_conversation(table: Table) -> None:
     app = await continued(table)
     async with app.run_test(size=(100, 30)) as pilot:

@@ -99,7 +99,7 @@ class TurnReader:
             return session.send(text)
         if (working := self._screen.activity.working) is not None:
             self._screen.activity.working = replace(working, verb="Compacting", hint="Esc to cancel")
-        return session.compact(text.focus, is_fast=text.is_fast)
+        return session.compact(text.focus, is_fast=text.is_fast, turns=text.turns)
 
     def interrupt(self, session: ForgeSession) -> None:
         """Ask the session to end the running turn, and show that."""

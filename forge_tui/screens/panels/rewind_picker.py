@@ -100,6 +100,8 @@ class RewindPicker(Overlay[str | None]):
                 **rows,
                 "files": Choice("Files", detail="the conversation stays as it is"),
             }
+        if point.turns_since is not None:
+            rows["summary"] = Choice("Summarise from here", detail="what came before stays as it is")
         rows["fork"] = Choice("Continue in a copy", detail="this session stays as it is")
         self._actions = [*rows]
         self.query_one(".panel").border_title = f"Rewind to before “{_line(point.text, 50)}”"

@@ -26,6 +26,7 @@ from forge_core.context.pinned_facts import (
     conversation_facts,
     is_summary,
     labels,
+    summary_message,
 )
 from forge_core.errors import AuthenticationError, ContextLengthError, ForgeError, ProviderTimeoutError
 from forge_core.llm.models import Message, MessageRole
@@ -408,3 +409,16 @@ async def test_the_note_is_never_written_to_a_file(tmp_path: Path) -> None:
         assert result.success is is_written
         assert is_written or "Read the file again" in str(result.error)
         assert path.exists() is is_written
+
+
+async def test_two_summaries_both_survive_when_messages_are_removed() -> None:
+    """One of the beginning, and one of a later part (`compact_from`)."""
+    first = summary_message("FIRST PART", PinnedFacts(), [])[0]
+    second = summary_message("SECOND PART", PinnedFacts(), [])[0]
+    history = [first, *long_turns(3), second, *long_turns(2)]
+    budget = Budget(400, count)
+    done = await compact(history, facts_of(history), budget, Writer(AuthenticationError("no")))
+    assert done is not None and done.method == "removed"
+    assert "FIRST PART" in words(done.messages) and "SECOND PART" in words(done.messages)
+    assert budget.fits(done.messages)
+    assert_strictly_valid(done.messages)
