@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
@@ -16,6 +16,7 @@ from forge_core.permissions.guard.catastrophe import catastrophic_reason, requir
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.git_config import setting_reason
+from forge_core.permissions.read_only.committed_files import can_hide_committed, searches_content
 from forge_core.permissions.read_only.git_contents import shown_secret
 from forge_core.permissions.read_only.git_reading import unswitched_reason
 from forge_core.permissions.read_only.read_only_commands import (
@@ -53,6 +54,12 @@ _MAX_BRACE_WORDS = 100_000
 _UNKNOWN = "what it runs cannot be determined from the line"
 
 
+class CommittedReason(Protocol):
+    """`Sandbox.committed_reason`."""
+
+    def __call__(self, *, are_hidden: bool) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
     """All that a decision depends on but the line."""
@@ -67,6 +74,8 @@ class DecisionContext:
     """Allow rule → the scripts that its line named when it was allowed."""
     weakness: str = ""
     """Why a sandbox that is otherwise full is weak now."""
+    committed_reason: CommittedReason | None = None
+    """Returns why a search in a full sandbox could read files with keys that git holds."""
 
     @property
     def is_sandboxed(self) -> bool:
@@ -369,15 +378,22 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
             return Decision.ALLOW, "it only reads, inside the folder", "", "policy"
         return Decision.ASK, why, "", "policy"
     if context.mode is PermissionMode.AUTO and context.is_sandboxed:
-        if why := sandboxed_reason(command, reading, context.root):
+        why = sandboxed_reason(command, reading, context.root) or _unmasked(command, reading, context)
+        if why:
             return Decision.ASK, why, "", "policy"
         return Decision.ALLOW, "mode auto, in the sandbox", "", "mode"
     return Decision.ASK, _question(command, reading, context), "", "policy"
 
 
 def _unmasked(command: SimpleCommand, reading: Reading, context: DecisionContext) -> str:
-    """Return why plain reading asks all the same, where no full sandbox hides keys."""
-    return "" if context.is_sandboxed or command.is_hint else unmasked_reason(command, reading, context.root)
+    """Return why reading asks all the same, because not all files with keys are hidden."""
+    if command.is_hint:
+        return ""
+    if not context.is_sandboxed:
+        return unmasked_reason(command, reading, context.root)
+    if context.committed_reason is None or not searches_content(command, reading, context.root):
+        return ""
+    return context.committed_reason(are_hidden=can_hide_committed(reading, context.root))
 
 
 def _question(command: SimpleCommand, reading: Reading, context: DecisionContext) -> str:

@@ -25,6 +25,7 @@ _SECRET_ENDINGS = (
 _SECRET_FORM = re.compile(r"service[-_ ]?account[^/]*\.json$")
 _BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|swp)|~)+$")
 """What editors and people add to the name of a copy."""
+_EXAMPLE = re.compile(r"(?:^|/)\.env[\w.-]*\.(?:example|sample|template|dist|defaults?)$", re.IGNORECASE)
 _SECRET_TAILS = re.compile(
     r"(?:^|/)(?:etc/g?shadow-?|\.(?:ssh|gnupg|aws)/?|\.ssh/(?!known_hosts|config$|.*\.pub$).+|\.gnupg/.+|\.aws/(?:credentials|config)"
     r"|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.azure/.+|\.config/gcloud/.+|proc/[^/]+/(?:task/[^/]+/)?environ)$"
@@ -141,6 +142,11 @@ def is_secret(path: str) -> bool:
         or name.endswith(_SECRET_ENDINGS)
         or _SECRET_TAILS.search(lowered) is not None
     )
+
+
+def is_example(path: str) -> bool:
+    """Return whether a file of this name is committed in order to be read by everybody: `.env.example`."""
+    return _EXAMPLE.search(path) is not None
 
 
 def _below(path: Path, root: Path) -> str:

@@ -10,7 +10,7 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
-from forge_core.permissions.line_policy import DecisionContext, LineVerdict, decide_line
+from forge_core.permissions.line_policy import CommittedReason, DecisionContext, LineVerdict, decide_line
 from forge_core.permissions.path_info import PathInfo, link_count, links_reason, locate, real_path
 from forge_core.permissions.rules.grants import (
     check_grant,
@@ -55,8 +55,8 @@ class PermissionPolicy:
     `saved` are rules that were granted for good in a prompt; of a command they cover less than those that the
     user wrote. `scripts` are those that rules for an exact line are bound to. `edit_tools` holds the names of
     the tools that change files: a deny or ask rule for one of them covers them all. `unmasked_reason` returns
-    why a full sandbox counts as weak for the next command, "" if it does not. Raises ConfigError for a rule
-    that cannot be read.
+    why a full sandbox counts as weak for the next command, "" if it does not, and `committed_reason` why a
+    search in it could read files with keys that git holds. Raises ConfigError for a rule that cannot be read.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class PermissionPolicy:
         edit_tools: Container[str] | None = None,
         sandbox: SandboxStrength = "off",
         unmasked_reason: Callable[[], str] | None = None,
+        committed_reason: CommittedReason | None = None,
         saved: Iterable[str] = (),
         project_allow: Iterable[str] = (),
         project_deny: Iterable[str] = (),
@@ -81,6 +82,7 @@ class PermissionPolicy:
         self.mode = mode
         self.sandbox: SandboxStrength = sandbox
         self._unmasked_reason = unmasked_reason
+        self._committed_reason = committed_reason
         self._book = RuleBook(
             EditToolsUnknown() if edit_tools is None else edit_tools,
             allow=allow,
@@ -198,6 +200,7 @@ class PermissionPolicy:
             needs_network,
             self._scripts,
             weakness,
+            self._committed_reason,
         )
 
     def _line(self, tool_name: str, use: ToolUse) -> Verdict:

@@ -146,6 +146,7 @@ def _policy(config: ForgeConfig, state: SandboxState, sandbox: Sandbox | None) -
         edit_tools={tool.name for tool in builtin_tools() if tool.kind is ToolKind.WRITE},
         sandbox=state.strength,
         unmasked_reason=sandbox.unmasked_reason if sandbox is not None else None,
+        committed_reason=sandbox.committed_reason if sandbox is not None else None,
         project_allow=config.project_allow,
         project_ask=config.project_ask,
         project_deny=config.project_deny,

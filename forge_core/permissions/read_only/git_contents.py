@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret, real_path
+from forge_core.permissions.path_info import is_example, is_secret, real_path
 from forge_core.permissions.programs.git_command_line import option_values, subcommand
 from forge_core.permissions.programs.git_config import index_around
 from forge_core.permissions.shell.syntax import SimpleCommand
@@ -27,8 +27,6 @@ _MAY_BE_SECRET = re.compile(
     rb"|client_secret|secring|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)\0|\.(?:ssh|gnupg|aws|docker|kube|azure)/",
     re.IGNORECASE,
 )
-_PUBLIC = re.compile(r"(?:^|/)\.env[\w.-]*\.(?:example|sample|template|dist|defaults?)$", re.IGNORECASE)
-"""Committed in order to be read by everybody."""
 _SHOWS = re.compile(
     r"-[A-Za-z]*[pucULWv][\w,:./]*|--(?:patch|unified|cc|word-diff|color-words|function-context|verbose)(?:=.*)?"
 )
@@ -114,7 +112,7 @@ def _shown_in(folder: Path, command: SimpleCommand) -> str:
     history = _history(repository.top)
     if history is None:
         return "a file of its history"
-    found = sorted(one for one in held | history if _PUBLIC.search(one) is None)
+    found = sorted(one for one in held | history if not is_example(one))
     if not found:
         return ""
     specs = _paths(command, folder, repository.top)

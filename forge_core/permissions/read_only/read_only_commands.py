@@ -189,20 +189,13 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
     match program:
         case "[[":
             return _is_plain_test(words)
-        case "[" | "test":
-            paths = _test_paths(words)
-        case "git":
-            paths = _git_paths(words)
-        case "find":
-            paths = _find_paths(words)
         case "ps":
             return command.words[1:] in _PROCESS_LISTS
         case "printf":
             return _is_plain_printf(words) and all(_is_printed(word, root, folders) for word in words[1:])
         case _ if program in PRINTERS:
             return all(_is_printed(word, root, folders) for word in words[1:])
-        case _:
-            paths = _paths(program, words)
+    paths = listed_paths(words)
     if program in SEARCHES and paths is not None and _shows_keys(words, paths, folders):
         return False
     if program == "diff" and any(
@@ -210,6 +203,19 @@ def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
     ):
         return False  # of folders it compares all files, and follows the links in them
     return paths is not None and all(_word_stays(word, root, folders) for word in paths)
+
+
+def listed_paths(words: Sequence[Word]) -> Sequence[Word] | None:
+    """Return the words that are paths, or None when the program or an option is not on the list."""
+    match words[0].text:
+        case "[" | "test":
+            return _test_paths(words)
+        case "git":
+            return _git_paths(words)
+        case "find":
+            return _find_paths(words)
+        case program:
+            return _paths(program, words)
 
 
 def _picks_programs(folder: Path) -> bool:

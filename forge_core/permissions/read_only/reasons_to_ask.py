@@ -44,7 +44,7 @@ def unmasked_reason(command: SimpleCommand, reading: Reading, root: Path) -> str
         return ""
     program, words = command.program, command.words[1:]
     folders = folders_before(reading, command, root)
-    if _goes_through_folders(command, reading, folders):
+    if reads_folders(command, reading, folders):
         return f"{program} reads whole folders, and without a full sandbox keys in them are not hidden"
     if program == "ps":
         return "ps shows the arguments of other programs, which may contain keys"
@@ -71,7 +71,8 @@ def searched_reason(command: SimpleCommand, folders: Sequence[Path]) -> str:
     return f"{command.program} would read hidden files, and there may be keys or passwords among them"
 
 
-def _goes_through_folders(command: SimpleCommand, reading: Reading, folders: Sequence[Path]) -> bool:
+def reads_folders(command: SimpleCommand, reading: Reading, folders: Sequence[Path]) -> bool:
+    """Return whether the command goes, or may go, through folders by itself."""
     program, words = command.program, command.words[1:]
     if program in READS_FOLDERS or (program == "git" and "grep" in words):
         return True
@@ -185,12 +186,13 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
 
 
 def names_key_file(command: SimpleCommand, reading: Reading, root: Path) -> bool:
-    """Return whether a word of the command, or an input of it, names a file with keys; no glob does."""
+    """Return whether a word of the command, or a file that it reads or writes by a redirection, names a file
+    with keys; no glob does."""
     texts = [word.text for word in command.parts[1:] if not (word.has_glob or word.is_dynamic)]
     return any(
         _is_secret(text, folder)
         for folder in folders_before(reading, command, root)
-        for text in (*texts, *command.reads)
+        for text in (*texts, *command.reads, *command.writes)
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import WorkspaceError
+from forge_core.permissions.path_info import is_example
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.configuration_copies import without_includes
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
@@ -28,6 +29,7 @@ from forge_core.permissions.sandbox.survey import Survey, SurveyResult, tracked_
 
 MAX_MASKS = 512
 """Files with keys that are hidden in the workspace and the repository around it: each is a mount."""
+_MAX_NAMED = 3
 _PATIENCE_S = 1.0
 _MOVABLE = {"GIT_CONFIG_GLOBAL": ("/git/config", "/.gitconfig"), "npm_config_userconfig": ("/.npmrc",)}
 """The variables that move configuration files, and the ends of these files' paths."""
@@ -99,6 +101,21 @@ class Sandbox:
             return "the folder is too large to be searched for files with keys, which the sandbox would hide"
         return ""
 
+    def committed_reason(self, *, are_hidden: bool) -> str:
+        """Return why a search could read files with keys that git holds in the same state; "" when it could
+        not. With `are_hidden` it is in a line that is launched with `hides_committed`."""
+        if self.state.kind not in (SandboxKind.BUBBLEWRAP, SandboxKind.SEATBELT):
+            return ""
+        found = self._scan(self._root)
+        kept, tracked = self._to_hide(found, hides_committed=are_hidden)
+        committed = [path for path in _committed(tracked) if path not in kept]
+        if not committed:
+            return ""
+        names = sorted(str(path.relative_to(self._root)) for path in committed)
+        more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+        why = f", as the sandbox can hide only {MAX_MASKS} files" if are_hidden else " in this line"
+        return f"committed files with keys are not hidden{why}: {', '.join(names[:_MAX_NAMED])}{more}"
+
     @contextlib.contextmanager
     def launch(
         self,
@@ -108,9 +125,10 @@ class Sandbox:
         *,
         network: bool = False,
         read_only: bool = False,
+        hides_committed: bool = False,
     ) -> Iterator[Launch]:
         """Return how to start `argv` in `folder`, confined; with `read_only` bubblewrap shows the workspace
-        too only to be read.
+        too only to be read, and with `hides_committed` files with keys are hidden although git holds them.
 
         Start the process inside the `with` and leave it when it has ended: then the workspace is cleared of
         placeholders for missing protected paths. Leaving earlier is safe; they are cleared by a later launch
@@ -121,13 +139,25 @@ class Sandbox:
             case SandboxKind.OFF:
                 yield Launch(tuple(argv), dict(environment))
             case SandboxKind.SEATBELT:
-                yield self._seated(argv, environment, network=network, read_only=read_only)
+                yield self._seated(
+                    argv,
+                    environment,
+                    network=network,
+                    read_only=read_only,
+                    hides_committed=hides_committed,
+                )
             case SandboxKind.LANDLOCK:
                 yield self._confined(argv, environment, network=network)
             case SandboxKind.BUBBLEWRAP:
                 with contextlib.ExitStack() as stack:
                     yield self._wrapped(
-                        stack, argv, folder, environment, network=network, read_only=read_only
+                        stack,
+                        argv,
+                        folder,
+                        environment,
+                        network=network,
+                        read_only=read_only,
+                        hides_committed=hides_committed,
                     )
 
     def in_use(self) -> frozenset[Path]:
@@ -175,6 +205,7 @@ class Sandbox:
         *,
         network: bool,
         read_only: bool,
+        hides_committed: bool,
     ) -> Launch:
         from forge_core.permissions.sandbox.confine import landlock_abi
         from forge_core.permissions.sandbox.landlock import SCOPE_ABI, without_abstract_sockets
@@ -184,7 +215,12 @@ class Sandbox:
         stack.enter_context(self._counted())
         sync = self._placeholders.join()
         stack.callback(os.close, sync)
-        inputs = self._layout_inputs(Path(os.path.realpath(folder)), environment, read_only=read_only)
+        inputs = self._layout_inputs(
+            Path(os.path.realpath(folder)),
+            environment,
+            read_only=read_only,
+            hides_committed=hides_committed,
+        )
         can_scope = network and landlock_abi() >= SCOPE_ABI and not _is_setuid(self.state.program)
         program = seccomp_filter(platform.machine(), local_pairs_only=network and not can_scope)
         filter_fd = None if program is None else self._memory(stack, "seccomp", program)
@@ -217,12 +253,11 @@ class Sandbox:
         return Launch(command, environment_inside(inputs), tuple(passed))
 
     def _layout_inputs(
-        self, folder: Path, environment: Mapping[str, str], *, read_only: bool
+        self, folder: Path, environment: Mapping[str, str], *, read_only: bool, hides_committed: bool
     ) -> LayoutInputs:
         homes = home_folders(environment)
         found = self._scan(self._root)
-        tracked = self._tracked_among(found.secrets)
-        kept = [path for path in found.secrets if not tracked.get(path)][:MAX_MASKS]
+        kept, tracked = self._to_hide(found, hides_committed=hides_committed)
         with self._placeholders.mounted.settled():
             held = protection(self._root, found.repositories, homes)
             writable = (*self._extra, *held.writable)
@@ -230,9 +265,9 @@ class Sandbox:
             others = (*held.pinned, *held.read_only, *kept, *home.masked)
             standing = self._placeholders.create_all({} if read_only else held.missing, others)
         # The note in `.env` and other dot files says why they are empty. Keys, and what git would otherwise
-        # commit as changed, cannot be opened.
+        # commit as changed, cannot be opened. A search should not fail because of them.
         note, unreadable = self._file("note", _NOTE, 0o444), self._file("unreadable", b"", 0o000)
-        noted = {path for path in kept if path.name.startswith(".") and path not in tracked}
+        noted = {path for path in kept if hides_committed or (path.name[0] == "." and path not in tracked)}
         kept += self._around(home)[: MAX_MASKS - len(kept)]
         return LayoutInputs(
             self._root,
@@ -252,6 +287,14 @@ class Sandbox:
     def _scan(self, folder: Path) -> SurveyResult:
         """Scan a folder; what has not changed since the last time is not read again."""
         return self._surveys.setdefault(folder, Survey(folder)).scan()
+
+    def _to_hide(self, found: SurveyResult, *, hides_committed: bool) -> tuple[list[Path], dict[Path, bool]]:
+        """Return the secrets that can be hidden, and what `_tracked_among` returns of all that were found."""
+        tracked = self._tracked_among(found.secrets)
+        kept = [path for path in found.secrets if not tracked.get(path)]
+        if hides_committed:
+            kept += _committed(tracked)
+        return kept[:MAX_MASKS], tracked
 
     def _around(self, home: HomeView) -> list[Path]:
         """Return the secrets in the repository around the workspace, as far as they are shown."""
@@ -289,7 +332,13 @@ class Sandbox:
         return Launch(command, dict(environment) | self._own_variables(home, environment))
 
     def _seated(
-        self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool, read_only: bool
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        network: bool,
+        read_only: bool,
+        hides_committed: bool,
     ) -> Launch:
         from forge_core.permissions.sandbox.mount_layout import HOST_SOCKETS
         from forge_core.permissions.sandbox.seatbelt import Bounds, confined
@@ -297,7 +346,6 @@ class Sandbox:
         found = self._scan(self._root)
         held = protection(self._root, found.repositories, home_folders(environment))
         home = self._home(environment, held)
-        tracked = self._tracked_among(found.secrets)
         temporary = self._own_temporary()
         bounds = Bounds(
             writable=[temporary] if read_only else [self._root, *self._extra, *held.writable, temporary],
@@ -308,7 +356,7 @@ class Sandbox:
                 *home.masked,
                 *secrets_outside(self._hidden),
                 *self._around(home),
-                *[path for path in found.secrets if not tracked.get(path)][:MAX_MASKS],
+                *self._to_hide(found, hides_committed=hides_committed)[0],
             ],
             covered=home.covered,
             shown=[self._root, *self._extra, *held.writable, *self._shown(home)],
@@ -417,6 +465,11 @@ def clear_leftovers(root: Path, state_dir: Path) -> None:
         own.take_down()
     if mounted.has_notes():
         threading.Thread(target=clear_rest, name="forge-clear", daemon=True).start()
+
+
+def _committed(tracked: Mapping[Path, bool]) -> list[Path]:
+    """Return the files that are just what git has, those to be read by everybody excepted."""
+    return [path for path, is_same in tracked.items() if is_same and not is_example(path.name)]
 
 
 def _has_content(path: Path, content: bytes) -> bool:

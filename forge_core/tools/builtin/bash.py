@@ -10,6 +10,7 @@ from typing import Any
 from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
 from forge_core.permissions.guard.destruction import is_destructive
+from forge_core.permissions.read_only.committed_files import can_hide_committed
 from forge_core.permissions.read_only.git_reading import folders_to_read, unswitched_reason
 from forge_core.permissions.shell.syntax import read_line, simple_commands
 from forge_core.result import FileDiff
@@ -163,6 +164,7 @@ async def _started(params: dict[str, Any], context: ExecutionContext, limits: Co
         sandbox=context.sandbox,
         network=bool(params.get("network")),
         read_only=not watch.may_write,
+        hides_committed=can_hide_committed(read_line(params["command"]), context.root),
         variables=await _guards(params["command"], context, may_write=watch.may_write),
         limits=limits,
     )

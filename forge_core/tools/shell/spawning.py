@@ -71,6 +71,8 @@ class LaunchSpec:
     network: bool = False
     read_only: bool = False
     """In the sandbox the workspace too can only be read."""
+    hides_committed: bool = False
+    """In the sandbox files with keys are hidden although git holds them."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """On top of the environment, whatever their names."""
     limits: CommandLimits = field(default_factory=CommandLimits)
@@ -108,7 +110,12 @@ async def _launched(
     if spec.sandbox is None:
         return Launch(tuple(argv), environment)
     entry = spec.sandbox.launch(
-        argv, spec.folder, environment, network=spec.network, read_only=spec.read_only
+        argv,
+        spec.folder,
+        environment,
+        network=spec.network,
+        read_only=spec.read_only,
+        hides_committed=spec.hides_committed,
     )
     entering = asyncio.ensure_future(asyncio.to_thread(resources.enter_context, entry))
     try:
