@@ -1,4 +1,4 @@
-"""The command line that starts a program in bubblewrap.
+"""The command line that starts a program in bubblewrap, and what its failures mean.
 
 Source: man 1 bwrap. The order matters: a later mount covers an earlier one.
 """
@@ -6,6 +6,7 @@ Source: man 1 bwrap. The order matters: a later mount covers an earlier one.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,13 @@ _NAMESPACES = (
 )
 
 _KERNEL_NAMES = sorted(table("sys sysrq-trigger irq bus fs acpi scsi mtrr driver dynamic_debug asound"))
+
+_FORBIDDEN = re.compile(
+    r"no permissions to creat\w+ (?:a )?new namespace|creating new namespace failed|setting up uid map"
+    r"|RTM_NEWADDR|operation not permitted|permission denied|no space left on device",
+    re.IGNORECASE,
+)
+_CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 
 
 def options(
@@ -67,3 +75,40 @@ def find_bwrap(path: str, root: Path) -> Path | None:
         if not Path(os.path.realpath(candidate)).is_relative_to(real_root):
             return candidate
     return None
+
+
+def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sys")) -> str:
+    """Return a reason for the label, from what bwrap wrote to stderr; `settings` is the folder of the
+    kernel's settings."""
+    first = first_line(error)
+    if _FORBIDDEN.search(first):
+        return f"user namespaces are forbidden ({_how_to_allow(settings)})"
+    if not first:
+        return f"bwrap exited with code {exit_code} and printed nothing (try `bwrap --ro-bind / / true`)"
+    return f"bwrap failed ({first[:160].rstrip('.')})"
+
+
+def _how_to_allow(settings: Path) -> str:
+    """Return the setting that prevents it; where none is found, the usual ones."""
+    if _value(settings / "kernel/apparmor_restrict_unprivileged_userns") == "1":
+        return "AppArmor: add a profile for bwrap, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+    if _value(settings / "kernel/unprivileged_userns_clone") == "0":
+        return "sysctl kernel.unprivileged_userns_clone=1"
+    if _value(settings / "user/max_user_namespaces") == "0":
+        return "sysctl user.max_user_namespaces=15000"
+    if any(mark.exists() for mark in _CONTAINER_MARKS):
+        return "in a container: start it with --security-opt seccomp=unconfined, apparmor=unconfined"
+    return "ask for bwrap to be allowed by the system's security policy"
+
+
+def _value(setting: Path) -> str:
+    try:
+        return setting.read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def first_line(error: str) -> str:
+    """Return the first line that is not blank, with what cannot be printed replaced."""
+    first = next((line.strip() for line in error.splitlines() if line.strip()), "")
+    return "".join(char if char.isprintable() else "?" for char in first)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from forge_core.errors import ForgeError
 from forge_core.permissions.sandbox import seatbelt
-from forge_core.permissions.sandbox.bubblewrap import find_bwrap
+from forge_core.permissions.sandbox.bubblewrap import find_bwrap, first_line, why_bwrap_failed
 from forge_core.permissions.sandbox.path_checks import is_folder, is_there
 from forge_core.permissions.sandbox.sandbox import Sandbox
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxSetting, SandboxState
@@ -44,13 +43,6 @@ echo end
 and 192.0.2.1 is an address for documentation."""
 
 NO_BWRAP = "bwrap not found (apt install bubblewrap)"
-
-_FORBIDDEN = re.compile(
-    r"no permissions to creat\w+ (?:a )?new namespace|creating new namespace failed|setting up uid map"
-    r"|RTM_NEWADDR|operation not permitted|permission denied|no space left on device",
-    re.IGNORECASE,
-)
-_CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
 
 PLATFORM = sys.platform
 _PATH_FAILED = "bwrap: Can't "
@@ -234,47 +226,10 @@ def _judge_seatbelt(
     done: subprocess.CompletedProcess[str], lines: list[str], *, wrote: bool, escaped: bool
 ) -> _Trial:
     if "end" not in lines or not wrote:
-        reason = _first_line(done.stderr)[:160].rstrip(".") or f"exit code {done.returncode}"
+        reason = first_line(done.stderr)[:160].rstrip(".") or f"exit code {done.returncode}"
         return _Trial(f"sandbox-exec failed ({reason})", done.stderr)
     if escaped or not {"connected", "environ", "forge", "secret"}.isdisjoint(lines):
         return _Trial("sandbox-exec runs but confines nothing here (a write, a socket or a key escaped)")
     if "writable" not in lines:
         return _Trial("commands in it can't write to the folder (run Forge as the owner of that folder)")
     return _Trial()
-
-
-def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sys")) -> str:
-    """Return a reason for the label, from what bwrap wrote to stderr; `settings` is the folder of the
-    kernel's settings."""
-    first = _first_line(error)
-    if _FORBIDDEN.search(first):
-        return f"user namespaces are forbidden ({_how_to_allow(settings)})"
-    if not first:
-        return f"bwrap exited with code {exit_code} and printed nothing (try `bwrap --ro-bind / / true`)"
-    return f"bwrap failed ({first[:160].rstrip('.')})"
-
-
-def _first_line(error: str) -> str:
-    """Return the first line that is not blank, with what cannot be printed replaced."""
-    first = next((line.strip() for line in error.splitlines() if line.strip()), "")
-    return "".join(char if char.isprintable() else "?" for char in first)
-
-
-def _how_to_allow(settings: Path) -> str:
-    """Return the setting that prevents it; where none is found, the usual ones."""
-    if _value(settings / "kernel/apparmor_restrict_unprivileged_userns") == "1":
-        return "AppArmor: add a profile for bwrap, or sysctl kernel.apparmor_restrict_unprivileged_userns=0"
-    if _value(settings / "kernel/unprivileged_userns_clone") == "0":
-        return "sysctl kernel.unprivileged_userns_clone=1"
-    if _value(settings / "user/max_user_namespaces") == "0":
-        return "sysctl user.max_user_namespaces=15000"
-    if any(mark.exists() for mark in _CONTAINER_MARKS):
-        return "in a container: start it with --security-opt seccomp=unconfined, apparmor=unconfined"
-    return "ask for bwrap to be allowed by the system's security policy"
-
-
-def _value(setting: Path) -> str:
-    try:
-        return setting.read_text("utf-8", "replace").strip()
-    except OSError:
-        return ""

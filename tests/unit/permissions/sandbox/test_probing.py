@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from forge_core.permissions.sandbox import probing
-from forge_core.permissions.sandbox.bubblewrap import find_bwrap
-from forge_core.permissions.sandbox.probing import probe_now, why_bwrap_failed
+from forge_core.permissions.sandbox.bubblewrap import find_bwrap, why_bwrap_failed
+from forge_core.permissions.sandbox.probing import probe_now
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from tests.support.promptness import assert_prompt
 from tests.unit.permissions.sandbox.conftest import bwrap_works, needs_bwrap
