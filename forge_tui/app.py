@@ -168,7 +168,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     async def _copy(self, text: str) -> None:
         from forge_tui.terminal import clipboard
 
-        route = await clipboard.copy(text, self._environment.clipboard(), self._write)
+        route = await clipboard.copy(text, self._environment.clipboard(self._config.working_dir), self._write)
         note, is_long = clipboard.copy_note(text, route)
         self.chat.activity.note(note, 6.0 if is_long else NOTE_S)
 
@@ -178,7 +178,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     async def _copy_primary(self) -> None:
         from forge_tui.terminal import clipboard
 
-        route = self._environment.clipboard()
+        route = self._environment.clipboard(self._config.working_dir)
         if route.primary:  # do not assemble a long selection in vain
             await clipboard.copy_primary(self.chat.transcript.selected_text(), route)
 

@@ -270,8 +270,9 @@ def _sandbox(config: ForgeConfig) -> Iterator[Finding]:
 
 def _git(config: ForgeConfig) -> Iterator[Finding]:
     from forge_core.workspace.git import branch, run_git
+    from forge_core.workspace.program_lookup import find_program
 
-    section, program = "Git", shutil.which("git")
+    section, program = "Git", find_program("git", config.working_dir)
     if program is None:
         advice = "Install git: without it, undo and the list of changes cover less."
         yield Finding(section, "program", "not found", Level.WARNING, advice)

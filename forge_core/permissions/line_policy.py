@@ -409,7 +409,7 @@ def _question(command: SimpleCommand, reading: Reading, context: DecisionContext
     setting = git_runs(command, folders_before(reading, command, context.root))
     if setting:
         return setting_reason(setting)
-    if shown := shown_secret(command, folders_before(reading, command, context.root)):
+    if shown := shown_secret(command, folders_before(reading, command, context.root), context.root):
         return f"git may show {shown}, which may contain keys or passwords"
     return f"{command.program} is not on the list of commands that only read"
 

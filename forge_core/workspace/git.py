@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import WorkspaceError
+from forge_core.workspace.program_lookup import require_program, search_path
 from forge_core.workspace.repository import find_repository, read_small
 
 _SHORT_SHA = 7
 _CHUNK_BYTES = 256 * 1024
-_KEPT_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
+_KEPT_VARIABLES = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
 _DIFF_COMMANDS = frozenset({"diff", "log", "show", "diff-tree", "diff-files", "diff-index", "whatchanged"})
 _SUBMODULE_COMMANDS = _DIFF_COMMANDS | {"status"}
 """A submodule has a config of its own, which may make git inspect it."""
@@ -185,9 +186,9 @@ async def _call(
 ) -> GitOutput:
     try:
         process = await asyncio.create_subprocess_exec(
-            *("git", *hardened_git_args(), *arguments),
+            *(require_program("git", folder), *hardened_git_args(), *arguments),
             cwd=folder,
-            env=hardened_environment() | variables,
+            env=hardened_environment(folder) | variables,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -225,7 +226,8 @@ async def _output(process: asyncio.subprocess.Process, max_bytes: int | None) ->
     return b"".join(parts), await stderr
 
 
-def hardened_environment() -> dict[str, str]:
-    """Return the environment for a call of git: no prompts, pagers, locks or network."""
+def hardened_environment(root: Path) -> dict[str, str]:
+    """Return the environment for a call of git: no prompts, pagers, locks, network, or programs
+    from `root`."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    return kept | _GUARDS | {"TERM": "dumb"}
+    return kept | _GUARDS | {"PATH": search_path(root), "TERM": "dumb"}

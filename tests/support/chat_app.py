@@ -78,7 +78,7 @@ def make_app(
         clock=clock,
         branch=lambda folder: "main",
         home=Path("/home/ada"),
-        clipboard=lambda: Route("terminal", is_obeyed=True),
+        clipboard=lambda folder: Route("terminal", is_obeyed=True),
     )
     app = (kind or ChatApp)(
         config,

@@ -483,7 +483,7 @@ async def clipboard(stage: Stage, texts: Sequence[str]) -> str:
         transcript.clear_blocks()
         stage.apply(said(f"a {text}\n\n```\n{text}\n```\n"), call_ended())
         for kind in ("terminal", "tmux", "screen"):
-            app._environment = replace(before, clipboard=lambda kind=kind: Route(kind))
+            app._environment = replace(before, clipboard=lambda folder, kind=kind: Route(kind))
             for command in ("copy", "copy code 1"):
                 app.chat.run_by_name(command)
                 taken.append(await stage.copied())

@@ -257,7 +257,7 @@ async def test_a_selection_reaches_only_the_primary_selection_for_middle_click_p
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         route = Route("tool", into("clipboard"), into("primary"))
-        monkeypatch.setattr(app, "_environment", replace(app._environment, clipboard=lambda: route))
+        monkeypatch.setattr(app, "_environment", replace(app._environment, clipboard=lambda folder: route))
         app.chat.transcript.add_text("some words")
         await pilot.pause()
         await select_words(pilot, app)

@@ -54,7 +54,7 @@ def app_for(config: ForgeConfig, resume: str | None = None) -> ForgeApp:
         return build_session(config, responder, responder, resume=resume)
 
     environment = Environment(
-        branch=lambda folder: "main", clipboard=lambda: Route("terminal", is_obeyed=True)
+        branch=lambda folder: "main", clipboard=lambda folder: Route("terminal", is_obeyed=True)
     )
     return ForgeApp(config, make, resume=resume, environment=environment)
 

@@ -20,6 +20,7 @@ from forge_core.permissions.programs.git_config import index_around
 from forge_core.permissions.shell.syntax import SimpleCommand
 from forge_core.workspace.git import hardened_git_args
 from forge_core.workspace.git_index import IndexEntry, index_version, parse_index
+from forge_core.workspace.program_lookup import require_program, search_path
 from forge_core.workspace.repository import find_repository
 
 _MAY_BE_SECRET = re.compile(
@@ -37,7 +38,8 @@ _ONLY_NAMES = re.compile(
 )
 _CONTENTS = frozenset({"show", "diff-tree", "diff-index", "diff-files", "grep", "cat-file"})
 _LISTINGS = frozenset({"log", "whatchanged", "reflog", "rev-list", "shortlog", "stash"})
-_VARIABLES = ("PATH", "HOME", "LANG")
+_VARIABLES = ("HOME", "LANG")
+_GUARDS = {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 _TIMEOUT_S = 2.0
 _FRESH_S = 0.2
 """One decision asks several times."""
@@ -59,8 +61,9 @@ class _History:
 _known: dict[Path, _History] = {}
 
 
-def shown_secret(command: SimpleCommand, folders: Sequence[Path]) -> str:
-    """Return a file with keys that git holds and this command may show; "" when there is none.
+def shown_secret(command: SimpleCommand, folders: Sequence[Path], root: Path) -> str:
+    """Return a file with keys that git holds and this command may show; "" when there is none. `root` is the
+    workspace.
 
     The first call for a repository reads the names in its whole history, later ones those in new commits.
     """
@@ -69,7 +72,7 @@ def shown_secret(command: SimpleCommand, folders: Sequence[Path]) -> str:
     places = dict.fromkeys(real_path(folder) for folder in folders)
     for start in option_values(command.words[1:], "-C"):
         places = dict.fromkeys(real_path(folder / start) for folder in places)
-    return next(filter(None, (_shown_in(folder, command) for folder in places)), "")
+    return next(filter(None, (_shown_in(folder, command, root) for folder in places)), "")
 
 
 def indexed_secrets(folder: Path) -> Iterator[tuple[Path, IndexEntry]]:
@@ -101,7 +104,7 @@ def _shows_contents(words: Sequence[str]) -> bool:
     return name in _LISTINGS and shows
 
 
-def _shown_in(folder: Path, command: SimpleCommand) -> str:
+def _shown_in(folder: Path, command: SimpleCommand, workspace: Path) -> str:
     repository = find_repository(folder)
     if repository is None:
         return ""
@@ -109,7 +112,7 @@ def _shown_in(folder: Path, command: SimpleCommand) -> str:
         held = {entry.name for _, entry in indexed_secrets(folder)}
     except (IndexError, OSError, ValueError):
         return "a file"
-    history = _history(repository.top)
+    history = _history(repository.top, workspace)
     if history is None:
         return "a file of its history"
     found = sorted(one for one in held | history if not is_example(one))
@@ -148,17 +151,17 @@ def _meets(path: str, spec: str) -> bool:
     )
 
 
-def _history(root: Path) -> frozenset[str] | None:
+def _history(top: Path, workspace: Path) -> frozenset[str] | None:
     """Return the files with keys in all commits of a repository, those that only reflogs and stashes hold
     included; None when that takes too long."""
     now = time.monotonic()
-    known = _known.get(root)
+    known = _known.get(top)
     if known is not None and now - known.checked_at < (_UNKNOWN_S if known.secrets is None else _FRESH_S):
         return known.secrets
     secrets: frozenset[str] | None = None
     tips: frozenset[str] = frozenset()
     try:
-        tips = frozenset(_run(root, "rev-list", "--no-walk", "--all", "--reflog").split())
+        tips = frozenset(_run(top, workspace, "rev-list", "--no-walk", "--all", "--reflog").split())
         before: frozenset[str] = frozenset()
         found: frozenset[str] = frozenset()
         if known is not None and known.secrets is not None:
@@ -166,25 +169,25 @@ def _history(root: Path) -> frozenset[str] | None:
         if fresh := tips - before:
             revisions = [*sorted(fresh), *(f"^{one}" for one in sorted(before))]
             options = ("--format=", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z")
-            listed = _run(root, "log", *options, "-c", "--stdin", given="\n".join(revisions))
+            listed = _run(top, workspace, "log", *options, "-c", "--stdin", given="\n".join(revisions))
             found |= {one.strip("\n") for one in listed.split("\0") if is_secret(one.strip("\n"))}
         secrets = found
     except (OSError, subprocess.SubprocessError):
         secrets = None
     while len(_known) >= _MAX_REPOSITORIES:
         del _known[next(iter(_known))]
-    _known[root] = _History(time.monotonic(), tips, secrets)
+    _known[top] = _History(time.monotonic(), tips, secrets)
     return secrets
 
 
-def _run(root: Path, *words: str, given: str = "") -> str:
+def _run(top: Path, workspace: Path, *words: str, given: str = "") -> str:
     variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     done = subprocess.run(
-        ["git", *hardened_git_args(), "-C", str(root), *words],
+        [require_program("git", workspace), *hardened_git_args(), "-C", str(top), *words],
         input=given.encode(),
         capture_output=True,
         timeout=_TIMEOUT_S,
         check=True,
-        env=variables | {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"},
+        env=variables | _GUARDS | {"PATH": search_path(workspace)},
     )
     return done.stdout.decode("utf-8", "surrogateescape")

@@ -133,7 +133,7 @@ def _is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
     return (
         _is_listed(command, root, folders)
         and not git_runs(command, folders)
-        and not shown_secret(command, folders)
+        and not shown_secret(command, folders, root)
     )
 
 

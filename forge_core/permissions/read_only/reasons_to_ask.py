@@ -159,7 +159,7 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
     setting = git_runs(command, folders)
     if setting:
         return setting_reason(setting)
-    if shown := shown_secret(command, folders):
+    if shown := shown_secret(command, folders, root):
         return f"git may show {shown}, which may contain keys or passwords"
     for target in command.writes:
         where = locate(root / target, root)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.sandbox.path_checks import is_folder, is_there
+from forge_core.permissions.sandbox.path_checks import is_there
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 
 _NAMESPACES = (
@@ -60,21 +60,6 @@ def _kernel_settings() -> list[str]:
         return []
     places = (Path("/proc") / name for name in _KERNEL_NAMES)
     return [part for place in places if is_there(place) for part in ("--ro-bind", str(place), str(place))]
-
-
-def find_bwrap(path: str, root: Path) -> Path | None:
-    """Return the bwrap of the search path `path`, but never one from the workspace or from a relative
-    folder: a repository could bring its own."""
-    real_root = os.path.realpath(root)
-    for entry in path.split(os.pathsep):
-        if not entry.startswith("/"):
-            continue
-        candidate = Path(entry) / "bwrap"
-        if is_folder(candidate) or not os.access(candidate, os.X_OK):
-            continue
-        if not Path(os.path.realpath(candidate)).is_relative_to(real_root):
-            return candidate
-    return None
 
 
 def why_bwrap_failed(error: str, exit_code: int, settings: Path = Path("/proc/sys")) -> str:

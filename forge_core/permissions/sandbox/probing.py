@@ -16,11 +16,12 @@ from pathlib import Path
 
 from forge_core.errors import ForgeError
 from forge_core.permissions.sandbox import seatbelt
-from forge_core.permissions.sandbox.bubblewrap import find_bwrap, first_line, why_bwrap_failed
+from forge_core.permissions.sandbox.bubblewrap import first_line, why_bwrap_failed
 from forge_core.permissions.sandbox.path_checks import is_folder, is_there
 from forge_core.permissions.sandbox.sandbox import Sandbox
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxSetting, SandboxState
 from forge_core.permissions.sandbox.seccomp import machine
+from forge_core.workspace.program_lookup import find_program
 
 _TIMEOUT_S = 5.0
 """A run takes about 30 ms; this is for a bwrap that hangs."""
@@ -97,10 +98,10 @@ def _find(root: Path, environment: Mapping[str, str]) -> SandboxState:
         return SandboxState(SandboxKind.OFF, "the folder is '/' (start Forge in a project folder)")
     if PLATFORM == "darwin":
         return _find_seatbelt(root, environment)
-    program = find_bwrap(environment.get("PATH", os.defpath), root)
+    program = find_program("bwrap", root, environment.get("PATH", os.defpath))
     if program is None:
         return _fallback(NO_BWRAP, root, environment)
-    state = SandboxState(SandboxKind.BUBBLEWRAP, program=str(program))
+    state = SandboxState(SandboxKind.BUBBLEWRAP, program=program)
     trial = _try(state, root, environment)
     if trial.problem and "proc" in trial.error and "mount" in trial.error.lower():
         state = replace(state, host_proc=True)
@@ -175,7 +176,7 @@ def _run(state: SandboxState, root: Path, environment: Mapping[str, str]) -> _Tr
             state_dir=folder / "state",
             extra_writable=(root,) if is_folder(root) else (),
         )
-        shell = shutil.which("bash", path=environment.get("PATH", os.defpath)) or "/bin/sh"
+        shell = find_program("bash", root, environment.get("PATH", os.defpath)) or "/bin/sh"
         words = [shell, "-c", _SCRIPT, "probe", folder / "workspace", outside, root, os.getpid(), secret]
         with sandbox.launch([str(word) for word in words], folder / "workspace", environment) as launch:
             done = subprocess.run(

@@ -142,18 +142,21 @@ def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
     import subprocess
 
     from forge_core.workspace.git import hardened_git_args
+    from forge_core.workspace.program_lookup import require_program, search_path
 
     if not paths or not is_there(root / ".git"):
         return {}
     names = {str(path.relative_to(root)): path for path in paths if path.is_relative_to(root)}
-    command = ["git", *hardened_git_args(), "-C", str(root), "--literal-pathspecs", "--no-optional-locks"]
+    options = (*hardened_git_args(), "-C", str(root), "--literal-pathspecs", "--no-optional-locks")
     try:
+        command = (require_program("git", root), *options)
         done = subprocess.run(
             [*command, "ls-files", "--stage", "-z", "--", *(names if len(names) <= _MAX_PATHSPECS else ())],
             capture_output=True,
             timeout=_GIT_TIMEOUT_S,
             check=False,
             stdin=subprocess.DEVNULL,
+            env=os.environ | {"PATH": search_path(root)},
         )
     except (OSError, subprocess.SubprocessError):
         return {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from forge_core.tools.searching.file_filter import FileFilter
 from forge_core.tools.searching.folder_tool import FolderTool
 from forge_core.tools.searching.query import SearchQuery
 from forge_core.tools.searching.result_rows import MAX_LINE_CHARS, file_rows, line_rows
+from forge_core.workspace.program_lookup import find_program
 
 DEFAULT_HEAD_LIMIT = 250
 MAX_CONTEXT = 50
@@ -86,7 +86,7 @@ class GrepTool(FolderTool):
         self._engine = engine
 
     def search(self, params: dict[str, Any], context: ExecutionContext, stop: threading.Event) -> ToolResult:
-        engine = self._engine or SearchEngine(shutil.which("rg"))
+        engine = self._engine or SearchEngine(find_program("rg", context.root))
         query = _query(params, context)
         counts = engine.count(query, FileFilter(query, context.hides).admits, stop)
         if not counts:

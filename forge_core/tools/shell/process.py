@@ -300,7 +300,7 @@ async def start_process(spec: LaunchSpec, take: Callable[[bytes], None]) -> Shel
     environment = child_environment(spec.environment, call=call) | dict(spec.variables)
     is_contained = spec.sandbox is not None and spec.sandbox.state.kind == "bubblewrap"
     argv = supervised_argv(
-        spec.command, call, environment["PATH"], spec.limits, adopts_orphans=not is_contained
+        spec.command, call, spec.folder, environment["PATH"], spec.limits, adopts_orphans=not is_contained
     )
     output_end, output = output_pipe()
     status_end, status = os.pipe()

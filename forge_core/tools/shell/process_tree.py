@@ -160,7 +160,7 @@ def send_signal(one: RunningProcess, number: signal.Signals) -> None:
 def _listed_by_ps(root: int) -> list[RunningProcess]:
     """List the process group and its descendants by `ps`: without adopted orphans, the best that can be
     done."""
-    columns = ["ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat=", "-o", "args="]
+    columns = ["/bin/ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat=", "-o", "args="]
     try:
         listing = subprocess.run(columns, capture_output=True, check=False, timeout=_PS_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):

@@ -10,7 +10,6 @@ input, which Forge closes when nothing that the command started is left. Being a
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.tools.shell.limits import CommandLimits
+from forge_core.workspace.program_lookup import find_program
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox import Launch, Sandbox
@@ -126,14 +126,14 @@ async def _launched(
 
 
 def supervised_argv(
-    command: str, call: str, path: str, limits: CommandLimits, *, adopts_orphans: bool
+    command: str, call: str, root: Path, path: str, limits: CommandLimits, *, adopts_orphans: bool
 ) -> list[str]:
     """Return the argument vector that runs `command` in bash (sh if there is none) under a supervisor.
 
     The argument `call` distinguishes the supervisor from what it runs. With `adopts_orphans` every descendant
     can be found without a process namespace.
     """
-    shell = shutil.which("bash", path=path) or "/bin/sh"
+    shell = find_program("bash", root, path) or "/bin/sh"
     script = f"limit_resources() {limits.shell_text()}\n{_SUPERVISOR}"
     words = ["/bin/sh", "-c", script, call, shell, "-c", "--", command]
     if adopts_orphans and sys.platform == "linux" and sys.executable:

@@ -17,6 +17,7 @@ from pathlib import Path
 from forge_core.undo.storage.file_tree import stamp_or_none
 from forge_core.workspace.git import hardened_environment, hardened_git_args
 from forge_core.workspace.git_index import blob_id, parse_index
+from forge_core.workspace.program_lookup import require_program
 from forge_core.workspace.repository import Repository, find_repository, read_small
 
 _MAX_INDEX_BYTES = 64 * 1024 * 1024
@@ -168,9 +169,9 @@ class GitObjects:
         """Return the output of a call of git; nothing when it fails to run."""
         try:
             return subprocess.run(
-                ["git", *hardened_git_args(), *arguments],
+                [require_program("git", self._root), *hardened_git_args(), *arguments],
                 cwd=self._root,
-                env=hardened_environment(),
+                env=hardened_environment(self._root),
                 input=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -31,11 +31,12 @@ def trust_question(config: ForgeConfig) -> TrustQuestion | None:
     return trust.trust_question(config)
 
 
-def clipboard_route() -> Route:
-    """Return how to reach the clipboard of the user's machine."""
+def clipboard_route(folder: Path) -> Route:
+    """Return how to reach the clipboard of the user's machine, by no program from `folder`."""
+    from forge_core.workspace.program_lookup import find_program
     from forge_tui.terminal.clipboard import find_route  # when something is copied
 
-    return find_route(os.environ)
+    return find_route(os.environ, lambda name: find_program(name, folder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +49,4 @@ class Environment:
     branch: Callable[[Path], str] = git_branch
     home: Path = field(default_factory=Path.home)
     trust_question: Callable[[ForgeConfig], TrustQuestion | None] = trust_question
-    clipboard: Callable[[], Route] = clipboard_route
+    clipboard: Callable[[Path], Route] = clipboard_route

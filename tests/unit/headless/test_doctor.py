@@ -98,7 +98,7 @@ def test_a_folder_that_cannot_hold_sessions_is_a_problem(
 
 
 def test_a_machine_without_git_gets_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.shutil, "which", lambda name, **options: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
     finding = found(config_for(tmp_path), "Git", "program")
     assert (finding.level, finding.text) == (Level.WARNING, "not found")
 

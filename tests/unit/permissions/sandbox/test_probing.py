@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.permissions.sandbox import probing
-from forge_core.permissions.sandbox.bubblewrap import find_bwrap, why_bwrap_failed
+from forge_core.permissions.sandbox.bubblewrap import why_bwrap_failed
 from forge_core.permissions.sandbox.probing import probe_now
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from tests.support.promptness import assert_prompt
@@ -282,19 +281,6 @@ def test_a_workspace_owned_by_another_user_is_not_fully_sandboxed_for_root(world
 
 def test_probing_a_missing_folder_does_not_raise(tmp_path: Path) -> None:
     assert probe_now(root=tmp_path / "gone").label
-
-
-def test_a_bwrap_inside_the_workspace_is_not_used(tmp_path: Path) -> None:
-    own = tmp_path / "bin" / "bwrap"
-    own.parent.mkdir()
-    own.write_text("#!/bin/sh\n")
-    own.chmod(own.stat().st_mode | stat.S_IXUSR)
-    assert find_bwrap(str(own.parent), tmp_path) is None
-    assert find_bwrap("bin:.:", tmp_path) is None
-    assert find_bwrap(str(own.parent), tmp_path / "other") == own
-    (tmp_path / "link").mkdir()
-    (tmp_path / "link" / "bwrap").symlink_to(own)
-    assert find_bwrap(str(tmp_path / "link"), tmp_path / "bin") is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Where Forge finds the programs that it runs itself: git, rg, bash, bwrap and those of the clipboard.
+
+None of them comes from the workspace. A repository could bring its own, and so could a sandboxed command, as
+where a virtual environment in the workspace is part of PATH: Forge would run it outside the sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_MAX_LINKS = 40
+"""As in the kernel."""
+
+
+def find_program(name: str, root: Path, path: str | None = None) -> str | None:
+    """Return the absolute path of the program; None if there is none outside the workspace `root`.
+
+    `path` is a search path, by default PATH. The result may be a link: some programs act by the name that
+    they are called by.
+    """
+    real_root = os.path.realpath(root)
+    for folder in _folders(path):
+        program = f"{folder}/{name}"
+        is_program = os.path.isfile(program) and os.access(program, os.X_OK)  # noqa: PTH113
+        if is_program and not _leads_through(program, real_root):
+            return program
+    return None
+
+
+def require_program(name: str, root: Path) -> str:
+    """Return the path of the program. Raise FileNotFoundError if there is none outside the workspace."""
+    if program := find_program(name, root):
+        return program
+    raise FileNotFoundError(f"{name} was not found in PATH, outside {str(root)!r}")
+
+
+def search_path(root: Path, path: str | None = None) -> str:
+    """Return the folders of the search path (by default PATH) that are outside the workspace `root`, for the
+    programs that git starts."""
+    real_root = os.path.realpath(root)
+    return os.pathsep.join(one for one in _folders(path) if not _leads_through(one, real_root)) or os.defpath
+
+
+def _folders(path: str | None) -> Iterator[str]:
+    """Yield the folders of a search path, but for relative ones: those are in the current folder."""
+    path = os.environ.get("PATH", os.defpath) if path is None else path
+    return (one for one in path.split(os.pathsep) if one.startswith("/"))
+
+
+def _leads_through(path: str, root: str) -> bool:
+    """Return whether the path, or a link on the way, is below `root`: a command could replace it later."""
+    if root == "/":
+        return False
+    place, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            place = os.path.dirname(place)  # noqa: PTH120
+            continue
+        place = f"{place.rstrip('/')}/{name}"
+        if place == root or place.startswith(f"{root}/"):
+            return True
+        try:
+            target = os.readlink(place)  # noqa: PTH115  as text: a Path would drop its dots
+        except OSError:
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            return True
+        names += target.split("/")[::-1]
+        place = "/" if target.startswith("/") else os.path.dirname(place)  # noqa: PTH120
+    return False
