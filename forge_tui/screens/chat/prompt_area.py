@@ -109,6 +109,13 @@ class PromptArea:
         if self._prompt is not None:
             self._prompt.button_pressed(pressed_at)
 
+    def covered(self) -> None:
+        """Close what has just opened over the prompt: the result of a command that was sent before."""
+        from forge_tui.screens.prompts.full_view import FullView
+
+        if self._prompt is not None and not isinstance(self._screen.app.screen, FullView):
+            self._close_overlays()
+
     def resume(self) -> None:
         """Give the focus back to the prompt: the screen is on top again."""
         if self._prompt is not None and self._prompt.is_mounted:
@@ -184,7 +191,8 @@ class PromptArea:
     def _close_overlays(self, kind: type[Overlay[None]] | None = None) -> None:
         for above in reversed(self._screen.app.screen_stack):
             if isinstance(above, kind or Overlay):
-                above.action_leave()
+                # One that is still being mounted would fail without its widgets.
+                above.withdraw() if above.is_mounted else above.call_later(above.withdraw)
 
     # The message in the composer
 

@@ -180,6 +180,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def on_activity_line_new_below_clicked(self) -> None:
         self.transcript.scroll_to_end()
 
+    def on_screen_suspend(self) -> None:
+        self.prompts.covered()
+
     def on_screen_resume(self) -> None:
         self.prompts.resume()
 

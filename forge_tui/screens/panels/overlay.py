@@ -48,6 +48,11 @@ class Overlay(ModalScreen[Result]):
         ignore_outdated_resize(event, self)
 
     def action_leave(self) -> None:
+        """Close, or go back a step where the overlay has several."""
+        self.withdraw()
+
+    def withdraw(self) -> None:
+        """Close without a result, at whatever step: Forge asks something."""
         self.dismiss(None)
 
     @property

@@ -49,7 +49,7 @@ class ThemePicker(Overlay[str | None]):
     def action_accept(self) -> None:
         self.dismiss(self._names[self.query_one(ChoiceList).chosen])
 
-    def action_leave(self) -> None:
+    def withdraw(self) -> None:
         self.app.theme = self._active
         self.dismiss(None)
 
