@@ -41,7 +41,7 @@ class ReplayedTurn:
         for record in self.records:
             if (event := event_of(record)) is not None and _shows(event):
                 _add(events, event)
-        return [*events, *_missing_ends(events)]
+        return [*events, *missing_ends(events)]
 
 
 def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
@@ -71,7 +71,7 @@ def _add(events: list[AgentEvent], event: AgentEvent) -> None:
         events.append(event)
 
 
-def _missing_ends(events: Sequence[AgentEvent]) -> list[AgentEvent]:
+def missing_ends(events: Sequence[AgentEvent]) -> list[AgentEvent]:
     """Return the ENDs that a killed program could not record."""
     open_calls, last, is_ended = dict[str, ToolStart](), 0.0, False
     for event in events:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from forge_core.config.settings import PermissionMode
@@ -70,7 +71,7 @@ def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> No
 
 def replace_conversation(environment: ToolEnvironment, saved: SavedSession) -> None:
     """Replace the task list and what the model has read."""
-    environment.todos.replace([_todo(item) for item in saved.todos if item.get("content")])
+    environment.todos.replace(saved_todos(saved.todos))
     environment.files.clear()
     environment.files.update(saved.reads)
     if environment.folder_instructions is not None:  # the message that held them may be gone
@@ -85,6 +86,11 @@ def restored_mode(saved: str, sandbox: str) -> PermissionMode:
         return PermissionMode.ASK
     is_unsafe = mode is PermissionMode.YOLO or (mode is PermissionMode.AUTO and sandbox != "full")
     return PermissionMode.ASK if is_unsafe else mode
+
+
+def saved_todos(items: Iterable[object]) -> list[TodoItem]:
+    """Return a recorded task list; items that are unusable are left out."""
+    return [_todo(item) for item in items if isinstance(item, dict) and item.get("content")]
 
 
 def _todo(item: dict[str, Any]) -> TodoItem:
