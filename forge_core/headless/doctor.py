@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from forge_core import __version__
 from forge_core.config.forge_config import Origin
@@ -27,10 +28,12 @@ from forge_core.sanitize import safe_line
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
+    from forge_core.llm.client import OpenRouterClient
 
 _WIDTH = 79
 _LOW_DISK_BYTES = 1024**3
 _SLOW_S = 3.0
+_NO_SUCH_PATH = (404, 405)
 
 
 class Level(StrEnum):
@@ -220,18 +223,19 @@ def _endpoint(config: ForgeConfig) -> Iterator[Finding]:
     yield Finding(section, "model", config.model)
     started = time.monotonic()
     try:
-        answer = asyncio.run(_reached(config))
+        level, answer, advice = asyncio.run(_reached(config))
     except ForgeError as error:
         text = f"not reached, or refused: {error}"
         yield Finding(section, "connection", text, Level.PROBLEM, _advice_for(error))
         return
     took_s = time.monotonic() - started
-    level = Level.WARNING if took_s > _SLOW_S else Level.OK
-    yield Finding(section, "connection", f"{answer} ({took_s:.1f} s)", level)
+    if level is Level.OK and took_s > _SLOW_S:
+        level = Level.WARNING
+    yield Finding(section, "connection", f"{answer} ({took_s:.1f} s)", level, advice)
 
 
-async def _reached(config: ForgeConfig) -> str:
-    """Return what the endpoint answered to a request that costs nothing. Raises ProviderError."""
+async def _reached(config: ForgeConfig) -> tuple[Level, str, str]:
+    """Return what the endpoint answered to requests that cost nothing, with advice. Raises ProviderError."""
     from forge_core.errors import ModelNotFoundError
     from forge_core.runtime.provider_setup import build_client
     from forge_core.session.event_channel import EventChannel
@@ -240,15 +244,52 @@ async def _reached(config: ForgeConfig) -> str:
     try:
         if client.provider.reports_bills and config.endpoint.api_key:
             await client.key_info()
-            return "reached; the key is valid"
+            return Level.OK, "reached; the key is valid", ""
         try:
             answer = await client.probe("models")
         except ModelNotFoundError:
-            return "reached; it does not list its models"
+            return await _without_models(client)
         data = answer.get("data") if isinstance(answer, dict) else None
-        return f"reached; {_count(len(data), 'model')}" if isinstance(data, list) else "reached"
+        text = f"reached; {_count(len(data), 'model')}" if isinstance(data, list) else "reached"
+        return Level.OK, text, ""
     finally:
         await client.aclose()
+
+
+async def _without_models(client: OpenRouterClient) -> tuple[Level, str, str]:
+    """Return the same for an endpoint without a list of models: whether anything answers at its path."""
+    from forge_core.errors import AuthenticationError, PermissionDeniedError, ProviderError
+    from forge_core.llm.endpoints import shown_url
+
+    url = urlsplit(client.base_url)
+    try:
+        await client.probe("chat/completions", b"{}")
+    except (AuthenticationError, PermissionDeniedError):
+        raise
+    except ProviderError as error:
+        if error.status is None:
+            raise
+        if error.status in _NO_SUCH_PATH:
+            text = (
+                f"{url.netloc.rpartition('@')[2]} was reached, but has neither models nor chat/completions "
+                f"below {url.path or '/'!r}: the path looks wrong"
+            )
+            there = f"{client.base_url.removesuffix('/v1')}/v1"
+            if there != client.base_url and await _lists_models(client, there):
+                return Level.PROBLEM, text, f"{shown_url(there)} answers: use it as the base URL."
+            advice = "Correct the path of the base URL; that of most servers ends in /v1."
+            return Level.PROBLEM, text, advice
+    return Level.OK, "reached; it does not list its models", ""
+
+
+async def _lists_models(client: OpenRouterClient, base_url: str) -> bool:
+    from forge_core.errors import ProviderError
+
+    try:
+        answer = await client.probe("models", base_url=base_url)
+    except ProviderError:
+        return False
+    return isinstance(answer, dict) and isinstance(answer.get("data"), list)
 
 
 def _advice_for(error: ForgeError) -> str:

@@ -13,7 +13,7 @@ from forge_core.headless import doctor
 from forge_core.headless.doctor import Finding, Level, diagnose, report, run_doctor
 from forge_core.runtime import load_session_config
 from forge_core.text_width import cell_len
-from tests.support.sse_server import SseServer, json_reply
+from tests.support.sse_server import PREFIX, SseServer, error_reply, json_reply
 
 KEY = "Zq7+wV/2mN9xKp4tRb8yLc3d"
 
@@ -44,11 +44,49 @@ def test_an_endpoint_that_answers_is_reported_with_its_models(tmp_path: Path) ->
 
 
 def test_an_endpoint_without_a_list_of_models_is_reached(tmp_path: Path) -> None:
-    with SseServer() as server:
+    routes = {"POST /chat/completions": error_reply(400, "messages are missing")}
+    with SseServer(routes=routes) as server:
         config = config_for(tmp_path, endpoint=Endpoint("custom", server.base_url, KEY, "FORGE_API_KEY"))
         finding = found(config, "Endpoint", "connection")
     assert finding.level is Level.OK
     assert "does not list its models" in finding.text
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_path_at_which_nothing_answers_is_a_problem(tmp_path: Path, status: int) -> None:
+    routes = {"POST /chat/completions": error_reply(status, "no such path")}
+    with SseServer(routes=routes) as server:
+        url = server.base_url.replace("http://", "http://me:secret@")
+        config = config_for(tmp_path, endpoint=Endpoint("custom", url, KEY, "FORGE_API_KEY"))
+        finding = found(config, "Endpoint", "connection")
+    assert finding.level is Level.PROBLEM
+    assert finding.text.startswith(f"127.0.0.1:{server.port} was reached, but has neither models nor ")
+    assert f"below {PREFIX!r}: the path looks wrong" in finding.text
+    assert "ends in /v1" in finding.advice
+
+
+def test_the_path_at_which_the_endpoint_does_answer_is_named(tmp_path: Path) -> None:
+    nothing = error_reply(404, "no such path")
+    routes = {
+        "POST /api/chat/completions": nothing,
+        "GET /api/models": nothing,
+        "GET /models": json_reply({"data": [{"id": "a"}]}),
+    }
+    with SseServer(routes=routes) as server:
+        url = server.base_url.removesuffix("/v1")
+        config = config_for(tmp_path, endpoint=Endpoint("custom", url, KEY, "FORGE_API_KEY"))
+        finding = found(config, "Endpoint", "connection")
+    assert finding.level is Level.PROBLEM
+    assert finding.advice == f"{server.base_url} answers: use it as the base URL."
+
+
+def test_a_key_that_is_refused_beside_a_missing_list_of_models_is_reported(tmp_path: Path) -> None:
+    routes = {"POST /chat/completions": error_reply(401, "bad key")}
+    with SseServer(routes=routes) as server:
+        config = config_for(tmp_path, endpoint=Endpoint("custom", server.base_url, KEY, "FORGE_API_KEY"))
+        finding = found(config, "Endpoint", "connection")
+    assert finding.level is Level.PROBLEM
+    assert "Check the key" in finding.advice
 
 
 def test_an_endpoint_out_of_reach_is_a_problem_with_advice(tmp_path: Path) -> None:
