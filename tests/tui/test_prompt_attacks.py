@@ -227,3 +227,17 @@ async def test_a_terminal_that_cuts_rows_off_accepts_no_yes(config: ForgeConfig,
         app.clock.pass_(2)
         prompt = app.chat.query_one(PermissionPrompt)
         assert is_whole or not prompt.is_answerable, rows
+
+
+@pytest.mark.parametrize("keys", [["enter"], ["1", "enter"], ["2"], ["up", "up", "enter"], ["tab", "enter"]])
+async def test_keys_right_after_ctrl_c_allow_nothing(config: ForgeConfig, keys: list[str]) -> None:
+    """They come before the prompt is gone, and are meant for the composer."""
+    app = asking(config, REQUEST)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot)
+        for key in ["ctrl+c", *keys]:
+            app.post_message(events.Key(key, key if key.isdigit() else None))
+        await until(pilot, lambda: not app.chat.has_turn)
+        app.clock.pass_(1)
+        await pilot.pause(0.1)
+        assert_nothing_is_allowed(app)

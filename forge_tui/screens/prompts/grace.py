@@ -7,12 +7,15 @@ from collections.abc import Callable
 
 from textual.geometry import Region
 
+from forge_tui.keymap import keys_of
+
 GRACE_S = 0.5
 """Time without a key or a click after a prompt has opened, until they answer."""
 HELD_S = 1.0
 """A key that was pressed sooner than this before may be held down: it is repeated after 0.2 to 0.8 s."""
 LATE_S = 0.1
 """A key may wait this long until the app handles it; the time beyond that counts as its delay."""
+_INTERRUPT_KEYS = frozenset(keys_of("chat.copy_or_interrupt").split(","))
 
 
 class Grace:
@@ -54,6 +57,9 @@ class Grace:
 
     def admits_key(self, now: float, key: str) -> bool:
         """Return whether the key at `now` answers."""
+        if key in _INTERRUPT_KEYS:  # what is typed before the turn has ended is meant for the composer
+            self.restart()
+            return False
         last_key, last_at = self._key_before
         is_held = key == last_key and now < last_at + HELD_S
         return self._admits(now, is_early=is_held)

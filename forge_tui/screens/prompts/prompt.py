@@ -7,8 +7,9 @@ rules:
 - Text is never an answer. It opens a line for the user's own words, with everything typed just before.
 - A digit selects an answer, which is given by Enter, or if no other key follows within `DIGIT_S`. If text
   follows, the digit is text too.
-- Other keys answer after `GRACE_S` without a key since the prompt opened, and only while the line is closed.
-  The last key before that, which may still be held down, answers after `HELD_S` if no other key comes first.
+- Other keys answer after `GRACE_S` without a key since the prompt opened or Ctrl+C was pressed, and only
+  while the line is closed. The last key before the prompt opened, which may still be held down, answers after
+  `HELD_S` if no other key comes first.
 - A click of the main button answers if it was pressed after `GRACE_S` without a click or a key, on an answer
   that has not moved for that long.
 - Over a half-typed message, digits, Enter and Backspace also belong to that message, for `TYPING_S`.
