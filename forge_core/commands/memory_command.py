@@ -29,7 +29,7 @@ def _report(config: ForgeConfig, given: Sequence[Instructions]) -> str:
     blocks = [
         _table("Your own, in every project", [one for one in counting.files if one.is_own]),
         _table("Of this project", [one for one in counting.files if not one.is_own]),
-        _table("Of folders below, given to the model with a file that it read", given),
+        _table("Of folders below, given to the model when it worked there", given),
         _skipped(counting),
         _untrusted(config),
         _advice(config, counting),

@@ -1,7 +1,8 @@
-"""The instruction files of sub-folders, given to the model when it first reads a file there."""
+"""The instruction files of sub-folders, given to the model when a tool first visits one of them."""
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -35,13 +36,15 @@ class FolderInstructions:
             self._visited.clear()
             self._given.clear()
 
-    def for_file(self, path: Path) -> str:
-        """Return the instructions for a file that is read, as text for the model; empty when it has them
-        already, or the user does not trust the project. `path` is a real path."""
+    def for_path(self, path: Path) -> str:
+        """Return the instructions for a file that was read or written, or a folder that was searched, as
+        text for the model; empty when it has them already, or the user does not trust the project. `path` is
+        a real path."""
         root = self._config.working_dir
         if not path.is_relative_to(root):
             return ""
-        between = [folder for folder in path.parents if folder != root and folder.is_relative_to(root)]
+        folders = (path, *path.parents) if os.path.isdir(path) else path.parents  # noqa: PTH112 (never raises)
+        between = [folder for folder in folders if folder != root and folder.is_relative_to(root)]
         with self._lock:
             new = [folder for folder in reversed(between) if folder not in self._visited]
             if not new or not is_trusted(self._config):

@@ -72,7 +72,7 @@ class ToolEnvironment:
             ask=self.responder,
             todos=self.todos,
             before_images=self.undo,
-            instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_file,
+            instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_path,
         )
 
     @property

@@ -171,9 +171,9 @@ class ExecutionContext:
     """Private keys must be left out of the result, because nobody has agreed to show them. Set by the
     executor."""
     instructions_for: Callable[[Path], str] | None = None
-    """Returns the instructions of the folders around a file that the model has not been given yet."""
+    """Returns the instructions of the folders around a real path that the model has not been given yet."""
     instructions: str = ""
-    """What the model is given after the result, outside the frame of data; set by the tool."""
+    """What the model is given after the result, outside the frame of data; set by the executor."""
     sandbox: Sandbox | None = None
     """Where commands run; None: bare."""
     jobs: JobTable | None = None

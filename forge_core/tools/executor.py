@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, ToolKind, deny_all
 from forge_core.errors import CallDeniedError, CallInterruptedError, ForgeError, ToolError
 from forge_core.events import Notice, Permission
+from forge_core.permissions.path_info import real_path
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.private_keys import LEFT_OUT, hide_private_keys
 from forge_core.redact import Redactor
@@ -29,6 +30,8 @@ INTERRUPT_GRACE_S = 0.12
 
 _INTERRUPTED = "interrupted by the user before it was allowed"
 _SUMMARIES = {"denied": "refused", "interrupted": "interrupted"}
+_VISITS_FOLDERS = (ToolKind.LOOK, ToolKind.WRITE)
+"""The kinds of tools whose paths decide which folders' instructions the model is given."""
 _T = TypeVar("_T")
 
 
@@ -68,6 +71,8 @@ class ToolExecutor:
                 context.hides = self.policy.hidden(tool.name)
                 await self._authorize(_JudgedCall(self.policy, tool, arguments, context))
             result = await self._run(tool, arguments, context)
+            if result.success and tool.kind in _VISITS_FOLDERS:
+                context.instructions = await asyncio.to_thread(_instructions, tool, arguments, context)
         except ToolError as error:
             summary = _SUMMARIES.get(error.outcome, "")
             result = ToolResult(success=False, error=str(error), summary=summary, outcome=error.outcome)
@@ -318,6 +323,15 @@ def _answer_of(asking: asyncio.Future[ApprovalReply]) -> ApprovalReply:
         return ApprovalReply(Answer.NO, "the question was withdrawn")
     except Exception as error:  # the approver is foreign code, and no answer must mean no
         return ApprovalReply(Answer.NO, f"the question could not be asked: {error}")
+
+
+def _instructions(tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> str:
+    """Return the instructions of the folders that a call has visited, without those given already."""
+    if context.instructions_for is None:
+        return ""
+    use = tool.use(arguments, context)
+    texts = [context.instructions_for(real_path(path)) for path in use.paths if path not in use.removed]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _as_result(value: object, tool: BaseTool) -> ToolResult:

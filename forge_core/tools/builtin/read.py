@@ -109,8 +109,6 @@ def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
     # In the whole text, not in the page, which may begin within a key: then it begins with the note.
     lines = split_keeping_ends(hide_private_keys(text, keeps_lines=True) if context.hides_keys else text)
     context.files[str(real_path(path))] = sha256(data)
-    if context.instructions_for is not None:
-        context.instructions = context.instructions_for(real_path(path))
     total = len(lines)
     if not total:
         return ToolResult(True, f"({name} is empty)", summary="empty")
