@@ -37,15 +37,23 @@ def file_diff(path: str, before: str, after: str) -> FileDiff:
 def unified_diff(path: str, before: str, after: str, context: int = CONTEXT_LINES) -> FileDiff:
     """Return the whole change as git would write it: only \\n ends a line, a carriage return belongs to
     it."""
-    old, new = _git_lines(before), _git_lines(after)
+    old, new = newline_lines(before), newline_lines(after)
     opcodes = line_opcodes(old, new)
     return FileDiff(path, "\n".join(_rows(old, new, opcodes, context, "\n")), *_counts(opcodes))
 
 
-def _git_lines(text: str) -> list[str]:
+def newline_lines(text: str) -> list[str]:
+    """Return the lines with their ends, as git splits them: only \\n ends a line."""
     lines = [line + "\n" for line in text.split("\n")]
     last = lines.pop().removesuffix("\n")
     return [*lines, last] if last else lines
+
+
+def grouped_opcodes(
+    old: Sequence[str], new: Sequence[str], context: int = CONTEXT_LINES
+) -> Iterator[list[tuple[str, int, int, int, int]]]:
+    """Yield the opcodes of each hunk, with those of the unchanged lines around it."""
+    yield from _Opcodes(line_opcodes(old, new)).get_grouped_opcodes(context)
 
 
 def _counts(opcodes: Sequence[Opcode]) -> tuple[int, int]:
