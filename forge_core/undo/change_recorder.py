@@ -1,17 +1,14 @@
-"""Records what each turn changes, and undoes and redoes turns. Blocking; called from one thread."""
+"""Records what each turn changes. Blocking; called from one thread."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from forge_core.errors import ForgeError
 from forge_core.redact import Redactor
-from forge_core.sanitize import safe_line
 from forge_core.undo.attribution.command_changes import Attribution, AttributionContext, SourceFiles
 from forge_core.undo.attribution.write_counts import WriteCounts
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
@@ -19,29 +16,27 @@ from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.git_programs import bare_repositories, differing, repositories_below, steering_files
 from forge_core.undo.report import (
     CommandEffects,
-    Conflict,
     TurnFiles,
     TurnView,
     UndoReport,
     not_undoable,
     turn_view,
 )
-from forge_core.undo.restore import Restorer, RestoreResult
 from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
 from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff, WorkspaceSnapshot
 from forge_core.undo.storage.blobs import BlobStore
 from forge_core.undo.storage.content_store import ContentStore
-from forge_core.undo.storage.file_tree import FileTree
+from forge_core.undo.storage.file_tree import FileTree, name_below
 from forge_core.undo.storage.git_objects import GitObjects
 from forge_core.undo.storage.retention import lock, prune_others
-from forge_core.undo.storage.turn_history import TurnRecord, selected
+from forge_core.undo.storage.turn_history import TurnRecord
 from forge_core.undo.storage.turn_log import TurnLog
+from forge_core.undo.turn_restorer import TurnRestorer
 
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
 """A larger file that a file tool changes is not stored."""
 _PATIENCE_S = 5.0
 """A file tool writes right after `capture`; what has not changed by then is no longer waited for."""
-_MAX_NAMED = 20
 _HISTORY = "git's own history: commits and branches"
 
 
@@ -100,6 +95,9 @@ class ChangeRecorder:
         self._blobs = BlobStore(folder / "blobs")
         self._log = TurnLog(folder / "turns.jsonl", on_trouble, redact)
         self._contents = ContentStore(self._blobs, self._git, self._log, limit_bytes, self._needed)
+        self._restorer = TurnRestorer(
+            root, self._tree, self._contents, self._log, self._git, self._snapshot, mounts
+        )
         self._pending: dict[str, _Pending] = {}
         self._watches: set[CommandWatch] = set()
         self._gave_up = ""
@@ -162,7 +160,9 @@ class ChangeRecorder:
         self.settle()
         self._contents.begin()
         real = Path(os.path.realpath(path))
-        names = frozenset(self._name(one) for one in (Path(os.path.realpath(path.parent)) / path.name, real))
+        names = frozenset(
+            name_below(self._root, one) for one in (Path(os.path.realpath(path.parent)) / path.name, real)
+        )
         for name in sorted(names):
             self._capture(name, names)
 
@@ -308,31 +308,13 @@ class ChangeRecorder:
         return {name: stamp for name, stamp in found.items() if name not in placeholders}
 
     def undo(self, also: Sequence[str] | None = (), among: Container[int] | None = None) -> UndoReport:
-        """Undo the last turn, and those of the changes that may be the user's that `also` names (None: all).
-        Right after an undo that left some alone, `also` undoes these. With `among`, only one of these."""
-        self._check_idle()
+        """Undo the last turn, as `TurnRestorer.undo`."""
         self.open()
-        turn = self._left_alone(also) or self._log.history.to_undo()
-        chosen = self._chosen(turn, also)
-        skipped = {name: why for one in self._log.history.above(turn) for name, why in one.lost.items()}
-        if turn is None or (among is not None and turn.number not in among):
-            return UndoReport("undo", not_undoable=not_undoable(skipped, []))
-        outcome = self._restored(turn.to_undo(chosen))
-        self._log.undone(turn, [change.path for change in outcome.done], chosen)
-        removed = self._git.remove_links(turn.links)
-        changed = turn.links.keys() & self._git.links().keys()
-        outcome.conflicts += [Conflict(path, "its link in git's index has changed since") for path in changed]
-        return self._report("undo", turn, outcome, turn.lost | skipped, removed)
+        return self._restorer.undo(also, among)
 
     def redo(self, among: Container[int] | None = None) -> UndoReport:
-        self._check_idle()
         self.open()
-        turn = self._log.history.to_redo()
-        if turn is None or turn.undone is None or (among is not None and turn.number not in among):
-            return UndoReport("redo")
-        outcome = self._restored(turn.to_redo())
-        self._log.redone(turn)
-        return self._report("redo", turn, outcome, turn.lost, self._git.add_links(turn.links))
+        return self._restorer.redo(among)
 
     def turns(self) -> tuple[TurnView, ...]:
         return tuple(turn_view(turn) for turn in tuple(self._log.history.turns) if not turn.is_empty)
@@ -352,13 +334,6 @@ class ChangeRecorder:
         """Return what no undo restores, as far as it is known: ignored files, and those that were not
         stored."""
         return not_undoable(self._snapshot.uncovered, self._snapshot.ignored)
-
-    def _restored(self, changes: Iterable[FileChange]) -> RestoreResult:
-        with self._mounts.settled():
-            in_use = {self._name(path) for path in self._mounts.in_use()}
-            placeholders = relative_placeholders(self._root, self._mounts)
-            ignored = self._snapshot.all_ignored()
-            return Restorer(self._tree, self._contents, changes, in_use, placeholders, ignored).run()
 
     def _update(self) -> SnapshotDiff:
         """Update the snapshot; after an update that gave up, none is tried again in the same turn."""
@@ -437,29 +412,6 @@ class ChangeRecorder:
             found |= Attribution(watch.expected, diff.changes, self._git, context).explained()
         return found
 
-    def _left_alone(self, also: Sequence[str] | None) -> TurnRecord | None:
-        """Return the turn that was undone last when it has left alone what `also` names."""
-        turn = self._log.history.to_redo()
-        return turn if turn is not None and selected(turn.doubtful(), also) else None
-
-    def _chosen(self, turn: TurnRecord | None, also: Sequence[str] | None) -> set[str]:
-        """Return the doubtful paths that `also` selects. Raises ForgeError for a name that selects none."""
-        known = turn.doubtful() if turn is not None else []
-        for name in also or ():
-            if not selected(known, [name]):
-                listed = ", ".join(map(safe_line, known[:_MAX_NAMED])) or "none"
-                raise ForgeError(
-                    f"{safe_line(name)!r} is not among the files that may be yours. They are: {listed}."
-                )
-        return set(selected(known, also))
-
-    def _check_idle(self) -> None:
-        if self._log.running is not None:
-            raise ForgeError("A turn is running. Interrupt it, or wait for its end, before you undo.")
-
-    def _name(self, path: Path) -> str:
-        return path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path)
-
     def _needed(self) -> set[str]:
         """Return the blobs in use that no turn refers to yet."""
         return self._snapshot.digests() | {pending.before.digest for pending in self._pending.values()}
@@ -472,27 +424,3 @@ class ChangeRecorder:
         while folder and (folder in placeholders or self._tree.status(folder) is None):
             yield folder
             folder = folder.rpartition("/")[0]
-
-    def _report(
-        self,
-        kind: Literal["undo", "redo"],
-        turn: TurnRecord,
-        outcome: RestoreResult,
-        lost: dict[str, str],
-        links: Sequence[str],
-    ) -> UndoReport:
-        done = outcome.done
-        relinked = [f"{path} (in git's index)" for path in links]
-        restored = [change.path for change in done if change.after != ABSENT]
-        deleted = [change.path for change in done if change.after == ABSENT]
-        return UndoReport(
-            kind,
-            turn.number,
-            turn.text,
-            restored=tuple(sorted(restored + (relinked if kind == "redo" else []))),
-            deleted=tuple(sorted(deleted + (relinked if kind == "undo" else []))),
-            conflicts=tuple(sorted(outcome.conflicts, key=lambda conflict: conflict.name)),
-            not_undoable=not_undoable(lost, []),
-            doubtful=tuple((path, turn.doubts[path].command) for path in turn.doubtful()),
-            touched=tuple(self._root / change.path for change in done),
-        )

@@ -169,6 +169,11 @@ class FileTree:
                 _write_in_place(fd, name, data, mode)
 
 
+def name_below(root: Path, path: Path) -> str:
+    """Return the path as `FileTree` takes it: relative to `root`, or absolute if it is outside."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
 def stamp_of(status: os.stat_result) -> int:
     """Return a number that changes whenever the entry does.
 
