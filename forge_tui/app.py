@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from textual import events
 from textual.app import App
@@ -69,6 +69,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     TITLE = "Forge"
     CSS_PATH = Path(__file__).with_name("forge.tcss")  # absolute: a subclass may live elsewhere
     ENABLE_COMMAND_PALETTE = False
+    CHAT_SCREEN: ClassVar[type[ChatScreen]] = ChatScreen
+    """The class of the conversation's screen."""
 
     def __init__(
         self,
@@ -92,7 +94,9 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self._early: list[events.Event] | None = []
         """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
-        self.chat = ChatScreen(config, self._environment, self.theme_names, save_setting, self._open_session)
+        self.chat = self.CHAT_SCREEN(
+            config, self._environment, self.theme_names, save_setting, self._open_session
+        )
         self._use_first_theme(config.theme)
 
     @property
@@ -231,12 +235,19 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         """Build the session and import what the first answer needs, while the user can type."""
         self.chat.refresh_status()
         await in_thread(partial(import_module, "forge_tui.widgets.transcript.transcript_view"))
+        await self._begin()
+        await in_thread(self.chat.transcript.warm)
+        await in_thread(
+            partial(import_module, "forge_tui.screens.diff.screen")
+        )  # so that /diff opens at once
+        if report := await in_thread(self.chat.sessions.prune):
+            self.chat.transcript.add_notice(report, "info")
+        garbage_collection.start()
+
+    async def _begin(self) -> None:
+        """Give the conversation its session."""
         await self._offer_last_session()
-        self.chat.show_transcript()
-        if self.theme != self._config.theme:
-            self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
-        for problem in self._themes().problems:
-            self.chat.complain(problem)
+        self._show_conversation()
         await self._ask_for_trust()  # before a queued /trust can run
         try:
             session = await self._open_session(self._resume)
@@ -247,13 +258,14 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             self.chat.session_ready(session)
             if self._picks_session:
                 self.chat.run_by_name("resume")
-        await in_thread(self.chat.transcript.warm)
-        await in_thread(
-            partial(import_module, "forge_tui.screens.diff.screen")
-        )  # so that /diff opens at once
-        if report := await in_thread(self.chat.sessions.prune):
-            self.chat.transcript.add_notice(report, "info")
-        garbage_collection.start()
+
+    def _show_conversation(self) -> None:
+        """Show the conversation, with what is wrong with the themes."""
+        self.chat.show_transcript()
+        if self.theme != self._config.theme:
+            self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
+        for problem in self._themes().problems:
+            self.chat.complain(problem)
 
     async def _offer_last_session(self) -> None:
         """Show the folder's last session in the welcome, before anything is shown below it."""
@@ -341,6 +353,11 @@ def run_chat(config: ForgeConfig, *, resume: str | None = None, picks_session: b
         picks_session=picks_session,
         save_setting=partial(_save_setting, config),
     )
+    return run_app(app, config)
+
+
+def run_app(app: ForgeApp, config: ForgeConfig) -> int:
+    """Run an app to its end; return the exit code."""
     asyncio.run(app.run_async())
     if app.crash is not None:
         from forge_core.runtime import make_redactor

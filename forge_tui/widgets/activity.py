@@ -86,6 +86,8 @@ class ActivityLine(Widget):
         self._working: Working | None = None
         self._timer: Timer | None = None
         self._note_timer: Timer | None = None
+        self.idle_hints = IDLE_HINTS
+        """Shown while nothing else is."""
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(FRAME_S, self._tick, pause=self._working is None)
@@ -109,7 +111,7 @@ class ActivityLine(Widget):
         if self.note_text:
             return self.note_text
         if self._working is None:
-            return IDLE_HINTS
+            return self.idle_hints
         elapsed = time_so_far(self._clock() - self._working.counted_from)
         verb = self._working.verb
         if verb == WORKING:

@@ -96,6 +96,12 @@ class TodoPanel(Widget):
         is_left = not self._is_at_work and not self._is_held
         self._fold(self._is_folded or is_left)
 
+    def refresh_list(self, todos: Sequence[TodoItem], *, is_over: bool, is_update: bool) -> None:
+        """Show these tasks, which the model has just updated if `is_update`; at the end of a turn a completed
+        list is hidden."""
+        is_gone = is_over and all(todo.status == "completed" for todo in todos)
+        (self.update_list if is_update else self.show)(() if is_gone else todos)
+
     def update_list(self, todos: Sequence[TodoItem]) -> None:
         """Show the list that the model has just updated."""
         self._is_at_work, self._is_held = True, False

@@ -492,8 +492,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def refresh_todos(self, *, is_over: bool = False, is_update: bool = False) -> None:
         """Show the session's list of tasks; at the end of a turn a completed one is hidden."""
         todos = () if self.session is None else self.session.todos.items
-        is_gone = is_over and all(todo.status == "completed" for todo in todos)
-        (self.todos.update_list if is_update else self.todos.show)(() if is_gone else todos)
+        self.todos.refresh_list(todos, is_over=is_over, is_update=is_update)
         self.activity.show_doing(self.todos.doing)
 
     def _show_figures(self) -> None:

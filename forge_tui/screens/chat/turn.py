@@ -47,6 +47,10 @@ class TurnReader:
         Raises:
             ForgeError: the session refuses the turn.
         """
+        return await self.follow(self._stream(session, text), is_resumed=text is None)
+
+    async def follow(self, events: AsyncGenerator[AgentEvent, None], *, is_resumed: bool) -> str:
+        """Hand on the events of a turn; return the reason why it stopped."""
         from forge_core.events import (  # after the first frame
             AgentEnd,
             Compaction,
@@ -57,12 +61,12 @@ class TurnReader:
         )
 
         figures, stopped = self._figures, "error"
-        if text is None:
+        if is_resumed:
             figures.forget_count()
         else:
             figures.begin_turn()
         try:
-            async with aclosing(self._stream(session, text)) as stream:
+            async with aclosing(events) as stream:
                 async for event in stream:
                     self._screen.transcript.apply(event)
                     match event:
