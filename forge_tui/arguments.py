@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-COMMANDS = ("chat", "run", "sessions", "config", "doctor", "tau2")
+COMMANDS = ("chat", "run", "sessions", "replay", "config", "doctor", "tau2")
 PIPE_WAIT_S = 3.0
 
 
@@ -69,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_resuming(run, picks=False)
     _add_common(run)
     _add_sessions(commands.add_parser("sessions", help="list, show, rename, export or delete saved sessions"))
+    _add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
     _add_config(commands.add_parser("config", help="list, read and change settings"))
     doctor = commands.add_parser("doctor", help="check the installation, the settings and the endpoint")
     doctor.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
@@ -197,6 +198,34 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
     )
     for one in (listing, show, rename, delete, prune):
         one.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "id", metavar="SESSION", help="the session's id, its beginning, its title, or a .jsonl file"
+    )
+    parser.add_argument(
+        "--speed",
+        type=_speed,
+        default=1.0,
+        metavar="N",
+        help='how many times faster than it was (default: 1); 0 or "max" shows everything at once',
+    )
+    parser.add_argument("--until", type=_count, metavar="N", help="end after the turn of the Nth message")
+
+
+def _speed(text: str) -> float | None:
+    """Return a speed; None for one without waiting."""
+    speed = 0.0 if text == "max" else float(text)
+    if not 0 <= speed < float("inf"):
+        raise ValueError(text)
+    return speed or None
+
+
+def _count(text: str) -> int:
+    if (count := int(text)) < 1:
+        raise ValueError(text)
+    return count
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

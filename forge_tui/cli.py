@@ -9,9 +9,10 @@ import sys
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms of a --version
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from forge_core.config.forge_config import ForgeConfig
+    from forge_tui.first_frame import FirstFrame
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,17 +111,54 @@ def _sessions(options: argparse.Namespace) -> int:
 def _chat(options: argparse.Namespace) -> int:
     """Load the settings, paint the first frame, then import and run the app."""
     gc.disable()  # during imports it finds nothing and costs 10 %; the app enables it again
-    if not (os.isatty(0) and os.isatty(1)):  # sys.stdin may be None
-        return _fail('forge chat needs a terminal. Without one, use: forge run "your request"')
-    if os.environ.get("TERM", "") in ("", "dumb"):
-        return _fail('This terminal cannot show the app (TERM is "dumb" or not set). Use: forge run "…"')
+    if problem := _terminal_problem("forge chat", 'forge run "your request"'):
+        return _fail(problem)
     from forge_core.runtime import load_session_config
     from forge_tui.arguments import config_flags
+    from forge_tui.first_frame import FirstFrame
 
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
-    return _strict_refusal(config) or _show(config, options)
+
+    def run() -> int:
+        from forge_tui.app import run_chat
+
+        resume = _saved_session(options, config)
+        return run_chat(config, resume=resume, picks_session=options.resume == "")
+
+    return _strict_refusal(config) or _show(config, FirstFrame(config), run)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    """Play a saved session: as `_chat`, with another app."""
+    gc.disable()
+    if problem := _terminal_problem("forge replay", "forge sessions show ID"):
+        return _fail(problem)
+    from forge_core.runtime import load_session_config
+    from forge_tui.first_frame import FirstFrame
+
+    config = load_session_config()
+
+    def run() -> int:
+        from forge_core.runtime import make_redactor
+        from forge_core.session.playback import Playback, load_recording
+        from forge_core.session.saved_sessions import SavedSessions
+        from forge_tui.replay import run_replay
+
+        saved = load_recording(options.id, SavedSessions(config.state_dir, make_redactor(config)))
+        return run_replay(config, Playback(saved, until=options.until), speed=options.speed)
+
+    return _show(config, FirstFrame(config, is_replay=True), run)
+
+
+def _terminal_problem(command: str, instead: str) -> str:
+    """Return why an app cannot be shown, and what to use instead; empty if it can."""
+    if not (os.isatty(0) and os.isatty(1)):  # sys.stdin may be None
+        return f"{command} needs a terminal. Without one, use: {instead}"
+    if os.environ.get("TERM", "") in ("", "dumb"):
+        return f'This terminal cannot show the app (TERM is "dumb" or not set). Use: {instead}'
+    return ""
 
 
 def _saved_session(options: argparse.Namespace, config: ForgeConfig) -> str | None:
@@ -150,19 +188,15 @@ def _strict_refusal(config: ForgeConfig) -> int:
     return _fail(problem, ExitCode.PROVIDER) if problem else 0
 
 
-def _show(config: ForgeConfig, options: argparse.Namespace) -> int:
-    """Run the app; restore the terminal however it ends."""
-    from forge_tui.first_frame import FirstFrame
+def _show(config: ForgeConfig, first_frame: FirstFrame, run: Callable[[], int]) -> int:
+    """Paint the first frame and run an app; restore the terminal however it ends."""
     from forge_tui.terminal.first_paint import launcher
 
-    launcher.paint(FirstFrame(config))
+    launcher.paint(first_frame)
     from forge_core.errors import ForgeError
 
     try:
-        from forge_tui.app import run_chat
-
-        resume = _saved_session(options, config)
-        return run_chat(config, resume=resume, picks_session=options.resume == "")
+        return run()
     except ForgeError:
         launcher.restore()
         raise
@@ -197,7 +231,14 @@ def _doctor(options: argparse.Namespace) -> int:
     return run_doctor(config, problem, colours=colours, as_json=options.json)
 
 
-_PROGRAMS = {"chat": _chat, "run": _run, "sessions": _sessions, "config": _config, "doctor": _doctor}
+_PROGRAMS = {
+    "chat": _chat,
+    "run": _run,
+    "sessions": _sessions,
+    "replay": _replay,
+    "config": _config,
+    "doctor": _doctor,
+}
 
 
 def _fail(text: str, code: int | None = None) -> int:

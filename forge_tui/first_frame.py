@@ -17,6 +17,7 @@ from forge_tui.terminal.colours import Palette, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 from forge_tui.theme_files import frame_colors
 from forge_tui.widgets import status_text, welcome_text
+from forge_tui.widgets.replay_text import REPLAY, REPLAY_HINTS
 from forge_tui.widgets.welcome_text import IDLE_HINTS, PLACEHOLDER
 
 Run = tuple[str, str]
@@ -40,7 +41,9 @@ _ROLES = {
 class FirstFrame:
     """Creates the frame for a size."""
 
-    def __init__(self, config: ForgeConfig, home: Path | None = None) -> None:
+    def __init__(self, config: ForgeConfig, home: Path | None = None, *, is_replay: bool = False) -> None:
+        """A replay has no input line, and shows no start screen."""
+        self._is_replay = is_replay
         live = LiveFigures(config, home or Path.home())
         self._figures, self._examples = live.current(), live.examples
         self._colors = frame_colors(config.theme, config.config_dir / "themes")
@@ -50,22 +53,24 @@ class FirstFrame:
         if width < SMALLEST[0] or height < SMALLEST[1]:
             return Skeleton(tuple(self._row([], width) for _ in range(height)))
         inner = width - 2
+        hints, boxed, role, edge = IDLE_HINTS, "", "plain", "dim"
+        if self._is_replay:
+            hints, boxed, role, edge = REPLAY_HINTS, f" {REPLAY}", "dim", "faint"
         below = [
-            self._row([("dim", clip_parts(IDLE_HINTS, width - 2 * MARGIN - 2))], width),
-            self._row([("dim", f"╭{'─' * inner}╮")], width, 0),
-            self._row([("dim", "│"), ("plain", " " * inner), ("dim", "│")], width, 0),
-            self._row([("dim", f"╰{'─' * inner}╯")], width, 0),
+            self._row([("dim", clip_parts(hints, width - 2 * MARGIN - 2))], width),
+            self._row([(edge, f"╭{'─' * inner}╮")], width, 0),
+            self._row([(edge, "│"), (role, boxed.ljust(inner)), (edge, "│")], width, 0),
+            self._row([(edge, f"╰{'─' * inner}╯")], width, 0),
             self._row(self._status(width - 2 * MARGIN), width),
         ]
         blank = self._row([], width)
         if height >= TALL:
             below.insert(0, blank)
         stage = height - len(below)
-        room = width - 2 * MARGIN
-        lines = welcome_text.lines(self._figures, __version__, self._examples, room, height)
-        welcome = [self._row(runs, width) for runs in lines]
-        above = [blank, *welcome][:stage]
+        above = [] if self._is_replay else [blank, *self._welcome(width, height)][:stage]
         rows = (*above, *[blank] * (stage - len(above)), *below)
+        if self._is_replay:
+            return Skeleton(rows)
         line = Line(
             height - 3,
             MARGIN,
@@ -76,6 +81,11 @@ class FirstFrame:
             cursor_sgr=self._codes("background", "foreground"),
         )
         return Skeleton(rows, line)
+
+    def _welcome(self, width: int, height: int) -> list[str]:
+        room = width - 2 * MARGIN
+        lines = welcome_text.lines(self._figures, __version__, self._examples, room, height)
+        return [self._row(runs, width) for runs in lines]
 
     def _status(self, width: int) -> list[Run]:
         left, right = status_text.fit(self._figures, width)

@@ -35,6 +35,7 @@ class KeyContext(StrEnum):
     SESSIONS = "Saved sessions (/resume)"
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
+    REPLAY = "Replay of a session (forge replay)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,10 @@ KEYS: tuple[Key, ...] = (
     Key("diff.scroll_bottom", "end,G,ctrl+end", "end(1)"),
     Key("diff.copy", "ctrl+c,super+c", "copy", "Ctrl+C", "Copy the selection, else close"),
     Key("diff.close", "q,escape", "leave", "Q, Esc", "Close"),
+    Key("replay.pause", "space", "toggle_pause", "Space", "Pause, or go on"),
+    Key("replay.next_event", "right", "next_event", "→", "Show the next event, and pause"),
+    Key("replay.leave", "q", "leave", "Q, Esc, Ctrl+C", "Leave"),
+    Key("replay.read", "", "", "PageUp, Ctrl+F, Ctrl+O, …", "Scroll, find, expand: as in a conversation"),
 )
 
 

@@ -13,11 +13,15 @@ from textual.strip import Strip
 
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
+from forge_core.session.playback import Playback
+from forge_core.store.saved_session import load_session
 from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
+from forge_tui.replay import ReplayApp, replay_config
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.terminal.screen_model import render
 from tests.support.terminal import Emulator
+from tests.unit.store.test_recorded_journals import JOURNALS
 
 pytestmark = pytest.mark.pty
 
@@ -54,9 +58,13 @@ async def of_the_app(config: ForgeConfig, size: tuple[int, int], typed: str) -> 
     app.take_typed_text(typed)
     async with app.run_test(size=size):
         app.chat.popup.styles.display = "none"
-        strips = app.screen._compositor.render_strips()
-        rows = (f"\x1b[{y};1H{render(fresh(strip), app.style_codes())}" for y, strip in enumerate(strips, 1))
-        return cells("".join(rows), size)
+        return shown_cells(app, size)
+
+
+def shown_cells(app: ForgeApp, size: tuple[int, int]) -> Cells:
+    strips = app.screen._compositor.render_strips()
+    rows = (f"\x1b[{y};1H{render(fresh(strip), app.style_codes())}" for y, strip in enumerate(strips, 1))
+    return cells("".join(rows), size)
 
 
 def fresh(strip: Strip) -> list[Segment]:
@@ -120,6 +128,24 @@ async def test_launcher_and_app_paint_the_same_first_frame(
 ) -> None:
     config = replace(config, theme=theme)
     assert differences(of_the_launcher(config, size, typed), await of_the_app(config, size, typed)) == []
+
+
+class FirstReplayFrameApp(ReplayApp):
+    """As `FirstFrameApp`."""
+
+    def _begin_warm_up(self) -> None:
+        return
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (47, 19), (20, 7)])
+async def test_launcher_and_app_paint_the_same_first_frame_of_a_replay(
+    config: ForgeConfig, size: tuple[int, int]
+) -> None:
+    playback = Playback(load_session(JOURNALS / "plain_answer.jsonl"))
+    app = FirstReplayFrameApp(config, playback, environment=Environment(home=HOME))
+    painted = FirstFrame(replay_config(config, playback), home=HOME, is_replay=True)(*size).painted("")
+    async with app.run_test(size=size):
+        assert differences(cells(painted, size), shown_cells(app, size)) == []
 
 
 @pytest.mark.parametrize(

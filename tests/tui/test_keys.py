@@ -13,6 +13,7 @@ from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.app import ForgeApp
 from forge_tui.keymap import KEYS, Key, KeyContext, bindings, help_rows
+from forge_tui.screens.chat.replay_screen import ReplayScreen
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.session_picker import SessionPicker
@@ -33,6 +34,7 @@ OWNERS = {
     KeyContext.SESSIONS: SessionPicker,
     KeyContext.PROMPT: PermissionPrompt,
     KeyContext.QUESTIONS: QuestionPrompt,
+    KeyContext.REPLAY: ReplayScreen,
 }
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 
