@@ -7,6 +7,7 @@ from forge_core.sanitize import safe_line
 REPLAY = "Replay"
 REPLAY_HINTS = "Space pause · → next event · Q leave · F1 help"
 PAUSE_HINT = "Space to pause"
+GO_ON_HINT = "Space to go on"
 
 
 def playing_text(title: str, turn: int, turns: int, speed: float | None) -> str:

@@ -147,6 +147,7 @@ async def test_the_keys_pause_step_and_leave(config: ForgeConfig, tmp_path: Path
         await pilot.press("right", "right")
         await until(pilot, lambda: "one two three" in shown(app))
         assert "▎ next" not in shown(app) and app.chat.has_turn
+        assert "Working" in shown(app) and "Space to go on" in shown(app)
         await pilot.press("space")
         await until(pilot, lambda: screen_of(app).has_ended)
         assert "▎ next" in shown(app)

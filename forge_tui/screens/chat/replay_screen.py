@@ -22,7 +22,7 @@ from forge_tui.screens.chat.replay_clock import ReplayClock
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.screens.chat.session_change import OpenSession
 from forge_tui.widgets.replay_bar import ReplayBar
-from forge_tui.widgets.replay_text import PAUSE_HINT, REPLAY_HINTS, playing_text
+from forge_tui.widgets.replay_text import GO_ON_HINT, PAUSE_HINT, REPLAY_HINTS, playing_text
 
 if TYPE_CHECKING:
     from forge_core.events import AgentEvent, Permission
@@ -129,10 +129,8 @@ class ReplayScreen(ChatScreen):
         self._show_progress()
 
     async def _play_turn(self, steps: AsyncGenerator[StepContent, None], *, is_resumed: bool = False) -> None:
-        self._show_progress()
         self._turn.begin()
-        if (working := self.activity.working) is not None:
-            self.activity.working = replace(working, hint=PAUSE_HINT)
+        self._show_progress()
         await self._turn.follow(self._events(steps), is_resumed=is_resumed)
         self.bar.forget_all()
         self.refresh_status()
@@ -198,8 +196,11 @@ class ReplayScreen(ChatScreen):
         self.activity.show_doing(self.todos.doing)
 
     def _show_progress(self) -> None:
+        is_paused = self._replay_clock.is_paused
+        if (working := self.activity.working) is not None:
+            self.activity.working = replace(working, hint=GO_ON_HINT if is_paused else PAUSE_HINT)
         if (playback := self._playback) is not None:
-            state = "end" if self.has_ended else "paused" if self._replay_clock.is_paused else "playing"
+            state = "end" if self.has_ended else "paused" if is_paused else "playing"
             self.bar.show(playing_text(playback.title, playback.turn, playback.turns, self._speed), state)
 
     # Keys

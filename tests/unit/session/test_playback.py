@@ -23,6 +23,7 @@ from forge_core.session.playback import (
     load_recording,
 )
 from forge_core.session.saved_sessions import SavedSessions
+from forge_core.store.export import write_export
 from forge_core.store.saved_session import SavedSession, load_session
 from tests.unit.session.test_saved_sessions import FIRST, write
 from tests.unit.store.test_recorded_journals import JOURNALS, NAMES
@@ -202,7 +203,9 @@ def test_times_never_go_back(tmp_path: Path) -> None:
 def test_a_recording_is_found_by_id_title_or_path(tmp_path: Path) -> None:
     path = write(tmp_path, FIRST, "Fix the parser")
     sessions = SavedSessions(tmp_path, Redactor())
-    for name in (FIRST, "20261120", "fix the parser", str(path)):
+    export = tmp_path / "export.JSONL"
+    write_export(load_session(path), export, Redactor())
+    for name in (FIRST, "20261120", "fix the parser", str(path), str(export)):
         assert load_recording(name, sessions).turns[0].text == "Fix the parser"
 
 
