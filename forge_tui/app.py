@@ -116,7 +116,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     async def on_unmount(self) -> None:
         if self.session is not None:
-            self.chat.save_input()
+            self.chat.unsent.save()
             await self.session.aclose()
 
     async def on_event(self, event: events.Event) -> None:

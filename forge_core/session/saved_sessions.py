@@ -8,6 +8,7 @@ from pathlib import Path
 
 from forge_core.errors import JournalError
 from forge_core.redact import Redactor
+from forge_core.session.draft_keeper import newest_draft
 from forge_core.store.forking import fork_session
 from forge_core.store.journal import Journal, is_session_id, journal_path, new_session_id
 from forge_core.store.saved_session import SavedSession, load_session, title_of
@@ -109,8 +110,9 @@ class SavedSessions:
             JournalError: there is no such session, or it cannot be read or copied.
         """
         copy = new_session_id()
-        path = journal_path(self._state_dir, copy)
-        fork_session(self.load(session_id), path, self._redact, records=records, draft=draft)
+        path, saved = journal_path(self._state_dir, copy), self.load(session_id)
+        saved.draft = newest_draft(saved)
+        fork_session(saved, path, self._redact, records=records, draft=draft)
         return copy
 
     def delete(self, session_id: str) -> None:

@@ -30,6 +30,7 @@ from forge_core.session.budget import SpendingBudget
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
+from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.rewinder import Rewinder
@@ -85,6 +86,8 @@ class ForgeSession:
         self._meter = ContextMeter(agent)
         self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
         self._state = StateRecorder(journal, environment)
+        self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
+        """Keeps the text in the composer while it is typed."""
         self.rewinder = Rewinder(
             journal, environment, lambda: self._task is not None, self._rewound, self.files_restored
         )
@@ -217,11 +220,13 @@ class ForgeSession:
         restore_environment(self._environment, saved)
         self._state.assume_recorded()
         self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
+        saved.draft = self.drafts.take(saved)
         self._has_begun = True
         self._journal.record("resume", self._about())
 
     def save_input(self, *, queue: Sequence[str], draft: str = "") -> None:
         """Record the messages that wait for the running turn, and the text in the composer."""
+        self.drafts.set(draft)
         if self._has_begun:
             self._state.record(draft=draft, queue=[*queue])
 
@@ -402,6 +407,7 @@ class ForgeSession:
             last_first.callback(close_log, self._logger)
             last_first.push_async_callback(self._provider.close)
             last_first.push_async_callback(asyncio.to_thread, self._journal.close)
+            last_first.push_async_callback(asyncio.to_thread, self.drafts.write)
             last_first.push_async_callback(self._environment.aclose)
             for tool in reversed([*self.tools]):
                 last_first.push_async_callback(tool.aclose)

@@ -139,6 +139,10 @@ class Journal:
         self._put({"type": kind, "timestamp": now, "data": data})
         return now
 
+    def redacted(self, text: str) -> str:
+        """Return a text without keys, as it would be recorded."""
+        return self._redact(text)
+
     @property
     def is_begun(self) -> bool:
         """Whether there is anything in it."""

@@ -96,8 +96,10 @@ class Composer(TextArea):
         popup: CompletionPopup,
         recall: Callable[[], str | None],
         may_send: Callable[[], bool],
+        on_edit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`recall` removes the last queued message and returns it; `may_send` returns whether Enter sends."""
+        """`recall` removes the last queued message and returns it; `may_send` returns whether Enter sends;
+        `on_edit` is called when the text has changed."""
         super().__init__(
             soft_wrap=True,
             show_line_numbers=False,
@@ -111,6 +113,7 @@ class Composer(TextArea):
         self._popup = popup
         self._recall = recall
         self._may_send = may_send
+        self._on_edit = on_edit
         self._history: list[str] = []
         self._position = 0
         """Index into the history; the index after its last message is that of the draft."""
@@ -173,6 +176,7 @@ class Composer(TextArea):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self._follow()
+        self._on_edit()
         if self._pacer.wait_s() <= 0:  # otherwise with the screen's next tick: keys may come in a burst
             with self._pacer.frame():
                 internals.paint_now(self)

@@ -24,10 +24,13 @@ from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, 
 from forge_core.llm.account.spending import SpendingBook
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
+from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
+from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.store.journal import Journal, journal_path
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.job_table import JobTable
@@ -82,6 +85,8 @@ class ScriptedSession:
         self.restored: SavedSession | None = None
         self.saved_input: tuple[str, list[str]] = ("", [])
         """Draft and queue."""
+        journal = Journal(journal_path(config.state_dir, "20261120-000000-abcdef"), Redactor())
+        self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         self.config = config
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from forge_core.config.settings import PermissionMode
 from forge_core.redact import Redactor
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
+from forge_core.session.draft_keeper import newest_draft
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.journal import Journal, journal_path
 from forge_tui.app import ForgeApp
@@ -135,6 +137,40 @@ async def test_a_crash_keeps_the_draft_of_a_continued_session(root: Path) -> Non
             await idle(pilot, app, "1 queued · paused")
             on_disk = SavedSessions(config.state_dir, Redactor()).load(saved)
             assert (on_disk.draft, on_disk.queue) == ("half", ["next"])
+
+
+async def test_the_draft_is_on_the_disk_while_it_is_typed(root: Path) -> None:
+    """As a kill would leave it: nothing is saved at the end."""
+    with SseServer(answer("one")) as server:
+        config = config_for(root, server)
+        saved = await saved_session(config, "first")
+        app = app_for(config, saved)
+        async with app.run_test(size=SIZE) as pilot:
+            await idle(pilot, app, "one")
+            await type_text(pilot, "half a sentence")
+            sessions = SavedSessions(config.state_dir, Redactor())
+            await until(pilot, lambda: newest_draft(sessions.load(saved)) == "half a sentence")
+            assert sessions.load(saved).draft == ""
+            copy = shutil.copytree(config.state_dir, root.parent / "copy")
+    killed = build_session(dataclasses.replace(config, state_dir=copy), Answering(Answer.ONCE), resume=saved)
+    assert killed.restored is not None and killed.restored.draft == "half a sentence"
+    await killed.aclose()
+    assert SavedSessions(copy, Redactor()).load(saved).draft == ""
+
+
+async def test_what_was_typed_before_the_first_message_is_restored_by_the_next_session(root: Path) -> None:
+    with SseServer(answer("one")) as server:
+        config = config_for(root, server)
+        saved = await saved_session(config, "first")
+        app = app_for(config)
+        async with app.run_test(size=SIZE) as pilot:
+            await type_text(pilot, "never sent")
+            drafts = config.state_dir / "sessions" / "drafts"
+            await until(pilot, lambda: any("never sent" in one.read_text() for one in drafts.glob("*.json")))
+        again = app_for(config, saved)
+        async with again.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: again.chat.composer.text == "never sent")
+        assert not any(drafts.iterdir())
 
 
 async def test_new_starts_an_empty_session_and_what_is_sent_after_it_goes_there(root: Path) -> None:

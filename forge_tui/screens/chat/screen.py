@@ -27,6 +27,7 @@ from forge_tui.screens.chat.attention import Attention
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.find_mode import FindMode
+from forge_tui.screens.chat.input_saver import InputSaver
 from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle
 from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.screens.chat.message_queue import MessageQueue
@@ -100,7 +101,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.todos = TodoPanel()
         self.popup = CompletionPopup(self._commands.argument_values)
         self.prompts = PromptArea(self, environment.clock, config.working_dir)
-        self.composer = Composer(self.popup, self._recall, self.prompts.may_send)
+        self.unsent = InputSaver(self, self._queue)
+        self.composer = Composer(self.popup, self._recall, self.prompts.may_send, self.unsent.text_changed)
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.current(), environment.version, self._live.examples)
 
@@ -153,11 +155,6 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def session_id(self) -> str:
         """The id of the session; empty while there is none."""
         return "" if self.session is None else self.session.id
-
-    def save_input(self) -> None:
-        """Keep the queue and the draft, in case the session is continued."""
-        if self.session is not None and not self.sessions.is_running:
-            self.session.save_input(queue=self._queue.typed, draft=self.composer.text)
 
     def session_failed(self, reason: str) -> None:
         """Report that there will be no session, now and whenever something is sent."""
@@ -260,7 +257,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def _show_queue(self) -> None:
         early = "Forge is starting · " if self._queue and self.session is None else ""
         self.activity.show_queue(early + self._queue.text)
-        self.save_input()
+        self.unsent.save()
 
     # A turn
 
@@ -271,7 +268,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def _start_turn(self, text: str) -> None:
         self.welcome.display = False
         self.transcript.add_user(text)
-        self.save_input()
+        self.unsent.save()
         self.todos.begin_turn()
         self._read_turn(text)
 

@@ -1,0 +1,64 @@
+"""Saves what has not been sent: the text in the composer while it is typed, and the lines that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from forge_tui import workers
+from forge_tui.submitted_line import UserText, parse_line
+
+if TYPE_CHECKING:
+    from forge_core.session.session import ForgeSession
+    from forge_tui.screens.chat.message_queue import MessageQueue
+    from forge_tui.screens.chat.screen import ChatScreen
+
+DELAY_S = 0.8
+"""From a change of the text to its saving: what a kill may cost."""
+_COST_FACTOR = 20
+"""A long text is saved less often: at most a twentieth of the time goes into it."""
+
+
+class InputSaver:
+    """Saves a changed text once after a delay, in a thread, however many keys come meanwhile.
+
+    A command is no draft: it may open another session, which must not find it in its composer.
+    """
+
+    def __init__(self, screen: ChatScreen, queue: MessageQueue) -> None:
+        self._screen = screen
+        self._queue = queue
+        self._delay_s = DELAY_S
+        self._is_due = False
+
+    def save(self) -> None:
+        """Record the queue and the text in the composer, in case the session is continued."""
+        if (session := self._session()) is not None:
+            session.save_input(queue=self._queue.typed, draft=self._screen.composer.text)
+
+    def text_changed(self) -> None:
+        """Take note of a change of the text in the composer."""
+        if not self._is_due:
+            self._is_due = True
+            self._screen.set_timer(self._delay_s, self._start)
+
+    def _session(self) -> ForgeSession | None:
+        """Return the session to which the input belongs; None before there is one, and during a change."""
+        return None if self._screen.sessions.is_running else self._screen.session
+
+    def _start(self) -> None:
+        workers.start(self._screen, self._save_text, "draft")
+
+    async def _save_text(self) -> None:
+        session, text = self._session(), self._screen.composer.text
+        try:
+            if session is not None:
+                started = time.monotonic()
+                session.drafts.set(text if isinstance(parse_line(text), UserText) else "")
+                await asyncio.to_thread(session.drafts.write)
+                self._delay_s = max(DELAY_S, _COST_FACTOR * (time.monotonic() - started))
+        finally:
+            self._is_due = False
+        if self._screen.composer.text != (text if session is not None else ""):
+            self.text_changed()
