@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from forge_core.approval import Responder
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.runtime import build_session
+from forge_core.session.rewinder import RewindPoint
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.rewinding import PAUSE_S
 from forge_tui.screens.panels.rewind_picker import RewindPicker
@@ -138,6 +139,16 @@ async def test_a_part_is_summarised_from_a_message_on(table: Table) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: "nothing to compact yet" in shown(app))
         assert "write b" in shown(app) and table.files() == AFTER and app.chat.composer.text == ""
+
+
+async def test_markup_in_a_message_shows_as_it_was_written(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        app.push_screen(RewindPicker([RewindPoint(1, "[bold red]a[/] [oops", 0.0, 0, (), ())]))
+        await until(pilot, lambda: is_open(app) and "❯ [bold red]a[/] [oops" in shown(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Rewind to before “[bold red]a[/] [oops”" in shown(app))
 
 
 async def test_rewinding_to_the_first_message_shows_an_empty_conversation(table: Table) -> None:

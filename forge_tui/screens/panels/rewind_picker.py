@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Static
 
 from forge_core.durations import time_ago
@@ -104,7 +105,8 @@ class RewindPicker(Overlay[str | None]):
             rows["summary"] = Choice("Summarise from here", detail="what came before stays as it is")
         rows["fork"] = Choice("Continue in a copy", detail="this session stays as it is")
         self._actions = [*rows]
-        self.query_one(".panel").border_title = f"Rewind to before “{_line(point.text, 50)}”"
+        title = Content(f"Rewind to before “{_line(point.text, 50)}”")  # no markup
+        self.query_one(".panel").border_title = title
         self._list.show([*rows.values()])
         self._show_about()
 
