@@ -316,13 +316,23 @@ class ChangeRecorder:
         self.open()
         return self._restorer.redo(among)
 
+    def revert(
+        self, number: int, text: str, changes: Sequence[FileChange], contents: Sequence[bytes] = ()
+    ) -> UndoReport:
+        """Revert a part of a turn, as `TurnRestorer.revert`."""
+        self.open()
+        return self._restorer.revert(number, text, changes, contents)
+
     def turns(self) -> tuple[TurnView, ...]:
         return tuple(turn_view(turn) for turn in tuple(self._log.history.turns) if not turn.is_empty)
 
     def last_turn(self) -> TurnFiles | None:
         self.open()
         turn = self._log.last
-        return None if turn is None else TurnFiles(turn_view(turn), dict(turn.changes))
+        if turn is None:
+            return None
+        net = self._log.history.with_reverts(turn)
+        return TurnFiles(turn_view(net), dict(net.changes))
 
     def contents(self, states: Sequence[FileState]) -> list[bytes | None]:
         """Return the contents of files as they were; None for those that are no longer stored."""

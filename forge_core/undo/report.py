@@ -72,9 +72,9 @@ class TurnFiles:
 
 @dataclass(frozen=True, slots=True)
 class UndoReport:
-    """The result of an undo or redo. `turn` is 0 when there was nothing to do."""
+    """The result of an undo, a redo, or a revert of a part of a turn. `turn` is 0 when nothing was done."""
 
-    kind: Literal["undo", "redo"]
+    kind: Literal["undo", "redo", "revert"]
     turn: int = 0
     text_of_turn: str = ""
     restored: tuple[str, ...] = ()
@@ -98,6 +98,8 @@ class UndoReport:
             return ""
         shown = ", ".join(safe_line(name) for name in names[:20])
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        if self.kind == "revert":
+            return f"[The user reviewed your file changes. {self.text_of_turn}. Written: {shown}{more}.]"
         if self.kind == "undo":
             return f"[The user undid file changes of an earlier turn; as before it are: {shown}{more}.]"
         return f"[The user brought undone file changes back; as after that turn are: {shown}{more}.]"

@@ -102,6 +102,11 @@ class Restorer:
             os.sync()
         return self._outcome
 
+    def conflicts(self) -> list[Conflict]:
+        """Return what `run` would leave alone, as far as it can be known before any change."""
+        self._plan()
+        return self._outcome.conflicts
+
     def _plan(self) -> list[FileChange]:
         """Return the changes whose paths hold what is expected and whose content can be read."""
         self._fetched = self._contents.fetch([change.after for change in self._changes])

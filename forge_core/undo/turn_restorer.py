@@ -1,8 +1,10 @@
-"""Undoes and redoes turns. Blocking; called from the thread of `ChangeRecorder`."""
+"""Undoes and redoes turns, reverts parts of them. Blocking; called from the thread of `ChangeRecorder`."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+import contextlib
+import hashlib
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -68,12 +70,50 @@ class TurnRestorer:
         self._log.redone(turn)
         return self._report("redo", turn, outcome, turn.lost, self._git.add_links(turn.links))
 
+    def revert(
+        self, number: int, text: str, changes: Sequence[FileChange], contents: Sequence[bytes] = ()
+    ) -> UndoReport:
+        """Make `changes`, which revert a part of turn `number`, as a turn of its own.
+
+        All of them are made or none: if a path does not hold its `before`, the conflicts are reported. The
+        turn is recorded before the first file is changed, so that a kill leaves nothing that undo does not
+        know.
+
+        Args:
+            number: the turn.
+            text: the name of the new turn in lists.
+            changes: what to do.
+            contents: what the files hold then, except contents that are stored already.
+
+        Raises:
+            ForgeError: a turn is running, or the contents cannot be stored.
+        """
+        self._check_idle()
+        self._contents.begin()
+        for data in contents:
+            if trouble := self._contents.keep(data, hashlib.sha256(data).hexdigest()):
+                raise ForgeError(f"Nothing was reverted, since it could not be undone: {trouble}.")
+        with self._settled(changes) as restorer:
+            conflicts = restorer.conflicts()
+        if conflicts:
+            return UndoReport("revert", text_of_turn=text, conflicts=tuple(conflicts))
+        turn = self._log.begin_revert(number, text, changes)
+        outcome = self._restored(changes)
+        made = {change.path for change in outcome.done}
+        self._log.not_reverted(turn, [change for change in changes if change.path not in made])
+        return self._report("revert", turn, outcome, {}, [])
+
     def _restored(self, changes: Iterable[FileChange]) -> RestoreResult:
+        with self._settled(changes) as restorer:
+            return restorer.run()
+
+    @contextlib.contextmanager
+    def _settled(self, changes: Iterable[FileChange]) -> Iterator[Restorer]:
         with self._mounts.settled():
             in_use = {name_below(self._root, path) for path in self._mounts.in_use()}
             placeholders = relative_placeholders(self._root, self._mounts)
             ignored = self._snapshot.all_ignored()
-            return Restorer(self._tree, self._contents, changes, in_use, placeholders, ignored).run()
+            yield Restorer(self._tree, self._contents, changes, in_use, placeholders, ignored)
 
     def _left_alone(self, also: Sequence[str] | None) -> TurnRecord | None:
         """Return the turn that was undone last when it has left alone what `also` names."""
@@ -97,7 +137,7 @@ class TurnRestorer:
 
     def _report(
         self,
-        kind: Literal["undo", "redo"],
+        kind: Literal["undo", "redo", "revert"],
         turn: TurnRecord,
         outcome: RestoreResult,
         lost: dict[str, str],

@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 from forge_core.redact import Redactor
 from forge_core.undo.change_recorder import ChangeRecorder, CommandWatch
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
-from forge_core.undo.file_state import FileState
+from forge_core.undo.file_state import FileChange, FileState
 from forge_core.undo.report import CommandEffects, TurnFiles, TurnView, UndoReport
 from forge_core.undo.snapshot.mount_points import MountGuard, NoMounts
 
@@ -138,6 +138,20 @@ class UndoStore:
         """Redo the last undo. Raises ForgeError while a turn is running."""
         return await self._run(self._recorder.redo)
 
+    async def revert(
+        self, number: int, text: str, changes: Sequence[FileChange], contents: Sequence[bytes] = ()
+    ) -> UndoReport:
+        """Make `changes`, which revert a part of turn `number`: all of them, or none if there is a conflict.
+
+        It is a turn of its own in the list of turns, named `text`, so that undo and redo apply to it, but
+        `last_turn` counts it as a part of the turn. `contents` are the bytes of the files that no turn has
+        had.
+
+        Raises:
+            ForgeError: a turn is running, or the contents cannot be stored.
+        """
+        return await self._run(self._recorder.revert, number, text, changes, contents)
+
     async def undo_turns(self, numbers: Container[int]) -> list[UndoReport]:
         """Undo the last turns, down to the first one that is not among `numbers`; return their reports in
         this order. Raises ForgeError while a turn is running."""
@@ -162,7 +176,8 @@ class UndoStore:
         return self._recorder.turns()
 
     async def last_turn(self) -> TurnFiles | None:
-        """Return what the running turn has changed so far, or else the last turn; None before the first."""
+        """Return what the running turn has changed so far, or else the last turn, without what `revert` has
+        reverted of it; None before the first."""
         return await self._guarded(self._recorder.last_turn)
 
     async def contents(self, states: Sequence[FileState]) -> Sequence[bytes | None]:

@@ -4,7 +4,7 @@ here."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from forge_core.undo.file_state import FileChange
@@ -38,6 +38,8 @@ class TurnRecord:
     """The paths that undo has restored; None while the turn is not undone."""
     undone_doubts: tuple[str, ...] = ()
     """Paths of `doubts` that were chosen and restored."""
+    reverts: int = 0
+    """The number of the turn of which this one has reverted a part; 0 for a turn of the model."""
 
     @property
     def is_empty(self) -> bool:
@@ -149,6 +151,19 @@ class History:
     def to_redo(self) -> TurnRecord | None:
         """Return the first turn that was undone."""
         return next((turn for turn in self.turns if turn.undone is not None), None)
+
+    def with_reverts(self, turn: TurnRecord) -> TurnRecord:
+        """Return the net changes of a turn and of what has reverted parts of it."""
+        net = replace(turn, changes=dict(turn.changes), doubts=dict(turn.doubts))
+        for later in self.turns:
+            if later.reverts and later.reverts == turn.number and later.undone is None:
+                for change in later.changes.values():
+                    net.record(change)
+        return net
+
+    def reverted_by(self, turn: TurnRecord) -> TurnRecord:
+        """Return the turn of which `turn` has reverted a part; itself if there is none."""
+        return next((one for one in self.turns if turn.reverts and one.number == turn.reverts), turn)
 
     def digests(self) -> set[str]:
         """Return the blobs that the turns need."""

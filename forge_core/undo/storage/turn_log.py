@@ -1,9 +1,10 @@
 """The turns of a session, in memory and on disk.
 
 On disk they are append-only JSON lines, so that a kill -9 costs at most the line being written. Types of
-lines: `turn` (number, text, time), `change` (the net change of a path so far), `lost` (a name that is not
-covered), `doubt` (a change that may be the user's), `link` (a link in git's index), `undone`, `redone`, `cut`
-(undone turns were dropped). Loading replays them and skips lines that cannot be read.
+lines: `turn` (number, text, time, and in `reverts` the number of the turn of which it reverts a part),
+`change` (the net change of a path so far), `lost` (a name that is not covered), `doubt` (a change that may be
+the user's), `link` (a link in git's index), `undone`, `redone`, `cut` (undone turns were dropped). Loading
+replays them and skips lines that cannot be read.
 """
 
 from __future__ import annotations
@@ -74,6 +75,24 @@ class TurnLog:
         if turn is not None:
             self._append(_doubt_line(turn.number, change.path, turn.doubt(change, self._redact(command))))
 
+    def begin_revert(self, number: int, text: str, changes: Iterable[FileChange]) -> TurnRecord:
+        """Add a turn that reverts a part of turn `number`, before any file is changed."""
+        turn = TurnRecord(self.history.next_number, self._redact(text), time.time(), reverts=number)
+        for change in changes:
+            turn.record(change)
+        self._add(turn)
+        for change in turn.changes.values():
+            self._append(_change_line(turn.number, change))
+        self._file.sync()
+        return turn
+
+    def not_reverted(self, turn: TurnRecord, changes: Iterable[FileChange]) -> None:
+        """Remove changes that could not be made from a turn that reverts."""
+        for change in changes:
+            self._append(_change_line(turn.number, turn.record(change.reversed())))
+        if turn.is_empty:
+            self.history.turns.remove(turn)
+
     def undone(self, turn: TurnRecord, paths: Sequence[str], chosen: Set[str]) -> None:
         """Note what an undo has restored, in addition to earlier undos of the turn; `chosen` are doubtful."""
         turn.undone = (*(turn.undone or ()), *(path for path in paths if path not in chosen))
@@ -101,8 +120,10 @@ class TurnLog:
 
     @property
     def last(self) -> TurnRecord | None:
-        """The turn that runs, or else the last one; after a resume the last that changed something."""
-        return self._last or next(reversed(self.history.turns), None)
+        """The turn that runs, or else the last one; after a resume the last that changed something. What
+        reverts a part of a turn is none."""
+        last = self._last or next(reversed(self.history.turns), None)
+        return last if last is None else self.history.reverted_by(last)
 
     def report(self, message: str) -> None:
         """Show a message to the user, each message once per turn."""
@@ -116,10 +137,13 @@ class TurnLog:
         if turn is None or any(turn is one for one in self.history.turns):
             return turn
         turn.number = self.history.next_number
+        self._add(turn)
+        return turn
+
+    def _add(self, turn: TurnRecord) -> None:
         if self.history.add(turn):
             self._append({"type": "cut"})
         self._append(_turn_line(turn))
-        return turn
 
     def _append(self, record: Record) -> None:
         with self._reporting():
@@ -151,7 +175,8 @@ def _apply(record: Record, turns: dict[int, TurnRecord]) -> None:
         return
     number = int(record["turn"])
     if kind == "turn":
-        turns[number] = TurnRecord(number, str(record["text"]), float(record["at"]))
+        reverts = int(record.get("reverts", 0))
+        turns[number] = TurnRecord(number, str(record["text"]), float(record["at"]), reverts=reverts)
         return
     turn = turns[number]
     match kind:
@@ -198,7 +223,8 @@ def _lines_of(turn: TurnRecord) -> Iterator[Record]:
 
 
 def _turn_line(turn: TurnRecord) -> Record:
-    return {"v": 1, "type": "turn", "turn": turn.number, "text": turn.text, "at": turn.at}
+    record = {"v": 1, "type": "turn", "turn": turn.number, "text": turn.text, "at": turn.at}
+    return record | ({"reverts": turn.reverts} if turn.reverts else {})
 
 
 def _change_line(number: int, change: FileChange) -> Record:
