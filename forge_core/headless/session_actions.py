@@ -72,8 +72,7 @@ def _row(one: SessionSummary) -> tuple[str, ...]:
 def _show(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     found = sessions.find(options.id)
     form: ExportFormat = "json" if options.json else "markdown"
-    text = exported(sessions.load(found.id), form, redact)
-    print(safe_text(text) if sys.stdout.isatty() else text, end="")
+    _print_document(exported(sessions.load(found.id), form, redact))
 
 
 def _rename(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
@@ -129,7 +128,7 @@ def _days(text: str) -> float:
 def _export(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     saved = sessions.load(sessions.find(options.id).id)
     if options.output is None:
-        print(exported(saved, options.format or "markdown", redact), end="")
+        _print_document(exported(saved, options.format or "markdown", redact))
     else:
         write_export(saved, Path(options.output), redact, options.format)
 
@@ -152,4 +151,9 @@ def _report(options: argparse.Namespace, values: dict[str, Any], sentence: str) 
 
 
 def _print_json(value: Sequence[Any] | dict[str, Any]) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    _print_document(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def _print_document(text: str) -> None:
+    """Print a text as it is, but for what would control a terminal."""
+    print(safe_text(text) if sys.stdout.isatty() else text, end="")
