@@ -21,11 +21,11 @@ SUFFIXES: dict[str, ExportFormat] = {".md": "markdown", ".html": "html", ".json"
 def exported(saved: SavedSession, form: ExportFormat, redact: Redactor) -> str:
     """Return the document; keys are redacted."""
     if form == "markdown":
-        return redact(markdown(saved))
+        return redact(markdown(saved, redact))
     if form == "html":
         from forge_core.store.html_export import html  # imports a Markdown parser
 
-        return redact(html(saved))
+        return html(saved, redact)
     records = [redact.values(record) for record in saved.records]
     if form == "jsonl":
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
@@ -60,11 +60,11 @@ def export_in(folder: Path, name: str, saved: SavedSession, redact: Redactor) ->
     return path
 
 
-def markdown(saved: SavedSession) -> str:
+def markdown(saved: SavedSession, redact: Redactor) -> str:
     """Return the whole session as Markdown: messages, answers, and each tool call with its result."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(saved.started))
     head = f"# {saved.title or saved.id}\n\n{saved.working_dir} · {when} · {saved.model} · {saved.id}\n"
-    return head + "".join(f"\n{_written(part)}\n" for part in parts_of(saved))
+    return head + "".join(f"\n{_written(part)}\n" for part in parts_of(saved, redact))
 
 
 def _written(part: Part) -> str:
@@ -88,6 +88,8 @@ def _written(part: Part) -> str:
 def _call(call: CallPart) -> str:
     summary = f" ({call.summary})" if call.summary else ""
     heading = f"**{call.title}** {_code(call.target)}".rstrip() + summary
+    if not call.body:
+        return heading
     fence = "`" * max(3, _longest_run(call.body) + 1)
     return f"{heading}\n\n{fence}{'diff' if call.is_diff else 'text'}\n{call.body}\n{fence}"
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
 
+from forge_core.redact import Redactor
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.store.saved_session import SavedSession
 from forge_core.store.transcript_parts import CallPart, Part, TextPart, parts_of
 
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="referrer" content="no-referrer">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
@@ -48,13 +55,23 @@ table {{ border-collapse: collapse; }} td, th {{ border: 1px solid #a3a3a3; padd
 """
 
 
-def html(saved: SavedSession) -> str:
-    """Return the whole session as an HTML page."""
+def html(saved: SavedSession, redact: Redactor) -> str:
+    """Return the whole session as an HTML page; keys are redacted."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.add_render_rule("image", _image)
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(saved.started))
     about = " · ".join(filter(None, (saved.working_dir, when, saved.model, saved.id)))
-    body = "\n".join(_written(part, parser) for part in parts_of(saved))
-    return _PAGE.format(title=_line(saved.title or saved.id), about=_line(about), body=body)
+    body = "\n".join(_written(part, parser) for part in parts_of(saved, redact))
+    title = _line(redact(saved.title or saved.id))
+    return _PAGE.format(policy=_POLICY, title=title, about=_line(redact(about)), body=body)
+
+
+def _image(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Return a link in place of an image: not every reader obeys the policy."""
+    token = tokens[index]
+    source = escape(str(token.attrGet("src") or ""))
+    text = escape(renderer.renderInlineAsText(token.children, options, env)) if token.children else source
+    return f'<a href="{source}">{text}</a>'
 
 
 def _written(part: Part, parser: MarkdownIt) -> str:
@@ -78,14 +95,23 @@ def _written(part: Part, parser: MarkdownIt) -> str:
 def _call(call: CallPart) -> str:
     summary = f" ({_line(call.summary)})" if call.summary else ""
     target = f" <code>{_line(call.target)}</code>" if call.target else ""
-    lines = [_diff_line(line) if call.is_diff else _text(line) for line in call.body.split("\n")]
+    body = _diff(call.body) if call.is_diff else _text(call.body)
     kind = "call" if call.success else "failed"
-    return _details(f"{_line(call.title)}{target}{summary}", "\n".join(lines), kind)
+    return _details(f"{_line(call.title)}{target}{summary}", body, kind)
 
 
 def _details(heading: str, body: str, kind: str) -> str:
     """Return a part that folds; its texts are escaped."""
     return f'<details><summary class="{kind}">{heading}</summary><pre>{body}</pre></details>'
+
+
+def _diff(body: str) -> str:
+    lines = body.split("\n")
+    return "\n".join(
+        # The line before the first hunk names the file.
+        _text(line) if line.startswith("--- ") and following.startswith("@@") else _diff_line(line)
+        for line, following in zip(lines, [*lines[1:], ""], strict=True)
+    )
 
 
 def _diff_line(line: str) -> str:

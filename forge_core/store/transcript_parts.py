@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from forge_core.events import AgentEnd, Error, LLMChunk, Notice, ToolEnd, ToolStart
+from forge_core.events import AgentEnd, Compaction, Error, LLMChunk, Notice, ToolEnd, ToolStart
+from forge_core.redact import Redactor
 from forge_core.store.event_records import event_of
 from forge_core.store.saved_session import SavedSession
+from forge_core.workspace.record_file import Record
 
 Kind: TypeAlias = Literal["user", "answer", "reasoning", "notice", "error", "reset"]
+_OTHER_TURN = frozenset({"user", "retry", "resume", "reset", "rewind"})
+"""Records after which a call that is still running will never end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +41,40 @@ class CallPart:
 Part: TypeAlias = "TextPart | CallPart"
 
 
-def parts_of(saved: SavedSession) -> Iterator[Part]:
-    """Yield the parts of the whole session, those before a reset too."""
+def parts_of(saved: SavedSession, redact: Redactor) -> Iterator[Part]:
+    """Yield the parts of the whole session, those before a reset too.
+
+    Keys are redacted here: a format may write a key's characters in another way, where it would no longer be
+    found.
+    """
+    for part in _parts(saved):
+        match part:
+            case TextPart():
+                yield replace(part, text=redact(part.text))
+            case CallPart():
+                yield replace(
+                    part,
+                    title=redact(part.title),
+                    target=redact(part.target),
+                    summary=redact(part.summary),
+                    body=redact(part.body),
+                )
+
+
+def _parts(saved: SavedSession) -> Iterator[Part]:
     texts: dict[str, str] = {}
     """What has come of the reasoning and the answer of a model call, by kind."""
-    starts = dict[str, ToolStart]()
+    running = dict[str, ToolStart]()
 
     def finished() -> Iterator[Part]:
         for kind in ("reasoning", "answer"):
             if text := texts.pop(kind, "").strip():
                 yield TextPart("answer" if kind == "answer" else "reasoning", text)
+
+    def never_ended() -> Iterator[Part]:
+        for start in running.values():
+            yield _call(start, None)
+        running.clear()
 
     for record in saved.records:
         event = event_of(record)
@@ -54,33 +82,49 @@ def parts_of(saved: SavedSession) -> Iterator[Part]:
             texts[event.kind] = texts.get(event.kind, "") + event.text
             continue
         yield from finished()
+        if event is None and record["type"] in _OTHER_TURN:
+            yield from never_ended()
         match event:
             case ToolStart():
-                starts[event.call_id] = event
+                running[event.call_id] = event
             case ToolEnd():
-                yield _call(starts.get(event.call_id), event)
+                yield _call(running.pop(event.call_id, None), event)
             case Notice(text=text):
                 yield TextPart("notice", text)
+            case Compaction():
+                yield TextPart("notice", event.text)
             case Error(error=text):
                 yield TextPart("error", text)
             case AgentEnd() if event.result.stopped_reason != "complete":
                 yield TextPart("notice", f"Stopped: {event.result.stopped_reason}")
-            case None if record["type"] == "user":
-                data = record.get("data")
-                yield TextPart("user", str(data.get("text", "")) if isinstance(data, dict) else "")
-            case None if record["type"] == "rewind" and (turn := (record.get("data") or {}).get("turn")):
-                yield TextPart("notice", f"Rewound to message {turn}")
-            case None if record["type"] == "unrewind":
-                yield TextPart("notice", "The rewind was undone")
-            case None if record["type"] == "reset":
-                yield TextPart("reset")
+            case None:
+                yield from _part_of(record)
             case _:
                 continue
     yield from finished()
+    yield from never_ended()
 
 
-def _call(start: ToolStart | None, end: ToolEnd) -> CallPart:
-    title, target = start.heading if start is not None else (end.name, "")
+def _part_of(record: Record) -> Iterator[Part]:
+    """Yield the part of a record that is no event."""
+    data = record["data"]
+    match record["type"]:
+        case "user":
+            yield TextPart("user", str(data.get("text", "")))
+        case "rewind" if turn := data.get("turn"):
+            yield TextPart("notice", f"Rewound to message {turn}")
+        case "unrewind":
+            yield TextPart("notice", "The rewind was undone")
+        case "reset":
+            yield TextPart("reset")
+
+
+def _call(start: ToolStart | None, end: ToolEnd | None) -> CallPart:
+    """Return a call of which the start or the end was recorded, or both."""
+    title, target = ("", "") if start is None else start.heading
+    target = " ".join(target.split())
+    if end is None:
+        return CallPart(title, target, "not finished", "", is_diff=False, success=False)
     diffs = "\n".join(f"--- {one.path}\n{one.diff}" for one in end.diffs)
     body = diffs or end.display or end.result
-    return CallPart(title, " ".join(target.split()), end.summary, body, bool(diffs), end.success)
+    return CallPart(title or end.name, target, end.summary, body, bool(diffs), end.success)
