@@ -216,16 +216,19 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 def _speed(text: str) -> float | None:
     """Return a speed; None for one without waiting."""
-    speed = 0.0 if text == "max" else float(text)
+    try:
+        speed = 0.0 if text == "max" else float(text)
+    except ValueError:
+        speed = -1.0
     if not 0 <= speed < float("inf"):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number from 0 on nor 'max'")
     return speed or None
 
 
 def _count(text: str) -> int:
-    if (count := int(text)) < 1:
-        raise ValueError(text)
-    return count
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:

@@ -63,10 +63,7 @@ def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxS
 
 def notices_of(saved: SavedSession) -> list[str]:
     """Return what the user should know about a session that is continued."""
-    notices = []
-    if saved.damaged:
-        lines = "1 damaged line was" if saved.damaged == 1 else f"{saved.damaged} damaged lines were"
-        notices.append(f"{lines} left out of the session's record {str(saved.path)!r}.")
+    notices = [saved.damage] if saved.damage else []
     if saved.is_redacted:
         notices.append(
             "Keys were removed from this session's record. The model is now sent the text without them."

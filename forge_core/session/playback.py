@@ -99,6 +99,8 @@ class Playback:
         self._turn_events: list[AgentEvent] | None = None
         """The events of the running turn, without text and live output; None if no turn runs."""
         self.title = saved.title
+        self.damage = saved.damage
+        """What of the record could not be read, for the user; empty if all could."""
         self.turn = 0
         """The number of the newest message, counted from the beginning of the record."""
         self.turns = sum(record["type"] == "user" for record in self._records)

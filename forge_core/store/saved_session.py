@@ -99,6 +99,14 @@ class SavedSession:
     """Whether a key was removed from the conversation since it was last continued."""
     rewinds: Rewinds = field(default_factory=Rewinds)
 
+    @property
+    def damage(self) -> str:
+        """What could not be read, for the user; empty if all could."""
+        if not self.damaged:
+            return ""
+        lines = "1 damaged line was" if self.damaged == 1 else f"{self.damaged} damaged lines were"
+        return f"{lines} left out of the session's record {str(self.path)!r}."
+
     def shown_records(self) -> Iterator[Record]:
         """Yield the records of the conversation: without what was cleared or rewound."""
         shown = enumerate(self.records[self.first_shown :], self.first_shown)

@@ -101,6 +101,8 @@ class ReplayScreen(ChatScreen):
         self._playback, self._speed = playback, speed
         self._replay_clock.start(playback.started, speed)
         self.transcript.clock = self._replay_clock.now
+        if playback.damage:
+            self.transcript.add_notice(playback.damage, "warning")
         self._show_progress()
         workers.start(self, partial(self._play, playback), "replay")
 

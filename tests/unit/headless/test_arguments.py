@@ -52,6 +52,31 @@ def test_a_usage_error_shows_arguments_without_raw_control_characters(
     assert not {"\x1b", "\u202e", "\u200b"} & set(shown)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "speed", "until"),
+    [((), 1.0, None), (("--speed", "8"), 8.0, None), (("--speed", "0"), None, None),
+     (("--speed=max", "--until", "3"), None, 3)],
+)  # fmt: skip
+def test_a_replay_has_a_speed_and_an_end(
+    arguments: tuple[str, ...], speed: float | None, until: int | None
+) -> None:
+    options = parsed("replay", "a title", *arguments)
+    assert (options.id, options.speed, options.until) == ("a title", speed, until)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--speed", "fast"), ("--speed=-1",), ("--speed", "nan"), ("--speed", "inf"), ("--until", "0"),
+     ("--until", "two"), ("--until=-1",), ("--until", "\u00b2")],
+)  # fmt: skip
+def test_a_replay_without_a_usable_speed_or_end_is_a_usage_error(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parse(["replay", "x", *arguments]) == 1
+    shown = capsys.readouterr().err
+    assert "is neither a number from 0 on nor 'max'" in shown or "is not a whole number from 1 on" in shown
+
+
 def test_help_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(["--help"]) == 0
     assert parse(["run", "--help"]) == 0
