@@ -7,6 +7,7 @@ import time
 import traceback
 from pathlib import Path
 
+from forge_core.private_folders import make_private_folder
 from forge_core.redact import Redactor
 
 
@@ -16,7 +17,7 @@ def write_crash_report(state_dir: Path, error: BaseException, redact: Redactor) 
     folder = state_dir / "logs"
     path = folder / f"crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)

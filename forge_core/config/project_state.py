@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from forge_core.errors import ConfigError
+from forge_core.private_folders import make_private_folder
 
 VERSION = 1
 RuleKind: TypeAlias = Literal["allow", "ask", "deny"]
@@ -80,7 +81,7 @@ def change_project_state(
 
     path = state_file(state_dir, root)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(path.parent)
         with _locked(path.parent / "lock"):
             raw = _kept(path, root)
             changed = change(_parsed(raw, root))

@@ -19,6 +19,7 @@ from forge_core.config.project_state import (
 )
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.errors import ConfigError
+from forge_core.private_folders import make_private_folder
 
 
 def save_user_setting(config_dir: Path, name: str, value: str | Sequence[str]) -> Path:
@@ -76,7 +77,7 @@ def _change_user_file(config_dir: Path, name: str, change: Callable[[Any], None]
         text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
         document = tomlkit.parse(text)
         change(document)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(path.parent)
         replace_file(path.resolve(), tomlkit.dumps(document))  # a symlinked dotfile stays a symlink
     except TOMLKitError as error:
         raise ConfigError(

@@ -9,6 +9,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TextIO, cast
 
+from forge_core.private_folders import make_private_folder
 from forge_core.redact import Redactor
 
 MAX_BYTES = 1_000_000
@@ -60,7 +61,7 @@ class _PrivateFile(RotatingFileHandler):
 
     def _open(self) -> TextIO:  # type: ignore[override]
         path = Path(self.baseFilename)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(path.parent)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         return cast(TextIO, os.fdopen(fd, "a", encoding=self.encoding, errors=self.errors))
 

@@ -18,6 +18,8 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
+from forge_core.private_folders import make_private_folder
+
 _LOCK_TRIES = 50
 _LOCK_WAIT_S = 0.002
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -77,7 +79,7 @@ class SpendingLedger:
         return self._folder / f"spending-{month}.ndjson"
 
     def _write(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         while self._unwritten:
             day, usd = self._unwritten[0]
             _append(self._path(day[:7]), json.dumps({"day": day, "usd": f"{usd:f}"}).encode() + b"\n")

@@ -11,6 +11,7 @@ import weakref
 from pathlib import Path
 from typing import BinaryIO
 
+from forge_core.private_folders import make_private_folder
 from forge_core.redact import Redactor
 from forge_core.result import Omission
 from forge_core.workspace.beneath import write_all
@@ -91,7 +92,7 @@ class OutputStore:
                 self._made = Path(tempfile.mkdtemp(prefix="forge-output-"))
                 self._cleanup = weakref.finalize(self, shutil.rmtree, str(self._made), True)
             else:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private_folder(self._folder)
                 with contextlib.suppress(OSError):
                     self._folder.chmod(0o700)
                 self._made = self._folder

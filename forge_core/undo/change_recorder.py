@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from forge_core.private_folders import make_private_folder
 from forge_core.redact import Redactor
 from forge_core.undo.attribution.command_changes import Attribution, AttributionContext, SourceFiles
 from forge_core.undo.attribution.write_counts import WriteCounts
@@ -109,7 +110,7 @@ class ChangeRecorder:
         """Read what an earlier run left. Raises OSError when the folder cannot be used."""
         if self._lock is not None:
             return
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         self._lock = lock(self._folder)
         self._blobs.open()
         self._log.load()

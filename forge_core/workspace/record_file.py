@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from forge_core.private_folders import make_private_folder
+
 Record = dict[str, Any]
 """One line of a file."""
 _BLOCK_BYTES = 1 << 16
@@ -94,7 +96,7 @@ class RecordFile:
 
     def _open(self) -> int:
         if self._fd is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self._path.parent)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
             self._fd = os.open(self._path, flags, 0o600)
         return self._fd
@@ -128,7 +130,7 @@ class RecordFile:
         fd = self._fd
         if fd is None or os.fstat(fd).st_nlink:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         copy = os.open(self._path, flags, 0o600)
         try:

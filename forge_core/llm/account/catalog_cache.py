@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from forge_core.config.project_state import replace_file
 from forge_core.llm.account.catalog import ModelInfo, learn, read_model
 from forge_core.llm.http.wire import parse_json
+from forge_core.private_folders import make_private_folder
 
 if TYPE_CHECKING:
     from forge_core.llm.client import OpenRouterClient
@@ -71,7 +72,7 @@ def save_models(path: Path, base_url: str, entries: Sequence[Any], *, now: float
     fetched_at = time.time() if now is None else now
     kept = {"version": _VERSION, "base_url": base_url, "fetched_at": fetched_at, "models": list(entries)}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(path.parent)
         replace_file(path, json.dumps(kept))
     except (OSError, ValueError, TypeError):
         return False

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from forge_core.permissions.sandbox.path_checks import closing_descriptor, open_anchored
 from forge_core.permissions.sandbox.protected import PlaceholderKind
+from forge_core.private_folders import make_private_folder
 
 _CONTENTS: Mapping[PlaceholderKind, bytes] = {"file": b"", "commondir": b".\n"}
 """A common directory of "." is the repository itself: git works on as if nothing stood there."""
@@ -94,7 +95,7 @@ class MountedPaths:
     def settled(self) -> Iterator[None]:
         """While it is held no sandbox is set up and no placeholder is created or removed. Not reentrant.
         Raises OSError when the folder can't be written to."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self.folder)
         with _locked(self.folder / "mounts.lock"):
             yield
 
@@ -185,7 +186,7 @@ class Placeholders:
     def join(self) -> int:
         """Return a descriptor that keeps all placeholders until its last copy is closed, for `--sync-fd`. The
         caller closes it. Raises OSError when the folder can't be written to."""
-        self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._record.parent)
         os.close(os.open(self._record, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         # The lock of a descriptor lasts until all copies are closed, so the child's copy keeps it for its
         # lifetime.

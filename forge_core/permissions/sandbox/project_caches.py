@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from forge_core.private_folders import make_private_folder
+
 _KEPT_S = 14 * 24 * 3600
 
 
@@ -29,7 +31,7 @@ class ProjectCaches:
         been used now. Raises OSError when the state folder can't be written to."""
         folders = {path: self._own / _name(path) for path in paths}
         for folder in folders.values():
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(folder)
         if folders:
             os.utime(self._own)
         return folders

@@ -398,6 +398,7 @@ class Sandbox:
                 copy = temporary.parent / variable
                 content = b"\n".join(map(without_includes, copies.values()))
                 if not _has_content(copy, content):
+                    copy.touch(mode=0o600)
                     copy.write_bytes(content)
                 variables[variable] = str(copy)
         return variables

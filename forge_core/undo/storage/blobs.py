@@ -16,6 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge_core.private_folders import make_private_folder
 from forge_core.workspace.beneath import write_all
 
 SEGMENT_BYTES = 16 * 1024 * 1024
@@ -49,7 +50,7 @@ class BlobStore:
 
     def open(self) -> None:
         """Create the folder, and read the headers of existing segments."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         for path in sorted(self._folder.glob("*.blobs")):
             if path.stem.isdigit():
                 self._read_segment(int(path.stem))
