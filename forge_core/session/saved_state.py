@@ -8,6 +8,9 @@ from typing import Any
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ForgeError
 from forge_core.events import as_json
+from forge_core.langchain.memory.conversation import ConversationMemory
+from forge_core.llm.models import Message
+from forge_core.session.compacting import SessionCompactor
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
 from forge_core.store.saved_session import SavedSession
@@ -52,6 +55,23 @@ class StateRecorder:
             "todos": as_json(self._environment.todos.items),
             "rules": [entry.rule for entry in policy.rules() if entry.origin == "session"],
         }
+
+
+def restore_history(
+    memory: ConversationMemory, compaction: SessionCompactor, saved: SavedSession
+) -> list[Message]:
+    """Restore the conversation, and what undoes its last compaction; return the answers that were added to
+    calls without a result.
+    """
+    memory.add_messages(saved.messages)
+    memory.repair()
+    history, known = memory.get_history(), {id(message) for message in saved.messages}
+    before = zip(saved.messages[: saved.compacted], history, strict=False)
+    if all(one is other for one, other in before):
+        compaction.restore(saved.uncompacted, saved.compacted)
+    else:  # damaged: the shorter history is longer now
+        compaction.restore([], 0)
+    return [message for message in history if id(message) not in known]
 
 
 def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> None:

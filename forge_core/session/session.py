@@ -34,10 +34,15 @@ from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.rewinder import Rewinder
-from forge_core.session.saved_state import StateRecorder, replace_conversation, restore_environment
+from forge_core.session.saved_state import (
+    StateRecorder,
+    replace_conversation,
+    restore_environment,
+    restore_history,
+)
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.tool_environment import ToolEnvironment
-from forge_core.session.turn_recorder import TurnRecorder, crash_events
+from forge_core.session.turn_recorder import TurnRecorder, crash_events, message_record
 from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
 from forge_core.store.saved_session import SavedSession as SavedSession
@@ -204,10 +209,7 @@ class ForgeSession:
         Its model and mode are not taken over; they are settings of this session.
         """
         self.restored = saved
-        memory = self._agent.memory
-        memory.add_messages(saved.messages)
-        if not memory.repair():  # else the number of messages is another one
-            self.compaction.restore(saved.uncompacted, saved.compacted)
+        answers = restore_history(self._agent.memory, self.compaction, saved)
         self._agent.call_ids.update(call.id for one in saved.messages for call in one.tool_calls or ())
         calls = ((call.turn, call.model, call.usage) for call in saved.calls)
         self._billing.restore((turn.text for turn in saved.turns), calls)
@@ -223,6 +225,8 @@ class ForgeSession:
         saved.draft = self.drafts.take(saved)
         self._has_begun = True
         self._journal.record("resume", self._about())
+        for answer in answers:
+            self._journal.record("message", message_record(answer))
 
     def save_input(self, *, queue: Sequence[str], draft: str = "") -> None:
         """Record the messages that wait for the running turn, and the text in the composer."""
@@ -349,9 +353,7 @@ class ForgeSession:
     def _rewound(self, saved: SavedSession) -> None:
         """Continue with another part of the recorded conversation; figures of what was spent stay."""
         self._agent.reset()
-        self._agent.memory.add_messages(saved.messages)
-        is_repaired = bool(self._agent.memory.repair())  # then the number of messages is another one
-        self.compaction.restore(*(([], 0) if is_repaired else (saved.uncompacted, saved.compacted)))
+        restore_history(self._agent.memory, self.compaction, saved)
         self._meter.reset()
         self._billing.keep_turns([turn.text for turn in saved.turns])
         replace_conversation(self._environment, saved)

@@ -5,7 +5,8 @@ as it is in the history, changes of the session's state (`state`) and of its lim
 replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in `session`), what the user
 rewinds (`rewind`, `unrewind`; see `rewinds`), and compactions (`window`: the messages of the shorter history,
 with `start` where only those from that index on were replaced; or `undo` where the one before it was
-restored. The records of the messages that it replaces are still shown).
+restored. The records of the messages that it replaces are still shown). Results that follow a `resume` record
+answer the calls that a kill left without one.
 """
 
 from __future__ import annotations
@@ -178,6 +179,7 @@ class _Reader:
         saved = self._saved
         match record["type"]:
             case "session" | "resume":
+                self._end_turn()  # what follows answers what a kill has left open
                 saved.is_redacted = False  # whoever continued it was informed
                 saved.working_dir = str(data.get("working_dir", saved.working_dir))
                 saved.provider = str(data.get("provider", saved.provider))

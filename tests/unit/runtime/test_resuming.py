@@ -17,6 +17,8 @@ from forge_core.redact import MASK, Redactor
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
 from forge_core.session.saved_sessions import SavedSessions
+from forge_core.store.journal import read_journal
+from tests.support.saved_journal import assert_valid_on_disk
 from tests.support.sessions import Answering
 from tests.support.sse_server import SseServer, answer, tool_answer
 
@@ -177,6 +179,35 @@ async def test_a_killed_turn_is_answered_as_cancelled_when_the_session_continues
         messages = sent(server)
         assert [one["role"] for one in messages] == ["user", "assistant", "tool", "user"]
         assert "cancelled" in str(messages[2]["content"])
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_answers_to_killed_calls_are_recorded_once(tmp_path: Path, version: int) -> None:
+    calls = tool_answer(("c1", "read", {"file_path": "a.txt"}), ("c2", "ls", {}), text="I look.")
+    with SseServer(calls, answer("done"), answer("ok"), answer("ok")) as server:
+        config = config_for(tmp_path / "work", server)
+        session = build_session(config, deny_all)
+        await say(session, "go")
+        await session.aclose()
+        path = config.state_dir / "sessions" / f"{session.id}.jsonl"
+        records = read_journal(path).records
+        end = next(n for n, record in enumerate(records) if record["type"] == "tool_end")
+        kept = [one for one in records[:end] if version == 2 or one["type"] != "message"]  # killed there
+        path.write_text("".join(json.dumps({**one, "v": version}) + "\n" for one in kept))
+
+        for _ in range(2):
+            await build_session(config, deny_all, resume=session.id).aclose()
+        assert_valid_on_disk(path)
+        recorded = [record["data"] for record in read_journal(path).records[len(kept) :]]
+        added = [data for data in recorded if "role" in data]
+        assert [(one["role"], one["tool_call_id"]) for one in added] == [("tool", "c1"), ("tool", "c2")]
+        for _ in range(2):
+            again = build_session(config, deny_all, resume=session.id)
+            await say(again, "go on")
+            await again.aclose()
+        first, second = sent(server, 2), sent(server, 3)
+        assert [one["role"] for one in first] == ["user", "assistant", "tool", "tool", "user"]
+        assert second[: len(first)] == first
 
 
 async def test_a_removed_key_is_not_sent_again_and_the_user_is_informed_once(tmp_path: Path) -> None:
