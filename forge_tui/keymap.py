@@ -36,6 +36,7 @@ class KeyContext(StrEnum):
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
     REPLAY = "Replay of a session (forge replay)"
+    NOTE = "When a line is for an instruction file (# and a text)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,14 @@ KEYS: tuple[Key, ...] = (
     Key("questions.decline", "escape", "decline", "Esc", "Decline to answer"),
     Key("questions.page_up", "pageup", "scroll(-1)"),
     Key("questions.page_down", "pagedown", "scroll(1)"),
+    Key("note.previous_file", "up", "choose(-1)", "Up, Down", "Select the file, which shows the change"),
+    Key("note.next_file", "down", "choose(1)"),
+    Key("note.file_1", "1", "digit(1)", "1 … 9", "Take a file, after half a second or with Enter"),
+    *(Key(f"note.file_{digit}", str(digit), f"digit({digit})") for digit in range(2, 10)),
+    Key("note.write", "enter", "take", "Enter", "Write the selected file"),
+    Key("note.send", "escape", "decline", "Esc", "Write nothing: send the line as a message"),
+    Key("note.page_up", "pageup", "scroll(-1)"),
+    Key("note.page_down", "pagedown", "scroll(1)"),
     Key("diff.next_hunk", "right_square_bracket", "hunk(1)", "], [", "Next, previous hunk, across files"),
     Key("diff.previous_hunk", "left_square_bracket", "hunk(-1)"),
     Key("diff.next_file", "n", "file(1)", "N, P", "Next, previous file"),

@@ -33,11 +33,23 @@ class InvalidCommand:
 Line: TypeAlias = "UserText | Command | InvalidCommand | None"
 
 
-def parse_line(typed: str) -> Line:
-    """Parse a submitted text; return None if it is blank. A leading space makes any line a message."""
+NOTE = "# "
+"""Begins a line for an instruction file."""
+
+
+def parse_line(typed: str, *, has_paste: bool = True) -> Line:
+    """Parse a submitted text; return None if it is blank. A leading space makes any line a message.
+
+    A single line that begins with `NOTE` is `/memory add`, unless it `has_paste`, that is, any part of it was
+    not typed: pasted Markdown is a message.
+    """
     text = typed.strip()
     if not text:
         return None
+    if typed.startswith(NOTE) and text != NOTE.strip() and "\n" not in text and not has_paste:
+        spec = specs.find("memory")
+        assert spec is not None
+        return Command(spec, f"add {text.removeprefix(NOTE).strip()}", text)
     if not typed.startswith("/"):
         return UserText(text)
     name = re.split("[ \n]", text[1:], maxsplit=1)[0]

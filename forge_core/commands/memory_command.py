@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
 from forge_core.commands.figures import tokens_text
-from forge_core.commands.result import CommandResult, Text
+from forge_core.commands.result import ChooseInstructionFile, CommandResult, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.context.instructions import MAX_BYTES, Instructions, InstructionSet, instructions_for
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.sanitize import safe_line
+from forge_core.session.instruction_notes import note_changes
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import clip_start
 from forge_core.workspace.trust import is_trusted, what_would_act
@@ -20,7 +21,11 @@ PATH_CELLS = 48
 
 
 async def memory(argument: str, session: ForgeSession) -> CommandResult:
-    """List the files, with their sizes."""
+    """List the files, with their sizes; `add` and a text adds a line to one of them."""
+    word, _, text = argument.partition(" ")
+    if word.lower() == "add":
+        changes = await asyncio.to_thread(note_changes, " ".join(text.split()), session.config)
+        return ChooseInstructionFile(changes) if changes else Failure("No instruction file can be written.")
     return Text(await asyncio.to_thread(_report, session.config, session.given_instructions), "Memory")
 
 
@@ -72,6 +77,7 @@ def _advice(config: ForgeConfig, counting: InstructionSet) -> str:
     lines.append("For this project, write AGENTS.md in its folder.")
     if own:
         lines.append(f"For all projects, write {own}.")
+    lines.append("A line that begins with # and a space is added to one of these files.")
     if sum(one.size for one in counting.files) > MAX_BYTES:
         lines.append(f"Together at most {MAX_BYTES:,} bytes are sent.")
     return "\n".join([*lines, "Changes count from the next session, or after /mode or /trust."])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from forge_core.session.changes import Source
+    from forge_core.session.instruction_notes import InstructionChange
     from forge_core.session.rewinder import RewindPoint, Rewound
 
 
@@ -89,6 +90,14 @@ class ForkSession:
     """What the input holds then."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChooseInstructionFile:
+    """A request to ask which instruction file a line goes into: `write_change` writes it."""
+
+    changes: tuple[InstructionChange, ...]
+    """At least one."""
+
+
 CommandResult: TypeAlias = (
     Text
     | CommandNotice
@@ -100,4 +109,5 @@ CommandResult: TypeAlias = (
     | ChooseRewind
     | ShowRewound
     | ForkSession
+    | ChooseInstructionFile
 )

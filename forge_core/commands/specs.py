@@ -322,8 +322,9 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "memory",
-        "List the instruction files that count: yours and the project's",
+        "List the instruction files that count, or add a line to one",
         "memory_command:memory",
+        accepts=("add TEXT...",),
         keywords=("agents.md", "instructions", "rules"),
     ),
     CommandSpec(

@@ -379,6 +379,10 @@ class ForgeSession:
         self._meter.use_prompt(self._system_prompt(mode))
         self._record_state()
 
+    def reload_instructions(self) -> None:
+        """Read the instruction files again; the model gets them with its next request."""
+        self._meter.use_prompt(self._system_prompt(self._environment.policy.mode))
+
     def notify(self, notice: Notice) -> None:
         """Notify the user: in the running turn's stream, else through `notices()`. Safe from
         other threads once a turn has begun."""

@@ -79,9 +79,11 @@ class Composer(TextArea):
     class Submitted(Message):
         """Enter was pressed."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, *, has_paste: bool = True) -> None:
             super().__init__()
             self.text = text
+            self.has_paste = has_paste
+            """Whether any part of it may have been pasted."""
 
     class PasteRefused(Message):
         """A paste was too long; nothing of it was inserted."""
@@ -118,6 +120,7 @@ class Composer(TextArea):
         self._position = 0
         """Index into the history; the index after its last message is that of the draft."""
         self._draft = ""
+        self._has_paste = False
         self._pacer = FramePacer(time.monotonic)
         self._frame: _DrawnFrame | None = None
         """The frame around the text as drawn last; None if the styles have changed since."""
@@ -139,6 +142,7 @@ class Composer(TextArea):
         """Return the text, and clear it."""
         text = self.text
         self.load_text("")
+        self._has_paste = False
         return text
 
     def clear_into_history(self) -> bool:
@@ -158,6 +162,7 @@ class Composer(TextArea):
     def restore_draft(self, text: str, cursor: int) -> None:
         """Append text that was typed elsewhere, with the cursor `cursor` characters into it."""
         text, before = safe_text(text, keep_invisible=True), self.text
+        self._has_paste = True
         if len(before) + len(text) > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
             return
@@ -240,6 +245,7 @@ class Composer(TextArea):
         if len(text) + len(self.text) > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
             return
+        self._has_paste = True
         self._write(safe_text(text.replace("\r\n", "\n").replace("\r", "\n"), keep_invisible=True))
 
     def _write(self, text: str) -> None:
@@ -265,9 +271,9 @@ class Composer(TextArea):
             return
         if chosen is not None:
             self.replace_text(safe_text(chosen.line, keep_invisible=True))
-        text = self.take()
+        has_paste, text = self._has_paste, self.take()
         self._popup.close("")
-        self.post_message(self.Submitted(text))
+        self.post_message(self.Submitted(text, has_paste=has_paste))
 
     def action_newline(self) -> None:
         self._write("\n")

@@ -17,6 +17,7 @@ from forge_tui.screens.chat.replay_screen import ReplayScreen
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.session_picker import SessionPicker
+from forge_tui.screens.prompts.note import NotePrompt
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.widgets.composer import Composer
@@ -35,6 +36,7 @@ OWNERS = {
     KeyContext.PROMPT: PermissionPrompt,
     KeyContext.QUESTIONS: QuestionPrompt,
     KeyContext.REPLAY: ReplayScreen,
+    KeyContext.NOTE: NotePrompt,
 }
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 

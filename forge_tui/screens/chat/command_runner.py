@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import ArgumentValue, Scope, Tier, find, load
-from forge_tui.submitted_line import Command
+from forge_core.errors import ForgeError
+from forge_tui import workers
+from forge_tui.submitted_line import NOTE, Command, UserText
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CommandResult
+    from forge_core.session.instruction_notes import InstructionChange
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.screen import ChatScreen
 
@@ -29,7 +33,7 @@ class CommandRunner:
         elif (session := self._screen.session) is not None:
             from forge_core.commands.dispatch import run_command  # imports much: not before a command
 
-            self._show_result(await run_command(line.spec, line.argument, session), session)
+            self._show_result(await run_command(line.spec, line.argument, session), session, line)
 
     async def _may_run(self, line: Command) -> bool:
         """Whether the command may run now; ends the turn for one that interrupts."""
@@ -40,7 +44,7 @@ class CommandRunner:
             await self._screen.end_turn()
         return True
 
-    def _show_result(self, result: CommandResult, session: ForgeSession) -> None:
+    def _show_result(self, result: CommandResult, session: ForgeSession, line: Command) -> None:
         from forge_core.commands import result as results
 
         match result:
@@ -62,12 +66,36 @@ class CommandRunner:
                 self._screen.rewinding.show(result)
             case results.ForkSession():
                 self._screen.rewinding.fork(result)
+            case results.ChooseInstructionFile(changes):
+                workers.start(self._screen, partial(self._write_note, session, changes, line), "note")
             case results.ResumeTurn():
                 self._screen.resume_turn()
             case results.CompactConversation():
                 self._screen.compact(result)
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
+
+    async def _write_note(
+        self, session: ForgeSession, changes: Sequence[InstructionChange], line: Command
+    ) -> None:
+        """Ask for the instruction file that the line goes into, and write it. If the user takes none, a line
+        that begins with `# ` is sent as a message."""
+        from forge_core.session.instruction_notes import write_change
+        from forge_tui.screens.prompts.note import NotePrompt
+
+        screen, is_message = self._screen, line.line.startswith(NOTE)
+        reply = await screen.prompts.show(partial(NotePrompt, changes, is_message=is_message))
+        if reply.change is None:
+            if is_message:
+                screen.send_message(UserText(f"{line.line}\n{reply.more}".strip()))
+            elif reply.more:
+                screen.prompts.restore_draft(reply.more, len(reply.more))
+            return
+        try:
+            screen.say(await write_change(session, reply.change))
+        except ForgeError as error:
+            screen.complain(str(error))
+        screen.refresh_status()
 
     def argument_values(self, name: str) -> Sequence[ArgumentValue]:
         """Return the values of a command's argument that its row does not list."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
@@ -14,7 +15,7 @@ from forge_tui.widgets.activity import Working
 if TYPE_CHECKING:
     from forge_core.approval import ApprovalReply, QuestionReply, UserRequest
     from forge_tui.screens.chat.screen import ChatScreen
-    from forge_tui.screens.prompts.prompt import Prompt
+    from forge_tui.screens.prompts.prompt import Draft, Prompt
 
 Reply = TypeVar("Reply")
 ASKING = "Waiting for your answer"
@@ -22,6 +23,12 @@ RECENT_S = 5.0
 """Text that was edited within this time before a prompt opened counts as half typed."""
 LATE_ENTER_S = 0.5
 """Within this time after a prompt has closed, an Enter may have been meant for it."""
+
+
+class MakePrompt(Protocol[Reply]):
+    """Makes a prompt, when its turn has come."""
+
+    def __call__(self, *, clock: Callable[[], float], draft: Draft) -> Prompt[Reply]: ...
 
 
 class PromptArea:
@@ -55,13 +62,19 @@ class PromptArea:
         The clock of the tool call is stopped meanwhile. A cancelled wait removes the prompt.
         """
         self._screen.transcript.pause_clock(request.call_id)
+        try:
+            return await self.show(partial(self._make_prompt, request))
+        finally:
+            self._screen.transcript.resume_clock(request.call_id)
+
+    async def show(self, make: MakePrompt[Reply]) -> Reply:
+        """Show the prompt that `make` returns, after those that came before; return the user's reply."""
         self._count(+1)
         try:
             async with self._turn:
-                return await self._reply_of(self._make_prompt(request))
+                return await self._reply_of(make(clock=self._clock, draft=self))
         finally:
             self._count(-1)
-            self._screen.transcript.resume_clock(request.call_id)
 
     def _count(self, change: int) -> None:
         """Count the requests without a reply; the prompt shows how many wait behind it."""
@@ -69,7 +82,9 @@ class PromptArea:
         if self._prompt is not None and self._prompt.is_mounted:
             self._prompt.show_waiting(self._outstanding - 1)
 
-    def _make_prompt(self, request: UserRequest[Reply]) -> Prompt[Reply]:
+    def _make_prompt(
+        self, request: UserRequest[Reply], *, clock: Callable[[], float], draft: Draft
+    ) -> Prompt[Reply]:
         from forge_core.approval import ApprovalRequest, QuestionRequest
 
         prompt: Prompt[ApprovalReply] | Prompt[QuestionReply]
@@ -80,15 +95,15 @@ class PromptArea:
                 prompt = PermissionPrompt(
                     request,
                     workspace=self._workspace,
-                    clock=self._clock,
-                    draft=self,
+                    clock=clock,
+                    draft=draft,
                     check_rule=self._check_rule,
                 )
                 self._screen.attention.asked(request.tool)
             case QuestionRequest():
                 from forge_tui.screens.prompts.question import QuestionPrompt
 
-                prompt = QuestionPrompt(request, clock=self._clock, draft=self)
+                prompt = QuestionPrompt(request, clock=clock, draft=draft)
                 self._screen.attention.asked("")
             case _:
                 raise TypeError(f"There is no prompt for a {type(request).__name__}.")

@@ -184,7 +184,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.prompts.resume()
 
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
-        if (line := parse_line(message.text)) is None:
+        if (line := parse_line(message.text, has_paste=message.has_paste)) is None:
             self._queue.is_paused = False
             if self._queue or self.session is None or not self.session.can_retry:
                 self.start_next()
@@ -198,7 +198,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             case Command():
                 self._submit_command(line)
             case UserText():
-                self._submit_message(line)
+                self.send_message(line)
 
     def on_choice_list_clicked(self, message: ChoiceList.Clicked) -> None:
         """Complete the line with the row of the menu that was clicked."""
@@ -211,7 +211,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if isinstance(line, Command):
             self._submit_command(line)
 
-    def _submit_message(self, line: UserText) -> None:
+    def send_message(self, line: UserText) -> None:
         if self._failure:
             self.complain(self._failure)
         elif self.has_turn or self.session is None or self._queue.is_next:

@@ -1,0 +1,104 @@
+"""A typed line that begins with `# `: the prompt for the file, and what Enter and Esc do with the line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from forge_core.approval import Responder
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.session.session import ForgeSession
+from forge_tui.screens.prompts.note import NotePrompt
+from forge_tui.submitted_line import Command, UserText, parse_line
+from tests.support.chat_app import ChatApp, make_app, make_config, ready, say, shown, type_text, until
+from tests.support.scripted_session import ScriptedSession
+from tests.support.sessions import scripted_session
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ForgeConfig:
+    return make_config(tmp_path, working_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("typed", "note"),
+    [
+        ("# Use tabs.", "add Use tabs."),
+        ("#Use tabs.", None),
+        ("#", None),
+        ("# ", None),
+        (" # Use tabs.", None),
+        ("# Title\ntext", None),
+        ("## Title", None),
+    ],
+)
+def test_only_a_single_line_with_one_sign_is_a_note(typed: str, note: str | None) -> None:
+    line = parse_line(typed, has_paste=False)
+    assert (line.argument if isinstance(line, Command) else None) == note
+
+
+def test_a_pasted_line_is_a_message() -> None:
+    assert parse_line("# Use tabs.", has_paste=True) == UserText("# Use tabs.")
+
+
+def note_app(config: ForgeConfig, replies: Sequence[Sequence[str]] = ()) -> ChatApp:
+    def make(responder: Responder, _: ScriptedSession) -> Any:
+        return scripted_session(config.working_dir, replies)
+
+    return make_app(config, make_session=make)
+
+
+async def asked(app: ChatApp, pilot: Pilot[None]) -> NotePrompt:
+    """Type a note, and wait until keys answer its prompt."""
+    await ready(pilot)
+    await say(pilot, "# Use tabs.")
+    await until(pilot, lambda: isinstance(app.focused, NotePrompt) and app.focused.is_answerable)
+    app.clock.pass_(2)
+    await pilot.pause()
+    prompt = app.focused
+    assert isinstance(prompt, NotePrompt)
+    return prompt
+
+
+def history(app: ChatApp) -> list[str]:
+    session = app.session
+    assert isinstance(session, ForgeSession)
+    return [message.text for message in session._agent.memory.get_history()]
+
+
+async def test_enter_writes_the_file_that_the_diff_shows(config: ForgeConfig) -> None:
+    app = note_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await asked(app, pilot)
+        assert "+ - Use tabs." in shown(app) and "AGENTS.md" in shown(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Added to AGENTS.md" in shown(app))
+        assert (config.working_dir / "AGENTS.md").read_text() == "- Use tabs.\n"
+        assert history(app) == []
+
+
+async def test_escape_sends_the_line_as_a_message(config: ForgeConfig) -> None:
+    app = note_app(config, [["Understood."]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await asked(app, pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Understood." in shown(app))
+        assert history(app)[0] == "# Use tabs."
+        assert not (config.working_dir / "AGENTS.md").exists()
+
+
+async def test_a_paste_is_sent_without_a_prompt(config: ForgeConfig) -> None:
+    app = note_app(config, [["Understood."]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        app.chat.composer.paste("# Use")
+        await type_text(pilot, " tabs.")
+        await pilot.press("enter")
+        await until(pilot, lambda: "Understood." in shown(app))
+        assert history(app)[0] == "# Use tabs."
