@@ -24,6 +24,7 @@ EXACT = {
     "forge_core/workspace/record_file.py": "writes the records of the journal and of undo as it gets them",
     "forge_core/llm/account/catalog_cache.py": "the public list of models",
     "forge_core/store/session_index.py": "titles from journals, which hold no key",
+    "forge_core/session/draft_keeper.py": "the journal redacts the text",
     "forge_core/session/retention.py": "the time of the last pruning",
     "forge_core/store/spending_ledger.py": "days and amounts",
     "forge_core/undo/storage/blobs.py": "before-images are exact",

@@ -79,3 +79,7 @@ class ForgeConfig(Settings):
     """Setting → where its value came from."""
     notices: tuple[str, ...] = ()
     """Messages to the user about loading: a project setting that was ignored, a broken file."""
+
+    def is_chosen(self, name: str) -> bool:
+        """Whether a flag or the environment set the value of this setting, for this start alone."""
+        return self.origins.get(name) in (Origin.FLAG, Origin.ENVIRONMENT)

@@ -49,14 +49,12 @@ def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxS
     The model of another provider is not taken over. Modes that are not safe here, yolo and, without a full
     sandbox, auto, become ask.
     """
-    from forge_core.config.forge_config import Origin
     from forge_core.session.saved_state import restored_mode
 
-    chosen = (Origin.FLAG, Origin.ENVIRONMENT)
     model, mode = config.model, config.permission_mode
-    if saved.model and saved.provider == config.endpoint.kind and config.origins.get("model") not in chosen:
+    if saved.model and saved.provider == config.endpoint.kind and not config.is_chosen("model"):
         model = saved.model
-    if config.origins.get("permission_mode") not in chosen:
+    if not config.is_chosen("permission_mode"):
         mode = restored_mode(saved.mode, sandbox.strength)
     return replace(config, model=model, permission_mode=mode)
 

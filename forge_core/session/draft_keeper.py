@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge_core.private_folders import make_private_folder
 from forge_core.store.journal import Journal, is_time
 from forge_core.store.saved_session import SavedSession
 
@@ -118,7 +119,7 @@ def _read(path: Path) -> _Draft | None:
 
 def _write(path: Path, draft: _Draft) -> None:
     """Replace a file. Raises OSError and keeps the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=".draft-")  # 0600
     try:
         with os.fdopen(fd, "w", encoding="utf-8") as file:

@@ -10,7 +10,7 @@ from functools import partial
 from logging import Logger
 from pathlib import Path
 
-from forge_core.config.forge_config import ForgeConfig, Origin
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Composition, reserved_output
@@ -213,11 +213,7 @@ class ForgeSession:
         self._agent.call_ids.update(call.id for one in saved.messages for call in one.tool_calls or ())
         calls = ((call.turn, call.model, call.usage) for call in saved.calls)
         self._billing.restore((turn.text for turn in saved.turns), calls)
-        fixed = [
-            name
-            for name, origin in self.config.origins.items()
-            if origin in (Origin.ENVIRONMENT, Origin.FLAG)
-        ]
+        fixed = filter(self.config.is_chosen, self.config.origins)
         self.budget.restore((call.usage for call in saved.calls), saved.budget, fixed)
         restore_environment(self._environment, saved)
         self._state.assume_recorded()
@@ -358,14 +354,6 @@ class ForgeSession:
         self._billing.keep_turns([turn.text for turn in saved.turns])
         replace_conversation(self._environment, saved)
         self._state.assume_recorded()
-
-    def check_rule(self, rule: str) -> str | None:
-        """Return why a rule cannot be granted, for the user; None when it can."""
-        try:
-            self.policy.check_grant(rule)
-        except ForgeError as error:
-            return str(error)
-        return None
 
     def set_model(self, model: str) -> None:
         """Use `model` from the next model call on."""

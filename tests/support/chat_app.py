@@ -161,7 +161,7 @@ def command_request(command: str = "pytest -q", **changes: Any) -> ApprovalReque
         target=command,
         action="run a command",
         reason="commands ask first",
-        session_rule="bash(pytest *)",
+        session_rule="bash(pytest tests:*)",
         details={"Timeout": "120 s"},
     )
     return replace(request, **changes)

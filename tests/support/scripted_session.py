@@ -154,10 +154,6 @@ class ScriptedSession:
     def set_mode(self, mode: PermissionMode) -> None:
         self.policy.mode = mode
 
-    def check_rule(self, rule: str) -> str | None:
-        is_rule = rule.endswith(")") and "(" in rule
-        return None if is_rule else f"{rule!r} is no rule. Write tool(pattern)."
-
     def changes(self, source: Source) -> ChangeSource:
         return changes_of(source, self.config.working_dir, self.undo)
 

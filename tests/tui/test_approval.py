@@ -84,7 +84,7 @@ async def test_the_prompt_below_the_conversation_shows_the_whole_request(config:
             "$ pytest -q",
             "commands ask first",
             "❯ 1 Yes, once",
-            "2 Yes, for this session: bash(pytest *)",
+            "2 Yes, for this session: bash(pytest tests:*)",
             "4 No",
             "5 No, and tell it why",
         ):

@@ -49,7 +49,7 @@ def test_an_answer_has_the_same_key_in_every_prompt() -> None:
         (["3", "enter"], ApprovalReply(Answer.ALWAYS)),
         (["down", "down", "enter"], ApprovalReply(Answer.ALWAYS)),
         (["down", "tab", "enter"], ApprovalReply(Answer.SESSION)),
-        (["down", "tab", "home", "X", "enter"], ApprovalReply(Answer.SESSION, rule="Xbash(pytest *)")),
+        (["down", "tab", "home", "X", "enter"], ApprovalReply(Answer.SESSION, rule="Xbash(pytest tests:*)")),
         (["down", "down", "tab", "backspace", "space", "x", ")", "enter"], "bash(pytest:* x)"),
         (["down", "down", "right", "left", "backspace", "enter"], "bash(pytest:)"),
     ],
@@ -71,7 +71,7 @@ async def test_an_invalid_rule_is_reported_and_can_be_corrected(config: ForgeCon
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)
         await pilot.press("down", "down", "tab", "backspace", "enter")
-        await until(pilot, lambda: "'bash(pytest:*' is no rule. Write tool(pattern)." in shown(app))
+        await until(pilot, lambda: "Rule 'bash(pytest:*' cannot be read." in shown(app))
         assert app.scripted.replies == []
         assert app.chat.query_one(LineInput).value == "bash(pytest:*"
         await pilot.press("ctrl+u", "enter")

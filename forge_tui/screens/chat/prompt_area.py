@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from forge_core.errors import ForgeError
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
@@ -111,8 +112,12 @@ class PromptArea:
 
     def _check_rule(self, rule: str) -> str | None:
         """Return why a permission rule is invalid, or None."""
-        session = self._screen.session
-        return None if session is None else session.check_rule(rule)
+        if (session := self._screen.session) is not None:
+            try:
+                session.policy.check_grant(rule)
+            except ForgeError as error:
+                return str(error)
+        return None
 
     def rearm(self) -> None:
         """Accept keys and clicks as an answer only after another grace period."""
