@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.secret_content import holds_secret, needs_reading
 from forge_core.permissions.tool_files import acting_program, folded_name
 from forge_core.private_keys import is_key_file
 
@@ -58,9 +59,15 @@ class PathInfo:
 
     @property
     def is_secret(self) -> bool:
-        """Whether it holds keys or passwords: by its name, or because it begins with a private key. The file
-        is read each time (8 µs); one outside the folder is not."""
-        return self.has_secret_name or (self.is_inside and is_key_file(self.real))
+        """Whether it holds keys or passwords: by its name, because it begins with a private key, because of
+        what it holds where the name alone says too little, or because it is a hard link to such a file. The
+        file is read each time (8 µs); one outside the folder is not."""
+        return self.has_secret_name or (self.is_inside and self._holds_secret())
+
+    def _holds_secret(self) -> bool:
+        if is_key_file(self.real) or (needs_reading(self.real.name) and holds_secret(self.real)):
+            return True
+        return link_count(self.real) > 1 and links_to_secret(self.real, self.relative or ".")
 
     @property
     def is_private(self) -> bool:
@@ -101,6 +108,20 @@ def link_count(path: Path) -> int:
     except (OSError, ValueError):
         return 0
     return status.st_nlink if stat.S_ISREG(status.st_mode) else 0
+
+
+def links_to_secret(real: Path, relative: str) -> bool:
+    """Return whether a file with a name of `is_secret` in its folder, or in one above as far as `relative`
+    goes, is the same file."""
+    number = real.stat().st_ino
+    for folder in real.parents[: relative.count("/") + 1]:
+        try:
+            with os.scandir(folder) as entries:
+                if any(entry.inode() == number and is_secret(entry.name) for entry in entries):
+                    return True
+        except OSError:
+            continue
+    return False
 
 
 def links_reason(name: str | Path, links: int) -> str:

@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret, locate
+from forge_core.permissions.secret_content import holds_secret as has_secret_content
+from forge_core.permissions.secret_content import needs_reading
 from forge_core.permissions.shell.shell_words import Word
 
 _MAX_FILES = 2_000
@@ -80,6 +82,8 @@ def holds_secret(folder: Path, most: int = _MAX_FILES) -> bool:
                 for entry in entries:
                     left -= 1
                     if left < 0 or is_secret(entry.name):
+                        return True
+                    if needs_reading(entry.name) and has_secret_content(entry.path):
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)

@@ -27,6 +27,7 @@ from forge_core.permissions.sandbox.shown_at_home import (
     CACHES,
     FILTERED_FILES,
     HARMLESS_FILES,
+    LOCAL_PROGRAMS,
     OPEN_NAMES,
     PREFIX_PARTS,
     TOOLCHAIN_VARIABLES,
@@ -293,6 +294,13 @@ class _Finder:
             for to in sorted(shown, key=_depth)
             if not any(one in shown and shown[one] / to.relative_to(one) == shown[to] for one in to.parents)
         }
+
+
+def local_programs(view: HomeView) -> list[tuple[Path, Path]]:
+    """Return those entries of `shown` that lie in folders which users fill by hand too, such as `~/bin`."""
+    named = [home / name for home in view.homes for name in LOCAL_PROGRAMS.folders]
+    folders = [*named, *(Path(os.path.realpath(one)) for one in named)]
+    return [(shown, real) for shown, real in view.shown.items() if is_in(shown, folders)]
 
 
 @lru_cache(maxsize=1)

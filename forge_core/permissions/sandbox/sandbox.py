@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.errors import WorkspaceError
-from forge_core.permissions.path_info import is_example
 from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.configuration_copies import without_includes
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
-from forge_core.permissions.sandbox.home_view import HomeView, HomeViewer, is_in
+from forge_core.permissions.sandbox.home_view import HomeView, HomeViewer, is_in, local_programs
 from forge_core.permissions.sandbox.mount_layout import LayoutInputs, environment_inside, mounts
 from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
 from forge_core.permissions.sandbox.project_caches import ProjectCaches
 from forge_core.permissions.sandbox.protected import Protection, protection
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
-from forge_core.permissions.sandbox.survey import Survey, SurveyResult, tracked_secrets
+from forge_core.permissions.sandbox.survey import Survey, SurveyResult, committed_secrets, tracked_secrets
 
 MAX_MASKS = 512
 """Files with keys that are hidden in the workspace and the repository around it: each is a mount."""
@@ -108,7 +107,7 @@ class Sandbox:
             return ""
         found = self._scan(self._root)
         kept, tracked = self._to_hide(found, hides_committed=are_hidden)
-        committed = [path for path in _committed(tracked) if path not in kept]
+        committed = [path for path in committed_secrets(tracked) if path not in kept]
         if not committed:
             return ""
         names = sorted(str(path.relative_to(self._root)) for path in committed)
@@ -293,14 +292,21 @@ class Sandbox:
         tracked = self._tracked_among(found.secrets)
         kept = [path for path in found.secrets if not tracked.get(path)]
         if hides_committed:
-            kept += _committed(tracked)
+            kept += committed_secrets(tracked)
         return kept[:MAX_MASKS], tracked
 
     def _around(self, home: HomeView) -> list[Path]:
-        """Return the secrets in the repository around the workspace, as far as they are shown."""
-        if home.repository is None:
-            return []
-        return [one for one in self._scan(home.repository).secrets if not is_in(one, [self._root])]
+        """Return the secrets that are shown outside the workspace: in the repository around it, and among the
+        user's own programs."""
+        found = [
+            shown / path.relative_to(real)
+            for shown, real in local_programs(home)
+            for path in self._scan(real).secrets
+            if path.is_relative_to(real)
+        ]
+        if home.repository is not None:
+            found += [one for one in self._scan(home.repository).secrets if not is_in(one, [self._root])]
+        return found
 
     def _tracked_among(self, secrets: Sequence[Path]) -> dict[Path, bool]:
         if not secrets:
@@ -466,11 +472,6 @@ def clear_leftovers(root: Path, state_dir: Path) -> None:
         own.take_down()
     if mounted.has_notes():
         threading.Thread(target=clear_rest, name="forge-clear", daemon=True).start()
-
-
-def _committed(tracked: Mapping[Path, bool]) -> list[Path]:
-    """Return the files that are just what git has, those to be read by everybody excepted."""
-    return [path for path, is_same in tracked.items() if is_same and not is_example(path.name)]
 
 
 def _has_content(path: Path, content: bytes) -> bool:

@@ -31,8 +31,10 @@ def _toolchain(name: str, folders: str, parts: str = "", variable: str = "", mar
     return Toolchain(name, tuple(folders.split()), tuple(parts.split()), variable, tuple(marks.split()))
 
 
+LOCAL_PROGRAMS = _toolchain("local programs", ".local/bin .local/lib .local/lib64 .local/include bin")
+"""The folders that the user fills by hand too; the others hold what package managers have put there."""
 TOOLCHAINS = (
-    _toolchain("local programs", ".local/bin .local/lib .local/lib64 .local/include bin"),
+    LOCAL_PROGRAMS,
     _toolchain("Python", ".pyenv", "", "PYENV_ROOT", "versions shims"),
     _toolchain("Python", ".local/share/pipx .local/pipx", "", "PIPX_HOME", "venvs"),
     _toolchain("Python", ".local/share/uv", "python tools"),

@@ -6,13 +6,14 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge_core.permissions.path_info import is_secret
+from forge_core.permissions.path_info import is_example, is_secret
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.sandbox.path_checks import closing_descriptor, is_there
+from forge_core.permissions.sandbox.path_checks import is_there
+from forge_core.permissions.secret_content import holds_secret, needs_reading
 from forge_core.workspace.git_index import blob_id
 
 MAX_ENTRIES = 1_000_000
@@ -30,7 +31,6 @@ _MAX_COMPARED_BYTES = 1_000_000
 _GIT_TIMEOUT_S = 2.0
 _MAX_PATHSPECS = 200
 """Git compares each with every entry of the index; with more the whole index is listed."""
-_KEY_HEADER_BYTES = 4_096
 _SETTLED_NS = 100_000_000
 """A folder changed less than this before it was read may change again within one tick of its clock."""
 
@@ -55,6 +55,7 @@ class _Folder:
     entries: int
     folders: tuple[str, ...]
     secrets: tuple[str, ...]
+    """By their names; of some the content decides."""
     has_git: bool
     is_environment: bool
     """A Python environment: its certificates and test keys are not the user's."""
@@ -66,6 +67,7 @@ class Survey:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._known: dict[str, _Folder] = {}
+        self._linked: tuple[object, list[Path]] | None = None
 
     def scan(self) -> SurveyResult:
         """Scan level by level; links to folders are never followed."""
@@ -73,6 +75,7 @@ class Survey:
         known: dict[str, _Folder] = {}
         root = str(self._root)
         waiting = deque([root])
+        linked: set[tuple[int, int]] = set()
         left = MAX_ENTRIES
         while waiting and left > 0:
             path = waiting.popleft()
@@ -88,12 +91,25 @@ class Survey:
             for name in folder.secrets:
                 if len(found.secrets) == MAX_SECRETS:
                     found.is_complete = False
-                elif _is_worth_hiding(f"{path}/{name}"):
+                elif (status := _stat(f"{path}/{name}")) and _is_worth_hiding(f"{path}/{name}", status):
                     found.secrets.append(Path(os.path.realpath(f"{path}/{name}")))
+                    if status.st_nlink > 1:
+                        linked.add((status.st_dev, status.st_ino))
             waiting.extend(f"{path}/{name}" for name in folder.folders)
         found.is_complete = found.is_complete and not waiting
         self._known = known
+        found.secrets += [path for path in self._links(linked) if path not in found.secrets]
         return found
+
+    def _links(self, files: set[tuple[int, int]]) -> list[Path]:
+        """Return all names of these files in the folders of the last scan, which are read again only when one
+        of them has changed: it costs as much as the first scan."""
+        if not files:
+            return []
+        state = (frozenset(files), tuple(self._known.values()))
+        if self._linked is None or self._linked[0] != state:
+            self._linked = (state, sorted(_names_of(files, self._known)))
+        return self._linked[1]
 
     def _folder(self, path: str) -> _Folder | None:
         """Return the folder as remembered when its modification time is still the same, else read again."""
@@ -115,22 +131,43 @@ def _read(listed: list[os.DirEntry[str]], modified_ns: int) -> _Folder:
         modified_ns,
         len(listed),
         tuple(sorted(name for name, is_it in is_folder.items() if is_it and name not in _SKIPPED)),
-        tuple(sorted(name for name, is_it in is_folder.items() if not is_it and is_secret(name))),
+        tuple(sorted(name for name, is_it in is_folder.items() if not is_it and _may_be_secret(name))),
         ".git" in is_folder,
         "pyvenv.cfg" in is_folder,
     )
 
 
-def _is_worth_hiding(path: str) -> bool:
-    """Of `*.pem` and `*.key`, only those that hold a private key: the rest are certificates."""
+def _names_of(files: set[tuple[int, int]], folders: Iterable[str]) -> Iterator[Path]:
+    numbers = {number for _, number in files}
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.inode() in numbers and not entry.is_symlink():
+                        status = entry.stat(follow_symlinks=False)
+                        if (status.st_dev, status.st_ino) in files:
+                            yield Path(entry.path)
+        except OSError:
+            continue
+
+
+def _may_be_secret(name: str) -> bool:
+    return is_secret(name) or needs_reading(name)
+
+
+def _is_worth_hiding(path: str, status: os.stat_result) -> bool:
+    """Return whether it is a regular file that the command could read, and that holds keys or passwords as
+    far as its content has to decide."""
+    if not stat.S_ISREG(status.st_mode) or not os.access(path, os.R_OK):
+        return False
+    return not needs_reading(path) or holds_secret(path)
+
+
+def _stat(path: str) -> os.stat_result | None:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return os.stat(path)  # noqa: PTH116 - of many files for every command
     except OSError:
-        return False  # the command can't read it either
-    with closing_descriptor(descriptor):
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return False
-        return not path.endswith((".pem", ".key")) or b"PRIVATE KEY" in os.read(descriptor, _KEY_HEADER_BYTES)
+        return None
 
 
 def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
@@ -166,6 +203,12 @@ def tracked_secrets(root: Path, paths: Sequence[Path]) -> dict[Path, bool]:
         if (path := names.get(name)) is not None and len(fields := facts.split()) == 3:
             found[path] = _blob_id(path, len(fields[1])) == fields[1]
     return found
+
+
+def committed_secrets(tracked: Mapping[Path, bool]) -> list[Path]:
+    """Return the files of `tracked_secrets` that are just what git has, those to be read by everybody
+    excepted."""
+    return [path for path, is_same in tracked.items() if is_same and not is_example(path.name)]
 
 
 def _blob_id(path: Path, digits: int) -> str:

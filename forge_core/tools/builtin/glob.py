@@ -8,6 +8,7 @@ from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.permissions.path_info import is_secret
+from forge_core.permissions.secret_content import holds_secret, needs_reading
 from forge_core.tools.base import ExecutionContext, ToolParameter, ToolResult
 from forge_core.tools.paths import display_path, folder_status, locate, search_scope
 from forge_core.tools.searching.folder_tool import FolderTool
@@ -49,7 +50,9 @@ class GlobTool(FolderTool):
         for one in walk(root, IgnoreRules(root), start=start, stop=stop.is_set):
             if one.is_folder or not expression.fullmatch(one.path[below:]):
                 continue
-            if is_secret(one.path) or (context.hides is not None and context.hides(root / one.path)):
+            is_hidden = context.hides is not None and context.hides(root / one.path)
+            has_keys = needs_reading(one.path) and holds_secret(root / one.path)
+            if is_hidden or has_keys or is_secret(one.path):
                 secrets += 1
                 continue
             found.append((_modified(one), one.path))

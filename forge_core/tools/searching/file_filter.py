@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from forge_core.permissions.path_info import is_secret
+from forge_core.permissions.secret_content import holds_secret, needs_reading
 from forge_core.tools.searching.query import SearchQuery
 from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.ignore import IgnoreRules
@@ -32,5 +33,7 @@ class FileFilter:
         if self._rules is None:
             return True
         if self._rules.is_ignored(path, False) or is_secret(path):
+            return False
+        if needs_reading(path) and holds_secret(self._root / path):
             return False
         return self._glob is None or self._glob.fullmatch(path[self._below :]) is not None

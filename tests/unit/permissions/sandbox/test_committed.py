@@ -144,3 +144,17 @@ def test_a_search_asks_when_there_are_more_than_can_be_hidden(
     assert found.decision is Decision.ASK
     assert "the sandbox can hide only 2 files" in found.reason
     assert policy(root).explain("make").decision is Decision.ALLOW, "git shows them to any program as well"
+
+
+def test_key_files_among_the_programs_of_a_home_are_hidden(root: Path) -> None:
+    if not bwrap_works():
+        pytest.skip(needs_bwrap)
+    home = root.parent / "home"
+    for name in ("dotfiles/bin/deploy.key", ".local/lib/tool/.env", ".local/bin/ca.pem", "dotfiles/bin/tool"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("-----BEGIN PRIVATE KEY-----\nquince\n")
+    (home / ".local/bin/ca.pem").write_text("-----BEGIN CERTIFICATE-----\nmedlar\n")
+    (home / "bin").symlink_to("dotfiles/bin")
+    assert run(root, "cat ~/bin/tool").endswith("quince\n")
+    assert "quince" not in run(root, "cat ~/bin/deploy.key ~/dotfiles/bin/deploy.key ~/.local/lib/tool/.env")
+    assert "medlar" in run(root, "cat ~/.local/bin/ca.pem")
