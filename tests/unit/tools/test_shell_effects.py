@@ -1,5 +1,6 @@
 """What a command did to files: what is kept before it, and what the model is told after it."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from forge_core.permissions.sandbox.sandbox_state import SandboxKind
 from forge_core.tools import BashTool, ExecutionContext, ReadTool, ToolExecutor
 from forge_core.tools.builtin import bash as bash_module
 from forge_core.tools.shell import effects as effects_module
+from forge_core.tools.shell.effects import _planted
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import CommandEffects
 from forge_core.undo.expected_effects import UNKNOWN, ExpectedEffects
@@ -125,3 +127,19 @@ async def test_a_command_classified_as_read_only_cannot_write_even_if_misclassif
     assert "kept" in done.for_model() and "Read-only file system" in done.for_model()
     assert [one.name for one in root.iterdir()] == ["kept.txt"]
     assert (root / "kept.txt").read_text() == "kept\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (("sub/.git", "sub/.git/config", "sub/.git/hooks/post-merge"), ["sub/.git"]),
+        (("sub/.git/config",), ["sub/.git/config"]),
+        (("sub/.git/objects/ab/cd", "sub/.git/index"), []),
+        (("sub/.git/objects/ab/cd", "sub/.git/info/exclude"), ["sub/.git/info/exclude"]),
+    ],
+)
+def test_of_a_repository_only_what_makes_git_run_programs_is_named(
+    changed: tuple[str, ...], named: list[str]
+) -> None:
+    notes = "".join(_planted(CommandEffects(changed=changed)))
+    assert [path for path in changed if re.search(rf"{re.escape(path)}(?![\w/])", notes)] == named
