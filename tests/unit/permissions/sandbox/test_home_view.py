@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from forge_core.permissions.sandbox.hidden import home_folders
 from forge_core.permissions.sandbox.home_view import HomeView, HomeViewer, is_in
 
 LOGINS = """
@@ -90,3 +92,46 @@ def test_a_link_is_no_cache_that_commands_may_write_to(home: Path) -> None:
     (home / ".npm").symlink_to("documents")
     (home / ".cache").mkdir()
     assert view(home).caches == [home / ".cache"]
+
+
+def test_a_variable_does_not_show_what_a_link_in_the_workspace_leads_to(home: Path) -> None:
+    create(home / "private/versions/3.12/bin/python")
+    (home / "work/pyenv").symlink_to(home / "private")
+    found = view(home, {"PYENV_ROOT": str(home / "work/pyenv")})
+    assert not is_in(home / "private/versions/3.12/bin/python", found.shown)
+
+
+def test_the_usual_folders_of_homes_are_hidden_wherever_the_own_home_is(home: Path) -> None:
+    usual = [Path(one) for one in ("/home", "/root")]
+    there = [one for one in usual if one.is_dir() and os.access(one, os.R_OK | os.X_OK)]
+    assert there and set(there) <= set(view(home).covered)
+
+
+@pytest.mark.parametrize(("link", "target"), [(".netrc", "logins.txt"), (".other", ".env")])
+def test_a_login_that_a_link_keeps_in_the_workspace_is_hidden(home: Path, link: str, target: str) -> None:
+    create(home / "work" / target)
+    (home / link).symlink_to(home / "work" / target)
+    assert home / "work" / target in view(home).masked
+
+
+def test_a_configuration_that_a_link_keeps_in_the_workspace_is_worked_on(home: Path) -> None:
+    create(home / "work/vimrc")
+    (home / ".vimrc").symlink_to(home / "work/vimrc")
+    assert home / "work/vimrc" not in view(home).masked
+
+
+def test_a_home_that_is_a_repository_is_not_shown_as_that_of_the_workspace(home: Path) -> None:
+    for name in ("HEAD", "config", "objects/a", "refs/a"):
+        create(home / ".git" / name)
+    found = view(home)
+    assert found.repository is None
+    assert not is_in(home / ".git/config", found.shown)
+
+
+def test_the_homes_of_the_command_and_of_forge_are_both_home_folders(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path.resolve() / "other"
+    other.mkdir()
+    monkeypatch.setenv("HOME", str(other))
+    assert home_folders({"HOME": str(home)})[:2] == (home, other)
