@@ -283,7 +283,8 @@ def _difference(current: FileState | None, change: FileChange) -> str:
     if expected.kind is EntryKind.ABSENT:
         return "created again since"
     if current.kind is not expected.kind:
-        return f"now a {'link' if current.kind is EntryKind.LINK else current.kind.value} in its place"
+        kind = "special file" if current.kind is EntryKind.OTHER else current.kind.value
+        return f"now a {kind} in its place"
     if current.digest == expected.digest and current.target == expected.target:
         return "its mode was changed since"
     return "changed since"

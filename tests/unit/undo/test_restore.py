@@ -9,7 +9,7 @@ import pytest
 from forge_core.undo import UndoStore
 from forge_core.undo.snapshot.mount_points import NoMounts
 from forge_core.undo.storage.file_tree import FileTree
-from tests.unit.undo.workspace import make_workspace
+from tests.unit.undo.workspace import make_workspace, shapes
 
 
 @pytest.mark.parametrize("method", ["put_file", "remove"])
@@ -83,4 +83,35 @@ async def test_a_link_made_since_to_a_file_with_several_keeps_its_content(tmp_pa
     kept.hardlink_to(path)
     await ws.store.undo()
     assert (path.read_text(), kept.read_text()) == ("old\n", "tool\n")
+    await ws.store.aclose()
+
+
+@pytest.mark.parametrize("is_continued", [False, True])
+@pytest.mark.parametrize(
+    ("replace", "kind"),
+    [
+        (lambda path, outside: path.symlink_to(outside), "link"),
+        (lambda path, outside: path.mkdir(), "folder"),
+        (lambda path, outside: os.mkfifo(path), "special file"),
+    ],
+)
+async def test_what_has_taken_the_place_of_a_file_is_left_alone_and_named(
+    tmp_path: Path, replace: Callable[[Path, Path], object], kind: str, is_continued: bool
+) -> None:
+    ws, outside = make_workspace(tmp_path), tmp_path / "outside"
+    path = ws.root / "a.txt"
+    path.write_text("old\n")
+    outside.write_text("new\n")  # as the file had been left
+    await ws.store.begin_turn("edit")
+    await ws.write("a.txt", "new\n")
+    await ws.store.end_turn()
+    if is_continued:
+        await ws.store.aclose()
+        ws = make_workspace(tmp_path)
+    path.unlink()
+    replace(path, outside)
+    before = shapes(tmp_path / "ws")
+    report = await ws.store.undo()
+    assert [(one.name, one.why) for one in report.conflicts] == [("a.txt", f"now a {kind} in its place")]
+    assert (shapes(tmp_path / "ws"), outside.read_text()) == (before, "new\n")
     await ws.store.aclose()
