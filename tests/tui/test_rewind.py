@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from forge_core.approval import Responder
@@ -207,3 +208,24 @@ async def test_esc_with_a_draft_does_nothing(config: ForgeConfig) -> None:
         assert app.chat.composer.text == "draft"
 
     await with_one_turn(config, check)
+
+
+@pytest.mark.parametrize("line", ["/rewind 3", "/rewind 3 chat", "/undo"])
+async def test_a_message_sent_during_a_rewind_starts_its_turn_afterwards(table: Table, line: str) -> None:
+    """It would be lost from the conversation, or its changes undone, in the middle of the rewind."""
+    app = await continued(table)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "write b" in shown(app))
+        for text in (line, "hello"):
+            for character in text:
+                app.post_message(events.Key("space" if character == " " else character, character))
+            app.post_message(events.Key("enter", "\r"))
+        await until(pilot, lambda: "More." in shown(app))
+        await until(pilot, lambda: not app.chat.has_turn)
+        turns = [turn.text for turn in app.chat.sessions.saved().load(app.chat.session_id).turns]
+        kept = [] if "rewind" in line else ["write b"]
+        assert turns == ["write a", "change a", *kept, "hello"]
+        assert ("b.txt" in table.files()) == ("chat" in line)
+        requests = table.server.requests[-1].json["messages"]
+        assert [one["content"].partition("\n")[0] for one in requests if one["role"] == "user"] == turns

@@ -232,10 +232,13 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self._show_queue()
 
     def _start_command(self, line: Command) -> None:
-        workers.start(self, partial(self._run_command, line), "command")
+        hold = contextlib.ExitStack()
+        if line.spec.tier is not Tier.ALWAYS:  # a message that is sent next starts after it
+            hold.enter_context(self._queue.held())
+        workers.start(self, partial(self._run_command, line, hold), "command")
 
-    async def _run_command(self, line: Command) -> None:
-        with self._queue.held() if line.spec.tier is Tier.INTERRUPTS else contextlib.nullcontext():
+    async def _run_command(self, line: Command, hold: contextlib.ExitStack) -> None:
+        with hold:
             await self._commands.run(line)
         self.start_next()
 
