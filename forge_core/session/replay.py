@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from forge_core.events import (
     AgentEnd,
@@ -29,19 +29,33 @@ class ReplayedTurn:
     text: str
     records: list[Record] = field(default_factory=list)
 
+    is_last: bool = False
+    """Whether it is the last of its session, which cannot be resumed any more."""
+
     @property
     def events(self) -> list[AgentEvent]:
-        """The events, read from the records each time: a long session is not converted at once.
+        """The events of all runs."""
+        return [event for run in self.runs for event in run]
 
-        They are without live output and granted permissions, which a finished turn does not show. Every
-        ToolStart has its ToolEnd, and an AgentEnd ends them, also where the program was killed; only notices
-        may follow it.
+    @property
+    def runs(self) -> list[list[AgentEvent]]:
+        """The events of each run: a failed turn has another one for each time that it was resumed.
+
+        They are read from the records each time: a long session is not converted at once. They are without
+        live output and granted permissions, which a finished turn does not show. Every ToolStart has its
+        ToolEnd, and an AgentEnd ends each run, also where the program was killed; only notices may follow it.
         """
-        events: list[AgentEvent] = []
+        runs: list[list[AgentEvent]] = [[]]
         for record in self.records:
-            if (event := event_of(record)) is not None and _shows(event):
-                _add(events, event)
-        return [*events, *missing_ends(events)]
+            if record["type"] == "retry":
+                runs.append([])
+            elif (event := event_of(record)) is not None and _shows(event):
+                _add(runs[-1], event)
+        for run in runs:
+            run.extend(missing_ends(run))
+        if self.is_last:
+            runs[-1] = [_final(event) for event in runs[-1]]
+        return runs
 
 
 def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
@@ -53,6 +67,8 @@ def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
             turns.append(ReplayedTurn(str(data.get("text", "")) if isinstance(data, dict) else ""))
         elif turns:
             turns[-1].records.append(record)
+    if turns:
+        turns[-1].is_last = True
     return turns
 
 
@@ -60,6 +76,13 @@ def _shows(event: AgentEvent) -> bool:
     return not isinstance(event, ToolProgress) and not (
         isinstance(event, Permission) and event.decision == "allow"
     )
+
+
+def _final(event: AgentEvent) -> AgentEvent:
+    """Return an event without the possibility to resume its run."""
+    if not isinstance(event, AgentEnd):
+        return event
+    return replace(event, result=replace(event.result, is_resumable=False))
 
 
 def _add(events: list[AgentEvent], event: AgentEvent) -> None:

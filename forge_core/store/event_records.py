@@ -213,6 +213,7 @@ def _result(data: Any) -> AgentResult:
         error=_plain("str | None", data.get("error")),
         warning=_plain("str | None", data.get("warning")),
         finish_reason=_plain("str | None", data.get("finish_reason")),
+        is_resumable=data.get("is_resumable") is True,
     )
 
 

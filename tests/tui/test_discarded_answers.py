@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from textual.pilot import Pilot
 
 from forge_core.events import AgentEnd, AgentEvent, Error, LLMChunk, LLMStart, Retry
+from forge_core.session.replay import ReplayedTurn, replayed_turns
+from forge_core.store.saved_session import session_of
+from forge_core.workspace.record_file import Record
 from forge_tui.submitted_line import UserText
 from forge_tui.widgets.blockview.block_layout import Layout
+from forge_tui.widgets.blockview.blocks import UserBlock
 from forge_tui.widgets.transcript.transcript_builder import RESUMABLE, TranscriptBuilder
 from tests.support.chat_app import ChatApp, say, shown, until
 from tests.support.scripted_session import Step, answer, end_of_call, end_of_turn
@@ -143,6 +148,43 @@ def test_partial_text_of_a_failed_turn_stays_after_the_next_message() -> None:
     chat.apply(start(1), said("other"), call_ended(), turn_ended())
     assert "half" in chat.lines
     assert not chat.is_dim("half")
+
+
+RUNS: list[list[AgentEvent]] = [
+    [start(3), said("half"), call_ended(), *FAILED],
+    [start(3), said("another half"), call_ended(), *FAILED],
+    [start(3), said("whole"), call_ended(), turn_ended()],
+]
+
+
+def replayed(runs: list[list[AgentEvent]]) -> list[ReplayedTurn]:
+    """The turns of a journal with one turn that was resumed until its last run."""
+    records: list[Record] = [{"type": "user", "timestamp": 1.0, "data": {"text": "go"}}]
+    for number, run in enumerate(runs):
+        records += [{"type": "retry", "timestamp": 1.0, "data": {}}] if number else []
+        records += [event.as_record() for event in run]
+    return replayed_turns(session_of(Path("x"), records))
+
+
+async def test_a_resumed_turn_of_a_continued_session_shows_as_it_did() -> None:
+    live = Shown()
+    live.conversation.add(UserBlock("go"))
+    for number, run in enumerate(RUNS):
+        if number:
+            live.conversation.resume_turn()
+        live.apply(*run)
+    continued = Shown()
+    await continued.conversation.prepend_turns(replayed(RUNS))
+    assert continued.lines == live.lines
+    assert not any("half" in line for line in live.lines)
+    assert [text.source for text in continued.conversation.answers] == ["whole"]
+
+
+async def test_the_failed_turn_at_the_end_of_a_continued_session_offers_no_retry() -> None:
+    continued = Shown()
+    await continued.conversation.prepend_turns(replayed(RUNS[:2]))
+    assert "another half" in continued.lines and "half" not in continued.lines
+    assert continued.lines.count(f"· {RESUMABLE}") == 1  # of the run that was resumed
 
 
 # In the app

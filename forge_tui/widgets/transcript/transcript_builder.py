@@ -179,11 +179,14 @@ class TranscriptBuilder:
         for turn in turns:
             earlier.begin_turn()
             earlier.add(UserBlock(turn.text))
-            for event in turn.events:
-                earlier.apply(event)
-                if time.monotonic() - started > _SLICE_S:
-                    await asyncio.sleep(0)
-                    started = time.monotonic()
+            for number, events in enumerate(turn.runs):
+                if number:
+                    earlier.resume_turn()
+                for event in events:
+                    earlier.apply(event)
+                    if time.monotonic() - started > _SLICE_S:
+                        await asyncio.sleep(0)
+                        started = time.monotonic()
         if self.calls.folding is not folding:  # cleared: these turns belong to what has been left
             return 0
         if earlier.thinking != self.thinking:
