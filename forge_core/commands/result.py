@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from forge_core.session.changes import Source
     from forge_core.session.instruction_notes import InstructionChange
     from forge_core.session.rewinder import RewindPoint, Rewound
@@ -98,6 +100,16 @@ class ChooseInstructionFile:
     """At least one."""
 
 
+@dataclass(frozen=True, slots=True)
+class EditInstructionFile:
+    """A request to open a file in the user's editor, and to read the instruction files again afterwards."""
+
+    path: Path
+    """Absolute; it need not exist."""
+    name: str
+    """As it is displayed."""
+
+
 CommandResult: TypeAlias = (
     Text
     | CommandNotice
@@ -110,4 +122,5 @@ CommandResult: TypeAlias = (
     | ShowRewound
     | ForkSession
     | ChooseInstructionFile
+    | EditInstructionFile
 )

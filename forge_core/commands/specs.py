@@ -322,10 +322,12 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "memory",
-        "List the instruction files that count, or add a line to one",
+        "List the instruction files that count; add a line, or edit one",
         "memory_command:memory",
-        accepts=("add TEXT...",),
+        accepts=("add TEXT...", "edit [FILE...]"),
         keywords=("agents.md", "instructions", "rules"),
+        is_open=True,
+        values="memory_command:memory_values",
     ),
     CommandSpec(
         "copy",

@@ -49,7 +49,7 @@ def note_changes(note: str, config: ForgeConfig) -> tuple[InstructionChange, ...
     The project's existing files come first, then a new AGENTS.md if there is none, then the user's own.
     """
     found: dict[Path, InstructionChange] = {}
-    for path, name, scope in _places(config):
+    for path, name, scope in instruction_places(config):
         if path not in found and (change := _change(path, name, scope, note)) is not None:
             found[path] = change
     return tuple(found.values())
@@ -85,8 +85,9 @@ async def write_change(session: ForgeSession, change: InstructionChange) -> str:
 _PROJECT, _OWN = "this project", "all projects"
 
 
-def _places(config: ForgeConfig) -> Iterator[tuple[Path, str, str]]:
-    """Yield the real path, name and scope of each file that may take a line."""
+def instruction_places(config: ForgeConfig) -> Iterator[tuple[Path, str, str]]:
+    """Yield the real path, name and scope of each file that the user may write: the project's existing ones,
+    a new AGENTS.md if there is none, and the user's own. Reads the names of files."""
     folder = config.working_dir
     for one in dict.fromkeys((folder, project_root(folder))):
         for name in find_instructions(one):

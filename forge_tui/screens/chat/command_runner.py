@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import ArgumentValue, Scope, Tier, find, load
 from forge_core.errors import ForgeError
+from forge_core.sanitize import safe_line
 from forge_tui import workers
 from forge_tui.submitted_line import NOTE, Command, UserText
 
@@ -66,6 +68,8 @@ class CommandRunner:
                 self._screen.rewinding.show(result)
             case results.ForkSession():
                 self._screen.rewinding.fork(result)
+            case results.EditInstructionFile(path, name):
+                self._edit(session, path, name)
             case results.ChooseInstructionFile(changes):
                 workers.start(self._screen, partial(self._write_note, session, changes, line), "note")
             case results.ResumeTurn():
@@ -74,6 +78,18 @@ class CommandRunner:
                 self._screen.compact(result)
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
+
+    def _edit(self, session: ForgeSession, path: Path, name: str) -> None:
+        """Open an instruction file in the user's editor, and use what it holds afterwards."""
+        from forge_tui.terminal.editor import EditorError, edit
+
+        try:
+            edit(self._screen.app, path)
+        except EditorError as error:
+            self._screen.complain(f"{safe_line(name)} was not opened: {error}")
+            return
+        session.set_mode(session.policy.mode)  # builds the system message again
+        self._screen.say(f"{safe_line(name)} is closed, and the instruction files were read again.")
 
     async def _write_note(
         self, session: ForgeSession, changes: Sequence[InstructionChange], line: Command

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forge_core.commands.memory_command import memory
-from forge_core.commands.result import Text
+from forge_core.commands.memory_command import memory, memory_values
+from forge_core.commands.result import EditInstructionFile, Failure, Text
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import cell_len
 from forge_core.workspace.trust import TrustStore
@@ -40,4 +40,19 @@ async def test_memory_says_where_an_untrusted_folder_stands(tmp_path: Path) -> N
 
 async def test_memory_without_any_file_says_where_to_write_one(tmp_path: Path) -> None:
     text = await shown(scripted_session(tmp_path, []))
-    assert text.startswith("No instruction files count here.\nFor this project, write AGENTS.md")
+    assert text.startswith("No instruction files count here.\n/memory edit opens one in your editor.")
+
+
+async def test_edit_opens_the_projects_file_or_the_one_that_is_named(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [])
+    assert await memory("edit", session) == EditInstructionFile(tmp_path / "AGENTS.md", "AGENTS.md")
+    (tmp_path / "CLAUDE.md").write_text("Be brief.")
+    assert await memory("edit", session) == EditInstructionFile(tmp_path / "CLAUDE.md", "CLAUDE.md")
+    assert await memory("edit AGENTS.md", session) == EditInstructionFile(tmp_path / "AGENTS.md", "AGENTS.md")
+    assert [value.text for value in memory_values(session)] == ["edit CLAUDE.md", "edit AGENTS.md"]
+
+
+async def test_edit_opens_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    result = await memory("edit secret", scripted_session(tmp_path, []))
+    assert isinstance(result, Failure) and "Name one of AGENTS.md" in result.text

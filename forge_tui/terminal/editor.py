@@ -1,0 +1,59 @@
+"""The user's editor, which takes over the terminal while the app waits."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from textual.app import App, SuspendNotSupported
+
+FALLBACKS = ("sensible-editor", "nano", "vi")
+"""Programs to try where neither VISUAL nor EDITOR is set."""
+
+
+class EditorError(Exception):
+    """No editor could be run; the text says why, and what to do."""
+
+
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """Return the program and its arguments: VISUAL, else EDITOR, else one that is installed.
+
+    Raises:
+        EditorError: there is none, or the variable is not a command line.
+    """
+    for variable in ("VISUAL", "EDITOR"):
+        try:
+            words = shlex.split(environ.get(variable, ""))
+        except ValueError as error:
+            raise EditorError(f"{variable} cannot be read: {error}.") from error
+        if words:
+            return words
+    found = (path for name in FALLBACKS if (path := shutil.which(name, path=environ.get("PATH"))))
+    if (path := next(found, None)) is None:
+        raise EditorError("no editor was found. Set VISUAL or EDITOR to one.")
+    return [path]
+
+
+def edit(app: App[Any], path: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """Open `path` in the editor and wait until it is closed; the app does nothing meanwhile.
+
+    Raises:
+        EditorError: there is no editor, it failed, or the app has no terminal.
+    """
+    command = editor_command(environ)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with app.suspend():
+            # Not asynchronous: nothing must write to the terminal while the editor has it.
+            status = subprocess.run([*command, str(path)], check=False).returncode
+    except SuspendNotSupported as error:
+        raise EditorError("this terminal cannot be given to an editor.") from error
+    except OSError as error:
+        raise EditorError(f"{command[0]!r} failed: {error.strerror or error}.") from error
+    if status:
+        raise EditorError(f"{command[0]!r} ended with status {status}.")
