@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from forge_core.errors import ToolError
 from forge_core.tools.editing.diff import CONTEXT_LINES, unified_diff
-from forge_core.tools.editing.text import decode
+from forge_core.tools.editing.text import decode, replace_bad_bytes
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange, FileState
 from forge_core.undo.report import TurnFiles, TurnView
 from forge_core.undo.undo_store import UndoStore
@@ -45,6 +45,8 @@ class TurnChanges:
     def __init__(self, undo: UndoStore | None) -> None:
         self._undo = undo
         self._changes: Mapping[str, FileChange] = {}
+        self.turn = 0
+        """The number of the turn that was read; 0 if there is none whose changes can be reverted."""
 
     async def read(self) -> ChangeList:
         title = "Last turn"
@@ -59,9 +61,41 @@ class TurnChanges:
             return ChangeList(
                 title, remark="What the last turn did to files is undone. /redo brings it back."
             )
-        self._changes = turn.changes
+        self._changes, self.turn = turn.changes, turn.view.number
         files = tuple(_files(turn))
         return ChangeList(f"{title}: {turn.view.text}", files, _remark(turn.view, bool(files)))
+
+    def changes_of(self, file: ChangedFile) -> tuple[FileChange, ...]:
+        """Return the changes that a revert of the whole file takes back, as they were read.
+
+        Folders that the turn has created or deleted for this file alone are included. Empty for a file that
+        is not among the changes.
+        """
+        if file.path not in self._changes:
+            return ()
+        names = [file.path, *([file.old_path] if file.old_path else [])]
+        return tuple(self._changes[name] for name in [*names, *self._own_folders(names)])
+
+    def _own_folders(self, names: Sequence[str]) -> list[str]:
+        """Return the folders above some files that came or went with them, and with no other file."""
+        found: list[str] = []
+        for name in names:
+            folder = name.rpartition("/")[0]
+            while (change := self._changes.get(folder)) is not None:
+                below = [other for other in self._changes if other.startswith(f"{folder}/")]
+                is_shared = any(other not in (*names, *found) for other in below)
+                if change.after != ABSENT and (change.before != ABSENT or is_shared):
+                    break
+                found.append(folder)
+                folder = folder.rpartition("/")[0]
+        return found
+
+    async def sides(self, file: ChangedFile) -> tuple[bytes, bytes] | None:
+        """Return the content of a file before and after the turn; None if it is not kept or is too large."""
+        ((before, after),) = await self._contents([file])
+        if before is None or after is None or len(before) + len(after) > MAX_PATCH_BYTES:
+            return None
+        return before, after
 
     async def counts(self, files: Sequence[ChangedFile]) -> AsyncIterator[Mapping[str, Counts]]:
         batch: list[ChangedFile] = []
@@ -160,11 +194,11 @@ def _count(sides: Mapping[ChangedFile, tuple[bytes | None, bytes | None]]) -> Ma
 
 
 def _texts(before: bytes | None, after: bytes | None) -> tuple[str, str] | None:
-    """Both sides as text; None where one is not kept, too large or binary."""
+    """Both sides as text, exactly; None where one is not kept, too large or binary."""
     if before is None or after is None or len(before) + len(after) > MAX_PATCH_BYTES:
         return None
     try:
-        return decode(before).readable, decode(after).readable
+        return decode(before).text, decode(after).text
     except ToolError:
         return None
 
@@ -190,7 +224,7 @@ def _patch(
     diff = unified_diff(file.path, *texts, context=_WHOLE_FILE if is_whole else CONTEXT_LINES)
     if not diff.diff:
         return FilePatch(head, "Only its encoding changed.")
-    return FilePatch(head + diff.diff + "\n")
+    return FilePatch(f"{head}{replace_bad_bytes(diff.diff)}\n")
 
 
 def _same_bytes(file: ChangedFile, images: tuple[FileState, FileState]) -> str:

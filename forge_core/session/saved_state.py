@@ -74,6 +74,32 @@ def restore_history(
     return [message for message in history if id(message) not in known]
 
 
+class PendingNews:
+    """What the model is informed of with the next message: lines about what has happened outside the
+    conversation."""
+
+    def __init__(self, journal: Journal, environment: ToolEnvironment) -> None:
+        self._journal = journal
+        self._environment = environment
+        self.lines: list[str] = []
+
+    def add(self, line: str) -> None:
+        """Add a line; it is recorded once the session is."""
+        self.lines.append(line)
+        if self._journal.is_begun:
+            self._journal.record("news", {"line": line})
+
+    def restore(self, saved: SavedSession) -> None:
+        """Add what a saved session has not sent."""
+        self.lines += saved.news
+
+    def attached(self, text: str) -> str:
+        """Return a message with the lines and those about ended jobs, which are not sent again."""
+        lines, self.lines = [*self.lines, *self._environment.jobs.news()], []
+        news = "\n".join(lines)
+        return f"{text}\n\n<forge-note>\n{news}\n</forge-note>" if lines else text
+
+
 def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> None:
     """Restore the task list, what the model has read, and what the user has allowed for the session.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from decimal import Decimal
 from functools import partial
 from logging import Logger
-from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
@@ -33,8 +32,10 @@ from forge_core.session.context_meter import ContextMeter
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
+from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import Rewinder
 from forge_core.session.saved_state import (
+    PendingNews,
     StateRecorder,
     replace_conversation,
     restore_environment,
@@ -93,17 +94,17 @@ class ForgeSession:
         self._state = StateRecorder(journal, environment)
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         """Keeps the text in the composer while it is typed."""
-        self.rewinder = Rewinder(
-            journal, environment, lambda: self._task is not None, self._rewound, self.files_restored
-        )
+        self.rewinder = Rewinder(journal, environment, self._has_turn, self._rewound, self.files_restored)
         """Takes the conversation, files, or both back to an earlier message."""
+        self.review = ChangeReview(environment, journal, events, self._has_turn, self.files_restored)
+        """Keeps and reverts parts of the last turn's changes."""
         self.compaction = SessionCompactor(
             agent, self._meter, environment, provider, journal, lambda: self._model
         )
         """Keeps the conversation below the model's context window."""
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
-        self._news: list[str] = []
+        self._news = PendingNews(journal, environment)
         self._is_interrupted = False
         self._turn_text = ""
         self._turn_began = 0.0
@@ -219,6 +220,8 @@ class ForgeSession:
         self._state.assume_recorded()
         self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
         saved.draft = self.drafts.take(saved)
+        self.review.restore(saved)
+        self._news.restore(saved)
         self._has_begun = True
         self._journal.record("resume", self._about())
         for answer in answers:
@@ -312,6 +315,9 @@ class ForgeSession:
             self._task = None
             self._events.end_turn()
 
+    def _has_turn(self) -> bool:
+        return self._task is not None
+
     def interrupt(self) -> None:
         """Ask the running turn to end: it keeps its partial answer and closes its calls."""
         self._is_interrupted = self._task is not None
@@ -334,15 +340,11 @@ class ForgeSession:
 
     def inform_model(self, line: str) -> None:
         """Inform the model, with the next message, of something outside the conversation."""
-        self._news.append(line)
-
-    def forget_reads(self, paths: Iterable[Path]) -> None:
-        """Require the model to read these files again before it overwrites them."""
-        self._environment.forget_reads(paths)
+        self._news.add(line)
 
     def files_restored(self, report: UndoReport) -> None:
         """Require the model to read restored files again, and inform it with the next message."""
-        self.forget_reads(report.touched)
+        self._environment.forget_reads(report.touched)
         if report.for_model:
             self.inform_model(report.for_model)
 
@@ -426,7 +428,7 @@ class ForgeSession:
 
         try:
             await agent.execute(
-                None if text is None else self._with_news(text), ObservedQueue(queue, observe)
+                None if text is None else self._news.attached(text), ObservedQueue(queue, observe)
             )
         except Exception as error:  # the turn's border: a bug ends the turn, not the session
             for event in crash_events(error):
@@ -447,13 +449,6 @@ class ForgeSession:
 
         events = ObservedQueue(queue, observe)
         await self.compaction.run(events, focus=focus, is_fast=is_fast, turns=turns)
-
-    def _with_news(self, text: str) -> str:
-        news, self._news = [*self._news, *self.jobs.news()], []
-        if not news:
-            return text
-        lines = "\n".join(news)
-        return f"{text}\n\n<forge-note>\n{lines}\n</forge-note>"
 
     def _follow(self, event: AgentEvent) -> None:
         if isinstance(event, LLMEnd):

@@ -2,7 +2,8 @@
 
 One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "type", "timestamp", "data"}`:
 `session` first, then `user`, `retry` (the previous turn continues with the model call that failed),
-`message`, `window` (the history after a compaction), `reset`, `rewind` and `unrewind` (see `rewinds`), and
+`message`, `window` (the history after a compaction), `reset`, `rewind` and `unrewind` (see `rewinds`), `news`
+and `review` (see `saved_session`), and
 the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished block. Keys are
 redacted, also where they are split over chunks. Important records are fsynced, so a power failure costs none
 of them.

@@ -3,10 +3,12 @@
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
 as it is in the history, changes of the session's state (`state`) and of its limits (`budget`), bills that
 replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in `session`), what the user
-rewinds (`rewind`, `unrewind`; see `rewinds`), and compactions (`window`: the messages of the shorter history,
-with `start` where only those from that index on were replaced; or `undo` where the one before it was
-restored. The records of the messages that it replaces are still shown). Results that follow a `resume` record
-answer the calls that a kill left without one.
+rewinds (`rewind`, `unrewind`; see `rewinds`), what the model is to be informed of with the next message
+(`news`), the marks of a review of changes (`review`: a turn of the undo store, a file, and the keys of its
+kept hunks), and compactions (`window`: the messages of the shorter history, with `start` where only those
+from that index on were replaced; or `undo` where the one before it was restored. The records of the messages
+that it replaces are still shown). Results that follow a `resume` record answer the calls that a kill left
+without one.
 """
 
 from __future__ import annotations
@@ -94,6 +96,12 @@ class SavedSession:
     """The limits that were changed in the session, and the seconds that its turns took."""
     draft: str = ""
     queue: list[str] = field(default_factory=list)
+    news: list[str] = field(default_factory=list)
+    """What the model is still to be informed of, with the next message."""
+    reviewed_turn: int = 0
+    """The turn in the undo store whose changes were reviewed last."""
+    kept: dict[str, list[str]] = field(default_factory=dict)
+    """The parts of its changes that the user has marked as kept, by file."""
     damaged: int = 0
     """Lines that could not be read."""
     is_redacted: bool = False
@@ -208,6 +216,10 @@ class _Reader:
                 self._state(data)
             case "budget":
                 saved.budget = data
+            case "news":
+                saved.news.append(str(data.get("line", "")))
+            case "review":
+                self._review(data)
         self._turn_records.append(record)
 
     def _apply_hidden(self, index: int, record: Record, data: dict[str, Any]) -> None:
@@ -234,6 +246,7 @@ class _Reader:
         saved, text = self._saved, str(data.get("text", ""))
         saved.title = saved.title or title_of(text)
         self._settings(data)
+        saved.news = []  # the message has them
         saved.turns.append(SavedTurn(len(saved.turns) + 1, text, _time(record), index))
         self._starts.append(len(saved.messages))
 
@@ -247,6 +260,14 @@ class _Reader:
         saved.todos, saved.reads, saved.is_redacted = [], {}, False
         for call in saved.calls:
             call.turn = 0
+
+    def _review(self, data: dict[str, Any]) -> None:
+        saved, turn = self._saved, data.get("turn")
+        if not isinstance(turn, int):
+            return
+        if turn != saved.reviewed_turn:
+            saved.reviewed_turn, saved.kept = turn, {}
+        saved.kept[str(data.get("path", ""))] = [str(key) for key in _list(data.get("kept"))]
 
     def _message(self, data: dict[str, Any]) -> None:
         if (message := message_of(data)) is not None:

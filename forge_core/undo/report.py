@@ -59,6 +59,8 @@ class TurnView:
     is_undone: bool
     doubtful: tuple[tuple[str, str], ...] = ()
     """Name and command: changed while the command ran, perhaps by the user, and not undone."""
+    reverts: int = 0
+    """The number of the turn of which this one has reverted a part; 0 for a turn of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ def turn_view(turn: TurnRecord) -> TurnView:
     changes = tuple(sorted(_described(tuple(turn.changes.values()))))
     lost = not_undoable(dict(turn.lost), [])
     doubtful = tuple((path, turn.doubts[path].command) for path in turn.doubtful())
-    return TurnView(turn.number, turn.text, turn.at, changes, lost, turn.undone is not None, doubtful)
+    is_undone = turn.undone is not None
+    return TurnView(turn.number, turn.text, turn.at, changes, lost, is_undone, doubtful, turn.reverts)
 
 
 def _described(changes: tuple[FileChange, ...]) -> Iterator[tuple[str, str]]:

@@ -35,7 +35,7 @@ class FileText:
     @property
     def readable(self) -> str:
         """The text with bytes that are not valid shown as replacement characters."""
-        return self.text if self.errors == "strict" else _SURROGATE.sub("\ufffd", self.text)
+        return self.text if self.errors == "strict" else replace_bad_bytes(self.text)
 
     def encode(self, text: str) -> bytes:
         """Return `text` in the file's encoding, without BOM; raise ToolError naming the character it
@@ -50,6 +50,11 @@ class FileText:
                 f"(U+{ord(bad):04X}). Nothing was written. Use a character that this encoding has, or "
                 "convert the file to UTF-8 first."
             ) from error
+
+
+def replace_bad_bytes(text: str) -> str:
+    """Return a decoded text with replacement characters for bytes that are not valid."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

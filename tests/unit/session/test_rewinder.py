@@ -79,7 +79,7 @@ async def test_conversation_and_files_go_back_and_come_back(table: Table) -> Non
     assert rewound.files is not None
     assert (rewound.files.restored, rewound.files.deleted) == (("a.txt",), ("b.txt",))
     assert [message.content for message in session._agent.memory.get_history()][-1] == "Done."
-    assert session._news == []
+    assert session._news.lines == []
 
     back = await session.rewinder.undo()
     assert (back.text, back.is_conversation) == ("change a", True)
@@ -124,7 +124,7 @@ async def test_files_alone_leave_the_conversation_and_inform_the_model(table: Ta
     assert not rewound.is_conversation
     assert table.files() == {"a.txt": "two\n"}
     assert len(session._agent.memory.get_history()) == 12
-    assert "undid file changes" in session._news[0]
+    assert "undid file changes" in session._news.lines[0]
     await session.rewinder.undo()
     assert table.files() == AFTER
     await session.aclose()

@@ -290,3 +290,26 @@ def test_a_fork_from_an_earlier_point_ends_there(writer: Writer, tmp_path: Path)
     copy = tmp_path / "20261124-000000-000001.jsonl"
     fork_session(saved, copy, Redactor(), records=saved.turns[1].record)
     assert [one.text for one in load_session(copy).messages] == ["first", "one"]
+
+
+def test_marks_of_a_review_and_news_for_the_model_are_read(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "s.jsonl")
+    writer.user("first")
+    writer.record("news", line="[A file was undone.]")
+    writer.record("review", turn=1, path="old", kept=["a"])
+    writer.user("second")
+    writer.record("review", turn=2, path="f", kept=["a", "b"])
+    writer.record("review", turn=2, path="g", kept=[""])
+    writer.record("review", turn=2, path="f", kept=["b"])
+    writer.record("review", turn="damaged", path="f", kept=[])
+    writer.record("news", line="[Another one.]")
+    saved = writer.load()
+    assert (saved.reviewed_turn, saved.kept) == (2, {"f": ["b"], "g": [""]})
+    assert saved.news == ["[Another one.]"]
+
+
+def test_a_journal_without_a_review_has_no_marks(tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "s.jsonl")
+    writer.user("first")
+    saved = writer.load()
+    assert (saved.reviewed_turn, saved.kept, saved.news) == (0, {}, [])

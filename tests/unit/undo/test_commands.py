@@ -65,7 +65,9 @@ async def test_undone_files_must_be_read_again_and_the_model_is_informed(
     files["/elsewhere"] = "hash"
     await undo("", session)
     assert files == {"/elsewhere": "hash"}
-    assert session._news == ["[The user undid file changes of an earlier turn; as before it are: a.py.]"]
+    assert session._news.lines == [
+        "[The user undid file changes of an earlier turn; as before it are: a.py.]"
+    ]
 
 
 async def test_the_arguments_of_undo_are_case_insensitive(table: tuple[ForgeSession, Workspace]) -> None:
