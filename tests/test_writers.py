@@ -27,6 +27,7 @@ EXACT = {
     "forge_core/session/draft_keeper.py": "the journal redacts the text",
     "forge_core/session/retention.py": "the time of the last pruning",
     "forge_core/store/spending_ledger.py": "days and amounts",
+    "forge_core/store/spending_reservations.py": "amounts",
     "forge_core/undo/storage/blobs.py": "before-images are exact",
     "forge_core/undo/storage/file_tree.py": "restores the user's files",
     "forge_core/undo/storage/retention.py": "an empty lock",

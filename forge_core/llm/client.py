@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -57,7 +57,7 @@ class OpenRouterClient:
     environment: without `api_key` no Authorization header is sent, and a service that needs one raises
     AuthenticationError. `key_variable` names where the key came from, for messages. `provider` is the service
     at `base_url`; by default it is identified by the URL. `admit` is awaited before each completion; what it
-    raises is raised to the caller, and nothing is sent.
+    raises is raised to the caller, and nothing is sent. What it returns is called if no whole answer comes.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class OpenRouterClient:
         transport: httpx.AsyncBaseTransport | None = None,
         on_retry: Callable[[RetryNotice], None] | None = None,
         on_abandoned: Callable[[str], None] | None = None,
-        admit: Callable[[CompletionRequest], Awaitable[None]] | None = None,
+        admit: Callable[[CompletionRequest], Awaitable[Callable[[], None] | None]] | None = None,
         attribution: bool = True,
         default_headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -118,14 +118,15 @@ class OpenRouterClient:
     async def complete(self, request: CompletionRequest) -> CompletionResponse:
         """Return the whole answer. Raise a ProviderError; ProviderTimeoutError when it takes longer than
         `timeout`."""
-        if self._admit is not None:
-            await self._admit(request)
-        body = self._encode(request, stream=False)
 
         async def attempt() -> CompletionResponse:
             return self._read_answer(*await self._exchange().fetch("POST", "chat/completions", body))
 
-        return await self._repeated(attempt)
+        with await self._admitted(request) as on_failure:
+            body = self._encode(request, stream=False)
+            answer = await self._repeated(attempt)
+            on_failure.pop_all()
+            return answer
 
     async def stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
         """Yield the answer's chunks as they come, keep-alive comments included; closing the generator hangs
@@ -135,29 +136,36 @@ class OpenRouterClient:
         sent again once a token has been yielded: it cannot be taken back, so the retry is left to the caller,
         who knows what was done with the text.
         """
-        if self._admit is not None:
-            await self._admit(request)
-        body = self._encode(request, stream=True)
-        retries = current_count()
-        generation_id: str | None = None
-        while True:
-            has_token = False
-            try:
-                async with aclosing(self._exchange().stream(body)) as chunks:
-                    async for chunk in chunks:
-                        has_token = has_token or is_token(chunk)
-                        generation_id = chunk.generation_id or generation_id
-                        yield chunk
-                return
-            except (GeneratorExit, asyncio.CancelledError):
-                self._abandoned(generation_id)
-                raise
-            except ProviderError as error:
-                wait_s = None if has_token else self._wait_before_retry(error, retries)
-                if wait_s is None:
-                    self._abandoned(generation_id if has_token else None)
+        with await self._admitted(request) as on_failure:
+            body = self._encode(request, stream=True)
+            retries = current_count()
+            generation_id: str | None = None
+            while True:
+                has_token = False
+                try:
+                    async with aclosing(self._exchange().stream(body)) as chunks:
+                        async for chunk in chunks:
+                            has_token = has_token or is_token(chunk)
+                            generation_id = chunk.generation_id or generation_id
+                            yield chunk
+                    on_failure.pop_all()
+                    return
+                except (GeneratorExit, asyncio.CancelledError):
+                    self._abandoned(generation_id)
                     raise
-            await asyncio.sleep(wait_s)
+                except ProviderError as error:
+                    wait_s = None if has_token else self._wait_before_retry(error, retries)
+                    if wait_s is None:
+                        self._abandoned(generation_id if has_token else None)
+                        raise
+                await asyncio.sleep(wait_s)
+
+    async def _admitted(self, request: CompletionRequest) -> ExitStack:
+        """Return a stack that calls what `admit` has returned, unless it is emptied before."""
+        on_failure = ExitStack()
+        if self._admit is not None and (release := await self._admit(request)) is not None:
+            on_failure.callback(release)
+        return on_failure
 
     def complete_sync(self, request: CompletionRequest) -> CompletionResponse:
         """Do the same as `complete` for a caller without an event loop; also where one is running."""

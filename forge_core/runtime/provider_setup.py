@@ -25,7 +25,7 @@ def build_client(
     config: ForgeConfig,
     events: EventChannel,
     on_abandoned: Callable[[str], None],
-    admit: Callable[[CompletionRequest], Awaitable[None]] | None = None,
+    admit: Callable[[CompletionRequest], Awaitable[Callable[[], None] | None]] | None = None,
 ) -> OpenRouterClient:
     """Return the client of the configured endpoint; the offline model is a transport of its own."""
     from forge_core.llm.client import OpenRouterClient
@@ -80,7 +80,7 @@ def session_provider(
     session_id: str,
     *,
     learns_windows: bool,
-    admit: Callable[[PlannedCall], Awaitable[None]] | None = None,
+    admit: Callable[[PlannedCall], Awaitable[Callable[[], None]]] | None = None,
 ) -> SessionProvider:
     """Connect to the configured provider. With `learns_windows` an endpoint without a list of models is asked
     for the context windows of its models. `admit` is awaited before each model call."""
@@ -93,9 +93,10 @@ def session_provider(
 
     abandoned: deque[str] = deque(maxlen=1)
 
-    async def check(request: CompletionRequest) -> None:
-        if admit is not None:
-            await admit(planned_call(request, partial(price_at, client.provider)))
+    async def check(request: CompletionRequest) -> Callable[[], None] | None:
+        if admit is None:
+            return None
+        return await admit(planned_call(request, partial(price_at, client.provider)))
 
     client = build_client(config, events, abandoned.append, check)
     provider, kind = client.provider, config.endpoint.kind

@@ -2,6 +2,8 @@
 
 The client awaits `admit` before every model call, also those of summaries and sub-agents; the tracker reports
 what each has cost to `spent`. At a limit the user is asked to raise it; without a user the call is refused.
+Below a limit of the day or the month the estimate of a call is reserved until its cost is known, so that two
+processes cannot pass the limit together.
 """
 
 from __future__ import annotations
@@ -252,39 +254,56 @@ class SpendingBudget:
         if replaced is None:
             self._recent.add(usage)
         self._ledger.add(_cost(usage) - _cost(replaced))
+        if replaced is None:  # only now, or others would miss the call for a moment
+            self._ledger.reservations.release()
         if usage.cost_usd is None and usage.total_tokens and not self._is_free:
             self._unpriced = self._unpriced or model or "the model"
         self._warn()
 
-    async def admit(self, call: PlannedCall) -> None:
-        """Let a call be made.
+    async def admit(self, call: PlannedCall) -> Callable[[], None]:
+        """Let a call be made; return what must be called if it brings no answer.
 
         Raises:
             BudgetExceededError: it would exceed a limit, and the user does not raise it.
         """
         async with self._admission:
             await self._check_prices()
-            while (found := self._exceeded(call)) is not None:
+            while (found := self._reserved_or_exceeded(call)) is not None:
                 kind, need = found
                 raised = await self._ask_to_raise(kind, need)
                 if raised is None:
-                    raise BudgetExceededError(
-                        f"{_reached(kind, self.spent_on(kind), self._limits, need)} Stopped."
-                    )
+                    raise BudgetExceededError(f"{self._reached(kind, need)} Stopped.")
                 self.set_limit(kind.setting, raised)
             self._warn()
             self._recent.chars = call.chars
             self._session.calls += 1
             self._turn.calls += 1
+        return self._ledger.reservations.release
 
-    def _exceeded(self, call: PlannedCall) -> tuple[LimitKind, Decimal] | None:
-        """Return the first limit that the call would exceed, and what it needs."""
+    def _reserved_or_exceeded(self, call: PlannedCall) -> tuple[LimitKind, Decimal] | None:
+        """Return the first limit that the call would exceed, and what it needs; reserve that if there is
+        none."""
+        if not any(kind.scope in _SHARED for kind in self._set()):
+            return self._exceeded(call)
+        reservations = self._ledger.reservations
+        with reservations.exclusive():
+            found = self._exceeded(call, reservations.total())
+            if found is None:
+                reservations.reserve(self._recent.needs(call)[Measure.COST])
+            return found
+
+    def _exceeded(
+        self, call: PlannedCall, reserved: Decimal = Decimal(0)
+    ) -> tuple[LimitKind, Decimal] | None:
+        """Return the first limit that the call would exceed, and what it needs; `reserved` is what running
+        calls need of the limits that sessions share."""
         kinds = list(self._set())
         needs = self._recent.needs(call) if kinds else {}
         for kind in kinds:
             need, spent, limit = needs[kind.measure], self.spent_on(kind), self._limits[kind.setting]
-            is_used_up = spent >= limit and kind.measure is not Measure.CALLS
-            if spent + need > limit or (
+            taken = spent + reserved if kind.scope in _SHARED else spent
+            is_used_up = taken >= limit and kind.measure is not Measure.CALLS
+            if taken + need > limit or (
                 is_used_up and (need or kind.measure is Measure.TIME or not self._is_free)
             ):
                 return kind, need
@@ -315,7 +334,7 @@ class SpendingBudget:
         )
         problem = ""
         while True:
-            text = f"{problem}{_reached(kind, spent, self._limits, need)} Raise it?"
+            text = f"{problem}{self._reached(kind, need)} Raise it?"
             answer = await self._answer(Question(text, "Limit", options))
             if answer in (None, STOP):
                 return None
@@ -331,6 +350,18 @@ class SpendingBudget:
         if reply.declined or not reply.answers or not reply.answers[0]:
             return None
         return reply.answers[0][0]
+
+    def _reached(self, kind: LimitKind, need: Decimal) -> str:
+        """Return why a call that needs so much is not made."""
+        text, limit, spent = kind.measure.text, self._limits[kind.setting], self.spent_on(kind)
+        if spent >= limit:
+            return f"The limit of {kind.label} is reached: {text(spent)} of {text(limit)}."
+        others = self._ledger.reservations.of_others() if kind.scope in _SHARED else Decimal(0)
+        running = f", running calls of other sessions need about {text(others)}" if others else ""
+        return (
+            f"The next model call would exceed the limit of {kind.label}: {text(spent)} of {text(limit)} is "
+            f"used{running}, and it needs about {text(need)}."
+        )
 
     def _warn(self) -> None:
         """Notify the user once of each limit of which the largest part is used."""
@@ -357,16 +388,6 @@ class SpendingBudget:
     def _add(totals: _Totals, usage: TokenUsage, replaced: TokenUsage | None) -> None:
         totals.cost += _cost(usage) - _cost(replaced)
         totals.tokens += usage.total_tokens - (0 if replaced is None else replaced.total_tokens)
-
-
-def _reached(kind: LimitKind, spent: Decimal, limits: Mapping[str, Decimal], need: Decimal) -> str:
-    text, limit = kind.measure.text, limits[kind.setting]
-    if spent >= limit:
-        return f"The limit of {kind.label} is reached: {text(spent)} of {text(limit)}."
-    return (
-        f"The next model call would exceed the limit of {kind.label}: {text(spent)} of {text(limit)} is "
-        f"used, and it needs about {text(need)}."
-    )
 
 
 def _cost(usage: TokenUsage | None) -> Decimal:

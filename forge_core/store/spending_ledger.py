@@ -19,6 +19,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from forge_core.private_folders import make_private_folder
+from forge_core.store.spending_reservations import SpendingReservations
 
 _LOCK_TRIES = 50
 _LOCK_WAIT_S = 0.002
@@ -38,6 +39,8 @@ class SpendingLedger:
         on_trouble: Callable[[str], None] = lambda text: None,
         today: Callable[[], date] = date.today,
     ) -> None:
+        self.reservations = SpendingReservations(folder)
+        """What running calls will probably cost; it counts in no total."""
         self._folder = folder
         self._on_trouble = on_trouble
         self._today = today

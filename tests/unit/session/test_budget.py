@@ -11,12 +11,12 @@ import pytest
 
 from forge_core.approval import QuestionReply, QuestionRequest, deny_all
 from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
-from forge_core.events import AgentEnd, Notice
+from forge_core.events import AgentEnd, LLMChunk, Notice
 from forge_core.result import AgentResult
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
 from forge_core.store.spending_ledger import SpendingLedger
-from tests.support.sse_server import USAGE, Reply, SseServer, answer, tool_answer
+from tests.support.sse_server import USAGE, Reply, SseServer, Stall, answer, error_reply, tool_answer
 
 
 def config_for(root: Path, server: SseServer, **changes: object) -> ForgeConfig:
@@ -162,6 +162,24 @@ async def test_a_turns_limit_counts_from_its_start(tmp_path: Path) -> None:
     with SseServer(costing("0.3"), answer("one"), costing("0.3"), answer("two")) as server:
         session = build_session(config_for(tmp_path, server, max_turn_cost=0.7), deny_all)
         assert [(await say(session))[0].stopped_reason for _ in range(2)] == ["complete", "complete"]
+        await session.aclose()
+
+
+async def test_a_call_that_fails_or_is_cut_reserves_nothing_any_more(tmp_path: Path) -> None:
+    found = answer("half", "more")
+    cut = replace(found, steps=[*found.steps[:1], Stall()])
+    with SseServer(costing("0.5"), error_reply(400, "no"), cut) as server:
+        config = config_for(tmp_path, server, budget_day=5.0)
+        session = build_session(config, deny_all)
+        ledger = SpendingLedger(config.state_dir / "sessions")
+        assert (await say(session))[0].stopped_reason == "error"
+        assert ledger.reservations.total() == 0
+        stream = session.send("again")
+        async for event in stream:
+            if isinstance(event, LLMChunk):
+                assert ledger.reservations.total() == Decimal("0.5")
+                session.interrupt()
+        assert ledger.reservations.total() == 0
         await session.aclose()
 
 

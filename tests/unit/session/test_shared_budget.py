@@ -1,0 +1,122 @@
+"""Several processes below one limit of the day: together they never pass it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from forge_core.approval import QuestionReply, QuestionRequest
+from forge_core.errors import BudgetExceededError
+from forge_core.llm.account.call_estimate import PlannedCall
+from forge_core.llm.models import TokenUsage
+from forge_core.session.budget import SpendingBudget
+from forge_core.store.spending_ledger import SpendingLedger
+
+CAP = Decimal("1.00")
+ESTIMATE = Decimal("0.10")
+CALL = PlannedCall("m", 350, 100, lambda model, usage: ESTIMATE)
+
+_PROGRAM = """\
+import asyncio, sys
+from decimal import Decimal
+from pathlib import Path
+from forge_core.llm.models import TokenUsage
+from forge_core.errors import BudgetExceededError
+from tests.unit.session.test_shared_budget import CALL, budget_at
+
+async def main():
+    budget, seed = budget_at(Path(sys.argv[1])), int(sys.argv[2])
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(20):
+        budget.begin_turn()
+        try:
+            await budget.admit(CALL)
+        except BudgetExceededError:
+            return
+        await asyncio.sleep(0.005 * (1 + (number + seed) % 3))
+        cost = Decimal("0.095") + Decimal("0.0001") * seed
+        budget.spent(TokenUsage(100, 100, 200, cost_usd=cost), "m", None)
+        budget.end_turn()
+        print(cost, flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def _nobody(request: QuestionRequest) -> QuestionReply:
+    return QuestionReply((), declined=True)
+
+
+def budget_at(folder: Path) -> SpendingBudget:
+    return SpendingBudget({"budget_day": float(CAP)}, SpendingLedger(folder), _nobody, lambda: 0.0)
+
+
+def spend(budget: SpendingBudget, usd: Decimal) -> None:
+    budget.spent(TokenUsage(100, 100, 200, cost_usd=usd), "m", None)
+
+
+async def is_admitted(budget: SpendingBudget) -> bool:
+    try:
+        await budget.admit(CALL)
+    except BudgetExceededError:
+        return False
+    return True
+
+
+async def test_two_calls_in_flight_do_not_pass_the_limit_together(tmp_path: Path) -> None:
+    one, other = budget_at(tmp_path), budget_at(tmp_path)
+    spend(one, Decimal("0.85"))
+    assert await is_admitted(one)
+    assert not await is_admitted(other)
+    spend(one, Decimal("0.02"))
+    assert await is_admitted(other)
+    spend(other, ESTIMATE)
+    assert SpendingLedger(tmp_path).day() == Decimal("0.97")
+    assert not SpendingLedger(tmp_path).reservations.total()
+
+
+async def test_a_call_without_an_answer_reserves_nothing_any_more(tmp_path: Path) -> None:
+    one, other = budget_at(tmp_path), budget_at(tmp_path)
+    spend(one, Decimal("0.85"))
+    release = await one.admit(CALL)
+    release()
+    assert await is_admitted(other)
+
+
+async def test_what_others_need_is_part_of_the_reason(tmp_path: Path) -> None:
+    one, other = budget_at(tmp_path), budget_at(tmp_path)
+    spend(one, Decimal("0.85"))
+    await one.admit(CALL)
+    with pytest.raises(BudgetExceededError) as caught:
+        await other.admit(CALL)
+    reason = "$0.8500 of $1.00 is used, running calls of other sessions need about $0.1000, and it needs"
+    assert reason in str(caught.value)
+
+
+def test_processes_never_pass_the_limit_and_the_ledger_is_their_sum(tmp_path: Path) -> None:
+    programs = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, str(tmp_path), str(seed)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in range(4)
+    ]
+    for program in programs:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+    for program in programs:
+        assert program.stdin is not None
+        program.stdin.write("go\n")
+        program.stdin.flush()
+    costs = [Decimal(line) for program in programs for line in program.communicate(timeout=60)[0].split()]
+    assert [program.returncode for program in programs] == [0] * 4
+    total = SpendingLedger(tmp_path).day()
+    assert total == sum(costs)
+    assert CAP - 2 * ESTIMATE < total <= CAP
