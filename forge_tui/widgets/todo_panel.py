@@ -126,9 +126,10 @@ class TodoPanel(Widget):
         self._settle()
 
     def _fold(self, is_folded: bool) -> None:
-        before, self._is_folded = self._row_count(), is_folded and bool(self._todos)
-        if before != self._row_count():
-            self.refresh(layout=True)
+        before, was_folded = self._row_count(), self._is_folded
+        self._is_folded = is_folded and bool(self._todos)
+        if was_folded != self._is_folded:
+            self.refresh(layout=before != self._row_count())
 
     def _settle(self) -> None:
         self.set_class(bool(self._todos) and self.is_wanted, "-shown")

@@ -110,6 +110,17 @@ async def test_a_task_list_unchanged_during_a_turn_folds_at_its_end(config: Forg
         assert "✓ Do step 1" in shown(app)
 
 
+async def test_a_list_of_one_task_is_drawn_again_when_it_folds(config: ForgeConfig) -> None:
+    app = make_app(config, [[*planned(plan(1, 0)), *answer("half")], answer("It rains.")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: "half" in shown(app) and not app.chat.has_turn)
+        await say(pilot, "does it rain?")
+        await until(pilot, lambda: "It rains." in shown(app) and not app.chat.has_turn)
+        assert "● Do step 0 · 0 of 1 done · Ctrl+T" in shown(app)
+
+
 async def test_a_folded_task_list_unfolded_by_key_stays_unfolded(config: ForgeConfig) -> None:
     others = [answer(f"answer {number}") for number in range(4)]
     app = make_app(config, [[*planned(plan(5, 1)), *answer("half")], *others])
