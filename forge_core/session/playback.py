@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 
@@ -98,6 +99,8 @@ class Playback:
         self._now = saved.started
         self._turn_events: list[AgentEvent] | None = None
         """The events of the running turn, without text and live output; None if no turn runs."""
+        self._known_usd = Decimal(0)
+        """The cost of the calls whose price was known."""
         self.title = saved.title
         self.damage = saved.damage
         """What of the record could not be read, for the user; empty if all could."""
@@ -152,7 +155,9 @@ class Playback:
                 if isinstance(todos := data.get("todos"), list):
                     self.todos = saved_todos(todos)
             case _:
-                if (event := event_of(record)) is not None:
+                if isinstance(event := event_of(record), AgentEnd):
+                    event = _as_it_ended(event, data)
+                if event is not None:
                     yield from self._event(index, event)
 
     def _event(self, index: int, event: AgentEvent) -> Iterator[StepContent]:
@@ -199,9 +204,12 @@ class Playback:
         if isinstance(event, LLMEnd):
             usage = event.usage
             is_counted = bool(usage.prompt_tokens) and not usage.estimated
+            if event.cost_usd is not None:
+                self._known_usd += event.cost_usd
             self.status = replace(
                 status,
                 usage=event.total_usage,
+                known_cost_usd=self._known_usd or None,
                 context_used=usage.total_tokens if is_counted else status.context_used,
                 is_context_estimate=not is_counted,
             )
@@ -222,6 +230,13 @@ def load_recording(name: str, sessions: SavedSessions) -> SavedSession:
             raise JournalError(f"There is no file {name!r}. forge sessions list shows the saved sessions.")
         return load_session(path)
     return sessions.load(sessions.find(name).id)
+
+
+def _as_it_ended(event: AgentEnd, data: Record) -> AgentEnd:
+    """Return the end of a turn with whether it could be resumed, which does not matter later on."""
+    result = data.get("result")
+    is_resumable = isinstance(result, dict) and result.get("is_resumable") is True
+    return replace(event, result=replace(event.result, is_resumable=is_resumable))
 
 
 def _context_window(model: str, provider: str) -> int | None:

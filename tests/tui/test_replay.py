@@ -13,6 +13,7 @@ from textual.strip import Strip
 
 from forge_core.approval import Answer
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.errors import PaymentRequiredError
 from forge_core.events import LLMChunk
 from forge_core.session.playback import Playback
 from forge_core.store.saved_session import load_session
@@ -24,8 +25,8 @@ from forge_tui.replay import ReplayApp
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.replay_clock import LONGEST_WAIT_S, ReplayClock
 from forge_tui.screens.chat.replay_screen import PIECES, ReplayScreen, _pieces
-from tests.support.chat_app import FakeClock, make_app, ready, say, shown, until
-from tests.support.scripted_llm import Call, Reasoning
+from tests.support.chat_app import FakeClock, make_app, ready, shown, until
+from tests.support.scripted_llm import Call, Gate, Reasoning
 from tests.support.sessions import Answering, scripted_session
 from tests.support.skipped_time import run_skipping, use_clock
 from tests.support.terminal import Terminal, python
@@ -49,6 +50,7 @@ REPLIES = [
     [Call("bash", {"command": "printf 'one\\ntwo\\n'; exit 3"}, id="c")],
     ["Done: a file, and a command that failed.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"],
     ["The ", "second answer."],
+    [PaymentRequiredError("the account is empty")],
 ]
 
 
@@ -80,10 +82,11 @@ def is_painted(app: ForgeApp) -> bool:
 
 
 def conversation(app: ForgeApp) -> list[Strip]:
-    """The rows of the conversation as they are on the screen."""
+    """The rows of the conversation as they are on the screen, without the scroll bar: its size is estimated
+    where blocks have never been in view."""
     region = app.chat.transcript.region
     rows = app.screen._compositor.render_strips()[region.y : region.bottom]
-    return [strip.simplify() for strip in rows]
+    return [strip.crop(0, region.width - 1).simplify() for strip in rows]
 
 
 def all_rows(app: ForgeApp) -> list[str]:
@@ -94,17 +97,23 @@ def all_rows(app: ForgeApp) -> list[str]:
 
 
 async def run_live(config: ForgeConfig, folder: Path) -> tuple[Path, list[Strip], list[str]]:
-    """Run two turns on the screen; return the journal, what the screen shows, and the whole conversation."""
+    """Run a few turns on the screen; return the journal, what the screen shows, and the whole conversation."""
+    gate = Gate()
+    replies = [*REPLIES, ["Interrupted in the ", "mid", gate, "dle."], ["The end."]]
     session = scripted_session(
-        folder, REPLIES, tools=(TodoTool(), WriteTool(), BashTool()), approver=Answering(Answer.ONCE)
+        folder, replies, tools=(TodoTool(), WriteTool(), BashTool()), approver=Answering(Answer.ONCE)
     )
     app = make_app(config, make_session=lambda responder, scripted: session)
     async with app.run_test(size=SIZE) as pilot:
         await ready(pilot)
-        for number, text in enumerate(("write a.py", "and now?"), 1):
-            await say(pilot, text)
-            await until(pilot, lambda number=number: len(app.chat.transcript.answers) > number)
-            await until(pilot, lambda: not app.chat.has_turn)
+        for text in ("write a.py", "and now?", "go on", "then this", "finish"):
+            before = session.last_result
+            app.chat.composer.replace_text(text)
+            await pilot.press("enter")
+            if text == "then this":
+                await until(pilot, gate.reached.is_set)
+                await pilot.press("escape")
+            await until(pilot, lambda last=before: session.last_result is not last and not app.chat.has_turn)
         await until(pilot, lambda: is_painted(app))
         rows, text = conversation(app), all_rows(app)
     return folder / "state" / "journal.jsonl", rows, text
@@ -129,7 +138,10 @@ async def test_the_last_screen_is_that_of_the_live_run_and_two_replays_are_the_s
             assert [todo.content for todo in app.chat.todos.todos] == ["Write it"]
             pictures.append(app.export_screenshot())
     assert pictures[0] == pictures[1]
-    for part in ("write a.py", "Thought", "I write it.", "print(1)", "a.py", "one", "second answer."):
+    for part in (
+        "write a.py", "Thought", "I write it.", "print(1)", "a.py", "one", "second answer.", "is empty", "in the mid",
+        "interrupted", "The end.",
+    ):  # fmt: skip
         assert any(part.lower() in row.lower() for row in text), part
     assert contents(tmp_path) == files
 

@@ -161,7 +161,10 @@ def test_the_end_of_a_turn_can_be_the_end(tmp_path: Path) -> None:
 def test_the_figures_are_those_at_the_step(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
     total = {**usage, "prompt_tokens": 500, "cost_usd": "0.25"}
-    call = ("llm_end", {"usage": usage, "total_usage": total, "model": "a/b", "duration_s": 1.0})
+    call = (
+        "llm_end",
+        {"usage": usage, "total_usage": total, "cost_usd": "0.05", "model": "a/b", "duration_s": 1.0},
+    )
     todo = {"content": "Fix it", "status": "in_progress"}
     saved = recorded(
         tmp_path,
@@ -189,8 +192,14 @@ def test_the_figures_are_those_at_the_step(tmp_path: Path) -> None:
         ("e/f", 30, quarter),
     ]
     assert [one[0] for one in seen[:3]] == [TurnBegins, LLMStart, LLMEnd]
-    assert playback.status.mode == "plan"
+    assert playback.status.mode == "plan" and playback.status.known_cost_usd == Decimal("0.05")
     assert [item.content for item in playback.todos] == ["Fix it"]
+
+
+def test_a_turn_that_could_be_resumed_ends_so() -> None:
+    steps = Playback(load_session(JOURNALS / "retry_and_reset.jsonl")).steps()
+    ends = [step.content.result for step in steps if isinstance(step.content, AgentEnd)]
+    assert [end.is_resumable for end in ends] == [False, False, True, False]
 
 
 def test_times_never_go_back(tmp_path: Path) -> None:
