@@ -66,12 +66,14 @@ class ChoiceList(Widget):
         *,
         chosen: int = 0,
         max_rows: int = 8,
-        label_share: tuple[int, int] = (3, 8),
+        label_share: tuple[int, int] | None = (3, 8),
     ) -> None:
-        """`label_share` is the part of a row, as a fraction, that labels with a detail may take."""
+        """`label_share` is the part of a row, as a fraction, that labels with a detail may take; None for all
+        that the longest detail leaves, but at least a third."""
         super().__init__()
         self._label_share = label_share
         self.rows: tuple[Choice, ...] = tuple(rows)
+        self._widths = _widths(self.rows)
         self.chosen = chosen
         self._max_rows = max_rows
         self._first = 0
@@ -82,6 +84,7 @@ class ChoiceList(Widget):
         """Show other rows; the height follows."""
         is_same_height = min(len(rows), self._max_rows) == min(len(self.rows), self._max_rows)
         self.rows, self._first, self._pressed = tuple(rows), 0, None
+        self._widths = _widths(self.rows)
         self.chosen = min(max(chosen, NONE_CHOSEN), max(len(rows) - 1, 0))
         self._keep_chosen_in_view()
         self.refresh(layout=not is_same_height)
@@ -137,8 +140,13 @@ class ChoiceList(Widget):
 
     def _column(self, width: int) -> int:
         """Return the first cell of the second column: after the longest label, within their share."""
-        part, whole = self._label_share
-        return min(max(map(_cells_of, self.rows)), width * part // whole) + GAP
+        labels, details = self._widths
+        if self._label_share is None:
+            share = max(width - GAP - details, width // 3)
+        else:
+            part, whole = self._label_share
+            share = width * part // whole
+        return min(labels, share) + GAP
 
     def _keep_chosen_in_view(self) -> None:
         if self.chosen < self._first:
@@ -160,6 +168,11 @@ class ChoiceList(Widget):
         offset = event.get_content_offset(self)
         index = len(self.rows) if offset is None else self._first + offset.y
         return index if index < len(self.rows) else None
+
+
+def _widths(rows: Sequence[Choice]) -> tuple[int, int]:
+    """Return the cells of the longest label, with its mark and hint, and of the longest detail."""
+    return max(map(_cells_of, rows), default=0), max((cell_len(row.detail) for row in rows), default=0)
 
 
 def _cells_of(row: Choice) -> int:

@@ -68,9 +68,9 @@ async def test_two_presses_of_esc_rewind_conversation_and_files_and_give_the_mes
     app = await continued(table)
     async with app.run_test(size=(100, 30)) as pilot:
         await opened(app, pilot)
-        assert "1 file · " in shown(app) and "Changed since: b.txt" in shown(app)
+        assert "1 file · " in shown(app) and "1 file changed since: b.txt" in shown(app)
         await pilot.press("up")
-        assert "Changed since: a.txt, b.txt" in shown(app)
+        assert "2 files changed since: a.txt, b.txt" in shown(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Rewind to before “change a”" in shown(app))
         await pilot.press("enter")

@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from forge_core.durations import time_ago
 from forge_core.sanitize import safe_line
+from forge_core.text_width import clip
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.choices import Choice, ChoiceList
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 _LONGEST = 400
 """Characters of a message or a list of names that are prepared for the screen."""
 _MAX_NAMES = 6
-_LABEL_SHARE = (5, 8)
-"""The part of a row that a message may take."""
+_TITLE_CELLS = 50
+"""Of the message in the panel's title."""
 
 
 class RewindPicker(Overlay[str | None]):
@@ -33,7 +34,13 @@ class RewindPicker(Overlay[str | None]):
     DEFAULT_CSS = """
     RewindPicker { align: center top; }
     RewindPicker > .panel { margin-top: 2; width: 96; }
-    RewindPicker .about { color: $forge-muted; height: 1; margin-top: 1; }
+    RewindPicker .about {
+        color: $forge-muted;
+        height: 1;
+        margin-top: 1;
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n", "move(1)", show=False),
@@ -54,7 +61,7 @@ class RewindPicker(Overlay[str | None]):
         with Vertical(classes="panel") as panel:
             panel.border_title = "Rewind to before"
             panel.border_subtitle = "Enter choose · Esc back"
-            yield ChoiceList([], max_rows=12, label_share=_LABEL_SHARE)
+            yield ChoiceList([], max_rows=12, label_share=None)
             yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:
@@ -105,7 +112,7 @@ class RewindPicker(Overlay[str | None]):
             rows["summary"] = Choice("Summarise from here", detail="what came before stays as it is")
         rows["fork"] = Choice("Continue in a copy", detail="this session stays as it is")
         self._actions = [*rows]
-        title = Content(f"Rewind to before “{_line(point.text, 50)}”")  # no markup
+        title = Content(f"Rewind to before “{clip(_line(point.text), _TITLE_CELLS)}”")  # no markup
         self.query_one(".panel").border_title = title
         self._list.show([*rows.values()])
         self._show_about()
@@ -120,7 +127,11 @@ class RewindPicker(Overlay[str | None]):
         point = self._point or self._points[self._list.chosen]
         names = ", ".join(safe_line(name) for name in point.files[:_MAX_NAMES])
         more = f" and {len(point.files) - _MAX_NAMES} more" if len(point.files) > _MAX_NAMES else ""
-        text = f"Changed since: {names}{more}" if names else "No file has changed since"
+        text = (
+            f"{_count(len(point.files))} changed since: {names}{more}"
+            if names
+            else "No file has changed since"
+        )
         self.query_one(".about", Static).update(text)
 
 
@@ -128,7 +139,7 @@ def _count(files: int) -> str:
     return f"{files} file{'s'[: files != 1]}"
 
 
-def _line(text: str, longest: int = _LONGEST) -> str:
+def _line(text: str) -> str:
     """Return a message as one safe line."""
     line = safe_line(" ".join(text[: 4 * _LONGEST].split()))
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -19,18 +19,20 @@ from forge_core.commands.figures import session_cost_text
 from forge_core.durations import time_ago
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
+from forge_core.text_width import clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.panels.overlay import Overlay
-from forge_tui.widgets.choices import Choice, ChoiceList
+from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
     from forge_core.session.saved_sessions import SavedSessions, SessionSummary
     from forge_core.session.session import ForgeSession
 
 _KEYS = "Enter continue · Tab folders · ^R rename · ^F fork · ^X delete"
-_TITLE_SHARE = (5, 8)
-"""Of the width of a row."""
+_KEYS_IF_EMPTY = "Tab folders · Esc close"
+_TITLE_CELLS = 40
+"""Of a title in a sentence."""
 
 
 def matching(sessions: Sequence[SessionSummary], query: str) -> list[SessionSummary]:
@@ -63,6 +65,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
     SessionPicker > .panel { margin-top: 2; width: 96; }
     SessionPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     SessionPicker .about { color: $forge-muted; height: 2; margin-top: 1; }
+    SessionPicker .about.-facts { text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.SESSIONS)]
 
@@ -98,7 +101,8 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
             search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
             search.cursor_blink = False
             yield search
-            yield ChoiceList([Choice("Reading the sessions …")], max_rows=12, label_share=_TITLE_SHARE)
+            reading = Choice("Reading the sessions …")
+            yield ChoiceList([reading], chosen=NONE_CHOSEN, max_rows=12, label_share=None)
             yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:
@@ -133,7 +137,11 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         self._found = matching(self._here(), self._query)
         chosen = next((at for at, one in enumerate(self._found) if one.id == keeps), 0)
         self._doomed = ""
-        self.query_one(ChoiceList).show([*map(self._row, self._found)] or [self._nothing()], chosen)
+        self.query_one(".panel").border_subtitle = _KEYS if self._found else _KEYS_IF_EMPTY
+        if self._found:
+            self.query_one(ChoiceList).show([*map(self._row, self._found)], chosen)
+        else:
+            self.query_one(ChoiceList).show([self._nothing()], NONE_CHOSEN)
         self._show_about()
 
     def _nothing(self) -> Choice:
@@ -154,6 +162,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         return Choice(safe_line(one.title), detail=" · ".join(filter(None, facts)))
 
     def _show_about(self, text: str = "") -> None:
+        self.query_one(".about").set_class(not text, "-facts")
         if not text and (one := self._chosen()) is not None:
             facts = filter(None, (one.working_dir, one.model, "a copy" if one.parent else "", one.id))
             text = safe_line(" · ".join(facts)) + "\n" + safe_line(f"› {one.preview}")
@@ -184,7 +193,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
 
     def action_move(self, by: int) -> None:
         self._doomed = ""
-        if self._renamed is None:
+        if self._renamed is None and self._found:
             self.query_one(ChoiceList).move(by)
             self._show_about()
 
@@ -215,7 +224,8 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
             self._show_about("This session is open. Leave it before you delete it.")
         elif self._doomed != one.id:
             self._doomed = one.id
-            self._show_about(f"Ctrl+X again deletes {safe_line(one.title)!r} with its undo data")
+            title = clip(safe_line(one.title), _TITLE_CELLS)
+            self._show_about(f"Ctrl+X again deletes {title!r} with its undo data")
         else:
             self._change(partial(self._delete, one.id))
 

@@ -1,0 +1,115 @@
+"""How the pickers of sessions and of messages look, with wide, long and hostile titles, and without any."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.redact import Redactor
+from forge_core.session.rewinder import RewindPoint
+from forge_core.session.saved_sessions import SavedSessions
+from forge_tui.screens.panels.rewind_picker import RewindPicker
+from forge_tui.screens.panels.session_picker import SessionPicker
+from tests.support.chat_app import ChatApp, make_app, make_config, ready, shown, until
+from tests.tui.test_session_picker import write
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the pictures are Python 3.11's"),
+]
+
+Before = Callable[[Pilot[None]], Awaitable[None]]
+Compare = Callable[..., bool]
+
+NOW = 1_790_000_000.0
+HERE = Path("/home/ada/src/engine")
+SESSIONS: Sequence[tuple[str, str, float]] = (
+    ("Fix the parser of dates", "And now the tests, please", 60),
+    ("日本語のパーサーを直して、テストも書いてください。それから説明も", "はい", 7_200),
+    ("Free gold \u202egpj.exe\u202c [bold red]x[/] \x1b[2J\x1b]0;owned\x07", "\x1b[31mred", 90_000),
+    ("e\u0301te\u0301 👩\u200d💻 👍🏽 " + "a very long title without an end " * 3, "x" * 300, 200_000),
+    ("Rename a class", "Rename a class", 4_000_000),
+)
+
+
+def sessions(state: Path) -> SavedSessions:
+    for number, (title, last, age) in enumerate(SESSIONS):
+        path = f"2026112{number}-100000-00000a"
+        write(state, path, title, *["more"] * number * 4, last, folder=str(HERE), at=NOW - age)
+    return SavedSessions(state, Redactor())
+
+
+def point(number: int, text: str, age: float, files: tuple[str, ...] = (), turns: int = 1) -> RewindPoint:
+    return RewindPoint(number, text, NOW - age, number, files, (), turns)
+
+
+POINTS = [
+    point(1, "what is in this folder?", 90_000, ("a.py", "src/日本語.py", "src/engine/parser.py"), 5),
+    point(2, SESSIONS[2][0], 7_200, ("a.py", "src/日本語.py", "src/engine/parser.py"), 4),
+    point(3, SESSIONS[1][0], 3_000, tuple(f"src/engine/module_{number}.py" for number in range(12)), 3),
+    point(4, SESSIONS[3][0], 700, ("\u202egpj.py", "b\nc.txt"), 2),
+    point(5, "now run the tests", 20),
+]
+
+
+def session_picker(state: Path, *keys: str) -> Before:
+    async def run(pilot: Pilot[None]) -> None:
+        app = await ready(pilot)
+        app.push_screen(SessionPicker(SavedSessions(state, Redactor()), HERE, clock=lambda: NOW))
+        await until(pilot, lambda: isinstance(app.screen, SessionPicker) and "Reading" not in shown(app))
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return run
+
+
+def rewind_picker(*keys: str) -> Before:
+    async def run(pilot: Pilot[None]) -> None:
+        app = await ready(pilot)
+        app.push_screen(RewindPicker(POINTS, clock=lambda: NOW))
+        await until(pilot, lambda: isinstance(app.screen, RewindPicker) and "now run" in shown(app))
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return run
+
+
+def light(folder: Path) -> ChatApp:
+    return make_app(make_config(folder, theme="forge-light"))
+
+
+def test_session_picker_80x24(snap_compare: Compare, config: ForgeConfig, tmp_path: Path) -> None:
+    sessions(tmp_path / "sessions-state")
+    run = session_picker(tmp_path / "sessions-state", "down", "down")
+    assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)
+
+
+def test_session_picker_light(snap_compare: Compare, tmp_path: Path) -> None:
+    sessions(tmp_path / "sessions-state")
+    run = session_picker(tmp_path / "sessions-state", "tab", "down")
+    assert snap_compare(light(tmp_path), terminal_size=(120, 36), run_before=run)
+
+
+def test_session_picker_without_sessions(snap_compare: Compare, config: ForgeConfig, tmp_path: Path) -> None:
+    assert snap_compare(
+        make_app(config), terminal_size=(80, 24), run_before=session_picker(tmp_path / "none")
+    )
+
+
+def test_rewind_picker_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
+    run = rewind_picker("up", "up")
+    assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)
+
+
+def test_rewind_picker_light(snap_compare: Compare, tmp_path: Path) -> None:
+    assert snap_compare(light(tmp_path), terminal_size=(120, 36), run_before=rewind_picker("up"))
+
+
+def test_rewind_actions_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
+    run = rewind_picker("up", "up", "up", "enter")
+    assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)
