@@ -224,6 +224,7 @@ class ForgeSession:
         self._news.restore(saved)
         self._has_begun = True
         self._journal.record("resume", self._about())
+        self._state.record(draft=saved.draft)
         for answer in answers:
             self._journal.record("message", message_record(answer))
 

@@ -247,6 +247,23 @@ def test_an_unknown_session_is_refused(tmp_path: Path, name: str) -> None:
             build_session(config, deny_all, resume=name)
 
 
+async def test_a_draft_that_a_kill_has_left_survives_a_turn_without_a_composer(tmp_path: Path) -> None:
+    """`forge run --continue` between two chats."""
+    with SseServer(answer("ok"), answer("ok")) as server:
+        config = config_for(tmp_path / "work", server)
+        session = build_session(config, deny_all)
+        await say(session, "hi")
+        await session.aclose()
+        session.drafts.set("half a sent")
+        session.drafts.write()
+        run = build_session(config, deny_all, resume=session.id)
+        await say(run, "and now")
+        await run.aclose()
+        again = build_session(config, deny_all, resume=session.id)
+        assert again.restored is not None and again.restored.draft == "half a sent"
+        await again.aclose()
+
+
 async def test_the_draft_and_the_queue_are_kept(tmp_path: Path) -> None:
     with SseServer(answer("ok")) as server:
         config = config_for(tmp_path / "work", server)
