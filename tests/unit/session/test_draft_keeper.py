@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -48,6 +49,16 @@ def test_the_text_of_a_session_is_kept_privately_and_restored(tmp_path: Path) ->
     assert restored(tmp_path) == "half a sen\ntence 日本\ud800"
     [path] = files(tmp_path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_the_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        keep(keeper(tmp_path / "state"), "a first message")
+    finally:
+        os.umask(before)
+    folders = [path for path in (tmp_path / "state", *tmp_path.rglob("*")) if path.is_dir()]
+    assert len(folders) > 2 and {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
 
 
 def test_keys_are_not_kept(tmp_path: Path) -> None:
