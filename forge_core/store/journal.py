@@ -6,7 +6,7 @@ One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "ty
 and `review` (see `saved_session`), and
 the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished block. Keys are
 redacted, also where they are split over chunks. Important records are fsynced, so a power failure costs none
-of them.
+of them; the next ones are written meanwhile, so a kill costs the last one at most.
 """
 
 from __future__ import annotations
@@ -88,6 +88,10 @@ class Journal:
         self._on_trouble = on_trouble
         self._queue: queue.SimpleQueue[dict[str, Any] | threading.Event | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._unsynced = threading.Event()
+        """Set when something has been written that must survive a power failure."""
+        self._is_written = False
+        """Whether the writer's thread has ended."""
         self._chunks: list[LLMChunk] = []
         self._live = StreamRedactor(redact)
         """The live output of calls."""
@@ -217,6 +221,8 @@ class Journal:
 
     def _write_all(self) -> None:
         file = self._file
+        syncing = threading.Thread(target=self._sync_all, name="forge-journal-sync", daemon=True)
+        syncing.start()
         pending: list[dict[str, Any]] = []
         waiting: list[threading.Event] = []
         """Of `flush`: set as soon as nothing is pending."""
@@ -232,8 +238,9 @@ class Journal:
             try:
                 file.lock()
                 while pending:
-                    file.append(pending[0], is_durable=pending[0]["type"] not in _LOSABLE)
-                    pending.pop(0)
+                    file.append(pending[0])
+                    if pending.pop(0)["type"] not in _LOSABLE:
+                        self._unsynced.set()
                 self._failed = None
                 while waiting:
                     waiting.pop().set()
@@ -241,7 +248,18 @@ class Journal:
                 self._report(error)
                 if is_closing:
                     break
+        self._is_written = True
+        self._unsynced.set()
+        syncing.join()
         file.close()
+
+    def _sync_all(self) -> None:
+        """Flush the file in a thread of its own: a slow disk would keep records in memory, where a kill loses
+        them."""
+        while not self._is_written:
+            self._unsynced.wait()
+            self._unsynced.clear()
+            self._file.sync()
 
     def _report(self, error: OSError) -> None:
         if self._failed is None and self._on_trouble is not None:

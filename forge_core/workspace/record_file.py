@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ class RecordFile:
         self._fd: int | None = None
         self._is_locked = False
         self._is_repaired = False
+        self._in_use = threading.Lock()
+        """Held while the descriptor is flushed or closed."""
         self.was_torn = False
         """Whether the file ended with a torn line when it was opened; it has been cut off."""
 
@@ -53,8 +56,8 @@ class RecordFile:
         if is_repaired:
             self._repair()
 
-    def append(self, record: Record, *, is_durable: bool = False) -> None:
-        """Write one line; with `is_durable`, also flush it to disk.
+    def append(self, record: Record) -> None:
+        """Write one line.
 
         A file that was deleted meanwhile is written again, whole. Raises OSError when the whole line cannot
         be written; then no part of it remains.
@@ -69,13 +72,11 @@ class RecordFile:
         if os.write(fd, line) != len(line):
             os.ftruncate(fd, end)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if is_durable:
-            os.fsync(fd)
 
     def sync(self) -> None:
-        """Flush to disk, so that the lines survive a power failure."""
-        if self._fd is not None:
-            with contextlib.suppress(OSError):
+        """Flush to disk, so that the lines survive a power failure. May be called from another thread."""
+        with self._in_use, contextlib.suppress(OSError):
+            if self._fd is not None:
                 os.fsync(self._fd)
 
     def rewrite(self, records: Iterable[Record]) -> None:
@@ -90,9 +91,10 @@ class RecordFile:
         temporary.replace(self._path)
 
     def close(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd, self._is_locked, self._is_repaired = None, False, False
+        with self._in_use:
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd, self._is_locked, self._is_repaired = None, False, False
 
     def _open(self) -> int:
         if self._fd is None:
@@ -143,8 +145,9 @@ class RecordFile:
             os.close(copy)
             self._path.unlink(missing_ok=True)
             raise
-        os.close(fd)
-        self._fd = copy
+        with self._in_use:
+            os.close(fd)
+            self._fd = copy
 
 
 def read_records(path: Path) -> Iterator[Record | None]:

@@ -224,6 +224,25 @@ def test_what_waits_for_the_rest_of_a_key_is_recorded_when_no_rest_follows(tmp_p
     assert [r["data"]["text"] for r in read_journal(path).records] == [f"It begins with {KEY[:9]}", "!"]
 
 
+def test_a_slow_disk_does_not_keep_records_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_ready, fsync = threading.Event(), os.fsync
+
+    def slow(descriptor: int) -> None:
+        is_ready.wait(30)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    journal = Journal(tmp_path / "j.jsonl", Redactor())
+    for number in range(5):
+        journal.record("user", {"text": str(number)})
+    try:
+        journal.flush(5.0)
+        assert len(read_journal(tmp_path / "j.jsonl").records) == 5
+    finally:
+        is_ready.set()
+        journal.close()
+
+
 def test_a_flush_waits_until_the_records_are_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "sessions" / "20261120-100000-00000a.jsonl"
     journal = Journal(path, Redactor())
