@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns, table
-from forge_core.commands.figures import percent_text, share_text, tokens_text, window_text
-from forge_core.commands.result import CommandResult, Text
+from forge_core.commands.figures import dollars, percent_text, share_text, tokens_text, window_text
+from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
+from forge_core.context.elision import droppable
 from forge_core.context.ledger import Composition, Item, Kind
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
@@ -17,6 +19,8 @@ BAR_CELLS = 64
 MAX_TURNS = 10
 """The last turns have a row each; earlier ones share one."""
 MAX_ITEMS = 12
+MAX_NAMED = 3
+PRICE_CELLS = 11
 NAME_CELLS = 44
 TITLE_CELLS = 34
 
@@ -34,8 +38,31 @@ _KINDS = {
 
 
 async def context(argument: str, session: ForgeSession) -> CommandResult:
-    """Show the bar with its legend, the turns and the largest items."""
+    """Show the bar with its legend, the turns, the largest items and their price; `drop` leaves items out."""
+    word, _, which = argument.partition(" ")
+    if word.lower() == "drop":
+        return _drop(which.split(), await session.composition(), session)
     return Text(await asyncio.to_thread(_report, await session.composition()), "Context")
+
+
+def _drop(which: Sequence[str], composition: Composition, session: ForgeSession) -> CommandResult:
+    """Leave out the items with these numbers in the list, or all results of tools."""
+    if session.status.is_running:
+        return Failure("/context drop works between turns. Press Esc to interrupt this one.")
+    if which == ["results"]:
+        chosen = [item for item in droppable(composition, sys.maxsize) if item.kind is Kind.RESULT]
+    else:
+        shown = droppable(composition, MAX_ITEMS)
+        numbers = {int(number) for number in which if number.isdecimal()}
+        if len(numbers) < len({*which}) or not numbers <= {*range(1, len(shown) + 1)}:
+            valid = f"the numbers 1 to {len(shown)}" if shown else "results, once there are any"
+            return Failure(f"/context lists no such items to drop. Use /context drop with {valid}.")
+        chosen = [shown[number - 1] for number in sorted(numbers)]
+    before, after = session.compaction.drop([item.message for item in chosen if item.message])
+    names = ", ".join(_item_name(item) for item in chosen[:MAX_NAMED])
+    more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
+    figures = f"~{tokens_text(before)} → ~{tokens_text(after)} tokens"
+    return CommandNotice(f"Left out: {names}{more}. {figures}. /compact undo restores it.")
 
 
 def kind_name(kind: Kind) -> str:
@@ -50,6 +77,7 @@ def _report(composition: Composition) -> str:
         _legend(composition),
         _turns(composition),
         _largest(composition),
+        _droppable(composition),
     ]
     if composition.is_estimate:
         blocks.append("~ is an estimate: the provider has not counted all of it yet.")
@@ -89,7 +117,18 @@ def _headline(composition: Composition) -> str:
     about = "~" if composition.is_estimate else ""
     used, window = tokens_text(composition.used), window_text(composition.window)
     share = f" ({percent_text(composition.used, composition.window)})" if composition.window else ""
-    return f"{safe_line(composition.model)}: {about}{used} of {window} tokens{share}"
+    return f"{safe_line(composition.model)}: {about}{used} of {window} tokens{share}{_price(composition)}"
+
+
+def _price(composition: Composition) -> str:
+    """Return what it costs to send all of it once; empty where no price is known."""
+    uncached, cached = composition.prices.uncached, composition.prices.cached
+    if not uncached:
+        return ""
+    text = f"\nIts input costs {dollars(uncached * composition.used)} per request"
+    if cached is None or cached == uncached:
+        return text
+    return f"{text}, {dollars(cached * composition.used)} where the provider has it in its cache"
 
 
 def _legend(composition: Composition) -> str:
@@ -132,10 +171,11 @@ def _largest(composition: Composition) -> str:
     items = composition.largest(MAX_ITEMS)
     if not items:
         return ""
+    cells = NAME_CELLS - (PRICE_CELLS if composition.prices.uncached else 0)
     rows = [
         (
             f"{tokens_text(item.tokens):>6}  {share_text(item.tokens, composition.used):>5}  "
-            f"{_item_name(item)}",
+            f"{_item_price(item, composition)}{_item_name(item, cells)}",
             f"turn {item.turn}" if item.turn else "",
         )
         for item in items
@@ -143,10 +183,28 @@ def _largest(composition: Composition) -> str:
     return f"Largest, with their share of what is used\n{columns(rows)}"
 
 
-def _item_name(item: Item) -> str:
+def _item_price(item: Item, composition: Composition) -> str:
+    """Return what it costs to send an item once without the cache; empty where no price is known."""
+    price = composition.prices.uncached
+    return f"{dollars(price * item.tokens):>{PRICE_CELLS - 2}}  " if price else ""
+
+
+def _droppable(composition: Composition) -> str:
+    """Return the numbered list of what can be left out."""
+    items = droppable(composition, MAX_ITEMS)
+    if not items:
+        return ""
+    rows = [
+        (f"{number:>2} {tokens_text(item.tokens):>6}  {_item_name(item)}", f"turn {item.turn}")
+        for number, item in enumerate(items, 1)
+    ]
+    return f"Can be left out: /context drop 1 2, or drop results for all of tools\n{columns(rows)}"
+
+
+def _item_name(item: Item, cells: int = NAME_CELLS) -> str:
     who = {Kind.USER: "you: ", Kind.ANSWER: "answer: "}.get(item.kind, "")
     name = safe_line(item.name)
     tool, _, target = name.partition(" ")
     if item.kind is Kind.RESULT and " " not in target:  # a path says most at its end, a command at its start
-        return f"{tool} {clip_start(target, NAME_CELLS - cell_len(tool) - 1)}".strip()
-    return clip(who + name, NAME_CELLS)
+        return f"{tool} {clip_start(target, cells - cell_len(tool) - 1)}".strip()
+    return clip(who + name, cells)

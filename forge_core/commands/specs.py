@@ -316,8 +316,9 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "context",
-        "Show what fills the model's context window",
+        "Show what fills the context window and what it costs; drop parts",
         "context_command:context",
+        accepts=("drop results", "drop N..."),
         keywords=("tokens", "window"),
     ),
     CommandSpec(

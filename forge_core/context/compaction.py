@@ -123,6 +123,19 @@ def elide(history: Sequence[Message], facts: PinnedFacts, budget: Budget) -> Com
     return result if changed and budget.of(result.messages) < budget.of(history) else None
 
 
+def drop(
+    history: Sequence[Message], chosen: Sequence[Message], facts: PinnedFacts, budget: Budget
+) -> CompactedHistory | None:
+    """Leave out the long parts of the chosen messages without a model; return None if they have none."""
+    names = {id(message) for message in chosen}
+    pairs = zip(history, elided(history), strict=True)
+    messages = [short if id(message) in names else message for message, short in pairs]
+    changed = sum(before is not after for before, after in zip(history, messages, strict=True))
+    if not changed:
+        return None
+    return _with_note(CompactedHistory(messages, "elided", changed), facts, len(split(history, budget)[0]))
+
+
 async def compact(
     history: Sequence[Message],
     facts: PinnedFacts,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-from forge_core.context.ledger import call_name
+from forge_core.context.ledger import Composition, Item, call_name
 from forge_core.llm.models import Message, MessageRole, ToolCall
 from forge_core.tools.output import elision_note
 
@@ -28,6 +29,16 @@ def elided(messages: Sequence[Message]) -> list[Message]:
     """
     calls = {call.id: call for message in messages for call in message.tool_calls or ()}
     return [_shortened(message, calls) for message in messages]
+
+
+def droppable(composition: Composition, count: int) -> list[Item]:
+    """Return the largest items whose messages have long parts that can be left out, largest first."""
+    items = composition.largest(len(composition.items))
+    return list(islice((item for item in items if item.message and _is_long(item.message)), count))
+
+
+def _is_long(message: Message) -> bool:
+    return _shortened(message, {}) is not message
 
 
 def _shortened(message: Message, calls: dict[str, ToolCall]) -> Message:

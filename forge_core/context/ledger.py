@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from forge_core.llm.account.pricing import UNKNOWN_PRICES, InputPrices
 from forge_core.llm.models import Message, MessageRole, ToolCall
 
 _NAME_CHARS = 200
@@ -70,6 +71,7 @@ class Composition:
     """Kept free for the answer."""
     is_estimate: bool = False
     """Whether `used` is not the provider's count."""
+    prices: InputPrices = UNKNOWN_PRICES
     used: int = field(init=False)
 
     def __post_init__(self) -> None:

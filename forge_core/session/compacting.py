@@ -19,6 +19,7 @@ from forge_core.context.compaction import (
     SummaryRequest,
     compact,
     compact_from,
+    drop,
     elide,
     fitted_facts,
     threshold,
@@ -26,7 +27,7 @@ from forge_core.context.compaction import (
 from forge_core.context.ledger import Kind, history_items, reserved_output
 from forge_core.context.pinned_facts import PinnedFacts, conversation_facts, is_request, labels
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, Compaction, Notice
+from forge_core.events import AgentEnd, AgentEvent, Compaction, Notice
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.langchain.memory.summary import PIECE_CHARS, summarize
@@ -177,6 +178,22 @@ class SessionCompactor:
         if self._running is not None:
             self._running.cancel()
 
+    def drop(self, chosen: Sequence[Message]) -> tuple[int, int]:
+        """Leave out the long parts of these messages, between turns; `undo` restores them. Return the tokens
+        before and after that.
+
+        Raises:
+            ForgeError: none of them is in the conversation and long.
+        """
+        used = self._meter.used
+        history, budget = self._begin(used, KEPT_TOKENS)
+        result = drop(history, chosen, fitted_facts(self._facts(history), budget), budget)
+        if result is None:
+            raise ForgeError("Nothing of that can be left out: only long output and arguments can.")
+        self._apply(self._journal.event, history, result)
+        self._last = None  # /compact may still make it shorter
+        return used, self._meter.used
+
     def undo(self) -> tuple[int, int]:
         """Undo the last compaction; return the tokens before and after that.
 
@@ -233,7 +250,7 @@ class SessionCompactor:
     def _elide(self, events: EventSink, limit: int, kept: int) -> bool:
         history, budget = self._begin(limit, kept)
         result = elide(history, fitted_facts(self._facts(history), budget), budget)
-        return result is not None and self._apply(events, history, result)
+        return result is not None and self._apply(events.emit, history, result)
 
     async def _compact(
         self,
@@ -274,7 +291,7 @@ class SessionCompactor:
             outcome = "" if result.replaced else " Nothing was changed."
             text = f"The conversation could not be summarised: {result.failure}{outcome}"
             events.emit(Notice(level="warning", text=text))
-        return self._apply(events, history, result, start=start) or bool(result.failure)
+        return self._apply(events.emit, history, result, start=start) or bool(result.failure)
 
     def _begin(self, limit: int, kept: int) -> tuple[list[Message], Budget]:
         memory = self._agent.memory
@@ -283,7 +300,7 @@ class SessionCompactor:
 
     def _apply(
         self,
-        events: EventSink,
+        emit: Callable[[AgentEvent], None],
         history: list[Message],
         result: CompactedHistory,
         *,
@@ -304,7 +321,7 @@ class SessionCompactor:
         self._last = result.messages[-1]
         window: dict[str, object] = {"messages": [message_record(one) for one in result.messages]}
         self._journal.record("window", window if start is None else {**window, "start": start})
-        events.emit(
+        emit(
             Compaction(
                 before=used,
                 after=self._meter.used,

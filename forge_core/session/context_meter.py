@@ -10,6 +10,7 @@ from forge_core.context.ledger import Composition, Item, Kind, fitted, history_i
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.events import LLMEnd
 from forge_core.langchain.agent import ForgeAgent
+from forge_core.llm.account.pricing import UNKNOWN_PRICES, InputPrices
 from forge_core.llm.models import Message
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.tools.base import BaseTool
@@ -42,14 +43,16 @@ class Holding:
     reasoning: int
     is_estimate: bool
 
-    def composition(self, model: str, window: int | None, reserved: int) -> Composition:
+    def composition(
+        self, model: str, window: int | None, reserved: int, prices: InputPrices = UNKNOWN_PRICES
+    ) -> Composition:
         """Return an item for each part. O(number of messages)."""
         shown = fitted([*self.fixed, *history_items(self.history, self.turn)], self.counted)
         if self.reasoning:
             last = Item(Kind.REASONING, self.reasoning, "reasoning of the last answer", self.turn)
             shown = (*shown, last)
         room = max((window or 0) - self.counted - self.reasoning, 0)
-        return Composition(model, shown, window, min(reserved, room), self.is_estimate)
+        return Composition(model, shown, window, min(reserved, room), self.is_estimate, prices)
 
 
 class ContextMeter:

@@ -20,6 +20,7 @@ from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.llm.account.pricing import input_prices
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
@@ -196,7 +197,8 @@ class ForgeSession:
         window, longest = self._provider.context_window(self._model), self._provider.max_output(self._model)
         holding = self._meter.holding(self._billing.turn)
         reserved = reserved_output(window, longest)
-        return await asyncio.to_thread(holding.composition, self._model, window, reserved)
+        prices = input_prices(self._provider.price, self._model)
+        return await asyncio.to_thread(holding.composition, self._model, window, reserved, prices)
 
     def known_models(self) -> Sequence[ModelChoice]:
         """Return the models in the provider's list; the current one is always among them."""

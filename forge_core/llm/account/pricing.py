@@ -29,6 +29,26 @@ class ModelPrices:
     """Per request, on top."""
 
 
+@dataclass(frozen=True, slots=True)
+class InputPrices:
+    """US dollars for one token that a model reads; None where unknown."""
+
+    uncached: Decimal | None = None
+    cached: Decimal | None = None
+
+
+UNKNOWN_PRICES = InputPrices()
+
+
+def input_prices(pricer: Pricer, model: str) -> InputPrices:
+    """Return the prices of a model's input, without a price per request."""
+    count = 1_000_000
+    base = pricer(model, TokenUsage()) or Decimal(0)
+    whole = pricer(model, TokenUsage(prompt_tokens=count))
+    cached = pricer(model, TokenUsage(prompt_tokens=count, cached_tokens=count))
+    return InputPrices(*(None if cost is None else (cost - base) / count for cost in (whole, cached)))
+
+
 def price(usage: TokenUsage, prices: ModelPrices | None) -> Decimal | None:
     """US dollars for `usage`: the provider's figure if it carries one, else counts times prices.
 
