@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -11,10 +12,15 @@ import pytest
 
 from forge_core.approval import QuestionReply, QuestionRequest, deny_all
 from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
-from forge_core.events import AgentEnd, LLMChunk, Notice
+from forge_core.config.settings import PermissionMode
+from forge_core.events import AgentEnd, LLMChunk, Notice, ToolEnd
+from forge_core.redact import Redactor
 from forge_core.result import AgentResult
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
+from forge_core.session.budget import LIMITS
+from forge_core.store.forking import fork_session
+from forge_core.store.saved_session import load_session
 from forge_core.store.spending_ledger import SpendingLedger
 from tests.support.sse_server import USAGE, Reply, SseServer, Stall, answer, error_reply, tool_answer
 
@@ -143,6 +149,67 @@ async def test_a_limit_that_was_changed_lasts_until_the_command_line_sets_anothe
         third = build_session(flagged, deny_all, resume=session.id)
         assert (await say(third))[0].stopped_reason == "complete"
         await third.aclose()
+
+
+async def recorded_limits(tmp_path: Path, server: SseServer) -> tuple[ForgeConfig, Path]:
+    """Return a session with a turn, a limit that was changed, and another turn."""
+    config = config_for(tmp_path, server, max_cost=5.0)
+    session = build_session(config, deny_all)
+    await say(session)
+    session.set_limit("max_cost", Decimal("0.9"))
+    await say(session)
+    await session.aclose()
+    [path] = (config.state_dir / "sessions").glob("*.jsonl")
+    return config, path
+
+
+def cost_limit(session: ForgeSession) -> tuple[Decimal | None, Decimal]:
+    [kind] = [kind for kind in LIMITS if kind.setting == "max_cost"]
+    return session.budget.limit(kind), session.budget.spent_on(kind)
+
+
+async def test_a_journal_cut_off_in_a_budget_record_keeps_the_limit_before_it(tmp_path: Path) -> None:
+    with SseServer(costing("0.2"), answer("done"), costing("0.3"), answer("done")) as server:
+        config, path = await recorded_limits(tmp_path, server)
+        lines = path.read_bytes().splitlines(keepends=True)
+        budgets = [at for at, line in enumerate(lines) if json.loads(line)["type"] == "budget"]
+        assert len(budgets) == 3
+        spent = Decimal("0.2") + Decimal(str(USAGE["cost"]))
+        at = budgets[1]  # that of the changed limit
+        for size, limit in ((0, "5.0"), (1, "5.0"), (len(lines[at]) // 2, "5.0"), (len(lines[at]), "0.9")):
+            path.write_bytes(b"".join(lines[:at]) + lines[at][:size])
+            session = build_session(config, deny_all, resume=path.stem)
+            assert cost_limit(session) == (Decimal(limit), spent)
+            await session.aclose()
+
+
+async def test_a_fork_carries_what_was_spent_and_the_changed_limits(tmp_path: Path) -> None:
+    """Otherwise a fork would get around a limit."""
+    with SseServer(costing("0.2"), answer("done"), costing("0.69"), answer("done")) as server:
+        config, path = await recorded_limits(tmp_path, server)
+        whole = load_session(path)
+        fork_session(whole, path.with_name("20261123-000000-abcdef.jsonl"), Redactor())
+        fork = build_session(config, deny_all, resume="20261123-000000-abcdef")
+        assert cost_limit(fork) == (Decimal("0.9"), Decimal("0.89") + Decimal(str(USAGE["cost"])))
+        result, _ = await say(fork)
+        await fork.aclose()
+        assert (result.stopped_reason, len(server.requests)) == ("budget", 3)
+
+
+async def test_a_time_limit_ends_a_command_that_is_running(tmp_path: Path) -> None:
+    command = tool_answer(("c1", "bash", {"command": "sleep 60"}))
+    with SseServer(command) as server:
+        config = config_for(tmp_path, server, time_limit=0.5, permission_mode=PermissionMode.YOLO)
+        session = build_session(config, deny_all)
+        started = time.monotonic()
+        events = [event async for event in session.send("go")]
+        await session.aclose()
+    assert time.monotonic() - started < 20
+    [ended] = [event for event in events if isinstance(event, ToolEnd)]
+    assert not ended.success
+    assert isinstance(events[-1], AgentEnd)
+    assert events[-1].result.stopped_reason == "timeout"
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
