@@ -319,7 +319,7 @@ def trust_notice(question: TrustQuestion) -> str:
         findings = (*findings, f"{len(question.findings) - MAX_FINDINGS} more; /trust lists them")
     return "\n".join(
         [
-            "This folder contains settings or instructions. They are ignored unless you trust it:",
+            "Settings and instructions in this folder are ignored unless you trust it:",
             *(f"  {finding}" for finding in findings),
             "/trust yes applies them, /trust no keeps them ignored without asking again.",
         ]

@@ -23,6 +23,8 @@ MAX_NAMES = 200
 """Entries of a folder that are read: its first frame must not wait for a large one."""
 ROOMY = 21
 """Rows of the terminal from which the whole block is shown, with examples."""
+_SPACIOUS = 26
+"""Rows from which there is room for a blank row before the last session, and a notice below it."""
 _README = re.compile(r"readme(\.(md|rst|txt|org|adoc))?", re.IGNORECASE)
 _TESTS = re.compile(r"tests?|__tests__|\.rspec|test_.+\.py|.+_test\.(py|go)|.+\.(test|spec)\.[jt]sx?")
 _USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.py")
@@ -84,7 +86,7 @@ def lines(
         rows += [[], [("dim", "Try")]]
         rows += [[("accent", "  › "), ("plain", example)] for example in examples]
     if last is not None:
-        rows += [[]] if height >= ROOMY else []
+        rows += [[]] if height >= _SPACIOUS else []
         rows.append(_last(*last, room))
     return [_clip_row(row, width) for row in rows]
 
