@@ -182,7 +182,9 @@ class ScriptedSession:
         async for event in self._play(text):
             yield event
 
-    async def compact(self, focus: str = "", *, is_fast: bool = False) -> AsyncIterator[AgentEvent]:
+    async def compact(
+        self, focus: str = "", *, is_fast: bool = False, turns: int | None = None
+    ) -> AsyncIterator[AgentEvent]:
         self.compactions.append((focus, is_fast))
         async for event in self._play("the compaction"):
             yield event
