@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from forge_core.errors import ForgeError, ToolError
 from forge_core.events import Notice
@@ -23,7 +23,6 @@ from forge_core.workspace.change_source import ChangedFile
 if TYPE_CHECKING:
     from forge_core.session.changes import TurnChanges
     from forge_core.session.event_channel import EventChannel
-    from forge_core.session.tool_environment import ToolEnvironment
     from forge_core.store.journal import Journal
     from forge_core.store.saved_session import SavedSession
     from forge_core.undo import UndoStore
@@ -35,12 +34,20 @@ _UNKNOWN = "Nothing was reverted: this file is no longer among the changes. Relo
 _NOTHING_TO_RESTORE = "Nothing to restore: no part of the last turn is reverted."
 
 
+class HasUndo(Protocol):
+    """What owns the undo store of the session."""
+
+    @property
+    def undo(self) -> UndoStore | None:
+        """The undo store; None when undo is off."""
+
+
 class ChangeReview:
     """The review of one session. What is kept is only marked, so that the user sees what is left."""
 
     def __init__(
         self,
-        environment: ToolEnvironment,
+        environment: HasUndo,
         journal: Journal,
         events: EventChannel,
         is_running: Callable[[], bool],

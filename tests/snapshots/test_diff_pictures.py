@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.result import FileDiff
 from forge_core.tools.editing.diff import file_diff
+from forge_core.undo import UndoStore
 from forge_tui.screens.diff.screen import DiffScreen
 from tests.snapshots.test_snapshots import tool
 from tests.support.chat_app import make_app, ready, say, shown, until
@@ -124,3 +125,36 @@ def test_the_viewer_with_nothing_to_show(snap_compare: Compare, config: ForgeCon
 
     app = make_app(replace(config, working_dir=folder))
     assert snap_compare(app, terminal_size=(80, 24), run_before=before)
+
+
+REVIEWS = {
+    "kept-80": ("forge-dark", (80, 24), ["a"], "✓ kept"),
+    "kept-light": ("forge-light", (100, 30), ["a"], "✓ kept"),
+    "reverted-80": ("forge-dark", (80, 24), ["x"], "Reverted 1 of 2"),
+}
+
+
+@pytest.mark.parametrize("review", REVIEWS)
+def test_a_review_of_the_last_turn(
+    snap_compare: Compare, config: ForgeConfig, tmp_path: Path, review: str
+) -> None:
+    theme, size, keys, wanted = REVIEWS[review]
+    root, texts = tmp_path / "shop", [OLD + "\n# end" * 12, NEW + "\n# end" * 10 + "\n# 日本"]
+    root.mkdir()
+    (root / "prices.py").write_text(texts[0])
+    app = make_app(replace(config, working_dir=root, theme=theme))
+    app.scripted.undo = store = UndoStore(root, tmp_path / "undo")
+
+    async def before(pilot: Pilot[None]) -> None:
+        await store.begin_turn("round the prices")
+        await store.capture(root / "prices.py")
+        (root / "prices.py").write_text(texts[1])
+        await store.end_turn()
+        await ready(pilot)
+        await say(pilot, "/diff turn")
+        await until(pilot, lambda: "1/1" in shown(app) and "−" in shown(app))
+        await pilot.press(*keys)
+        await until(pilot, lambda: wanted in shown(app) and "日本" in shown(app))
+        await store.aclose()
+
+    assert snap_compare(app, terminal_size=size, run_before=before)

@@ -29,12 +29,14 @@ from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.draft_keeper import DraftKeeper
+from forge_core.session.event_channel import EventChannel
+from forge_core.session.review import ChangeReview
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.store.journal import Journal, journal_path
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.job_table import JobTable
-from forge_core.undo import UndoStore
+from forge_core.undo import UndoReport, UndoStore
 from forge_core.workspace.change_source import ChangeSource
 
 
@@ -86,6 +88,7 @@ class ScriptedSession:
         self.saved_input: tuple[str, list[str]] = ("", [])
         """Draft and queue."""
         journal = Journal(journal_path(config.state_dir, "20261120-000000-abcdef"), Redactor())
+        self._journal = journal
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         self.config = config
         self.responder: Responder = deny_all
@@ -96,6 +99,10 @@ class ScriptedSession:
         self.todos = TodoList()
         self.undo: UndoStore | None = None
         self.jobs = JobTable()
+        self.restored_files: list[UndoReport] = []
+        self.review = ChangeReview(
+            self, journal, EventChannel(), lambda: self._is_running, self.restored_files.append
+        )
         self.sandbox = "sandbox: on"
         self.is_away = False
         self.can_retry = False
@@ -175,6 +182,7 @@ class ScriptedSession:
 
     async def aclose(self) -> None:
         self.is_closed = True
+        self._journal.close()
 
     async def send(self, text: str) -> AsyncIterator[AgentEvent]:
         self.sent.append(text)

@@ -59,7 +59,7 @@ class CommandRunner:
             case results.ShowDiff(source):
                 from forge_tui.screens.diff.screen import DiffScreen
 
-                self._screen.app.push_screen(DiffScreen(session.changes, source))
+                self._screen.app.push_screen(DiffScreen(session.changes, source, session.review))
             case results.Cleared():
                 self._screen.start_over()
             case results.ChooseRewind(points):

@@ -1,11 +1,11 @@
-"""The screen of `/diff`: changes, file by file. Read-only."""
+"""The screen of `/diff`: changes, file by file. Those of the last turn can be kept or reverted."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, ParamSpec
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -13,11 +13,13 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Static
 
+from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSource, Counts, FilePatch
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.screens.diff.reviewer import Reviewer
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import MOUSE_RELEASED
 from forge_tui.widgets.blockview.highlighting import language_of
@@ -27,6 +29,9 @@ from forge_tui.widgets.diff.unified_diff import Patch, read_patch
 
 if TYPE_CHECKING:
     from forge_core.session.changes import Source
+    from forge_core.session.review import ChangeReview
+
+P = ParamSpec("P")
 
 WIDE = 120
 """Columns of the diff, without the list of files, from which it is shown side by side."""
@@ -44,6 +49,8 @@ _KEYS = (
     ("?", "keys"),
     ("q", "close"),
 )
+_REVIEW_KEYS = (("a", "keep"), ("x", "revert"), ("X", "revert file"), ("u", "restore"))
+"""Shown after the first of the keys, if the changes can be reverted."""
 _LAST_KEYS = ("?", "q")
 """The keys that are shown also if there is no room for all."""
 
@@ -63,10 +70,18 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.DIFF)]
 
-    def __init__(self, changes_of: Callable[[Source], ChangeSource], source: Source) -> None:
+    def __init__(
+        self,
+        changes_of: Callable[[Source], ChangeSource],
+        source: Source,
+        review: ChangeReview | None = None,
+    ) -> None:
+        """Without `review`, nothing can be reverted."""
         super().__init__()
+        self._reviewer = Reviewer(review)
         self._changes_of = changes_of
         self._source: Source = source
+        self._shown_source = source
         self._changes: ChangeSource = changes_of(source)
         self._list = ChangeList("")
         self._counts: dict[str, Counts] = {}
@@ -122,7 +137,9 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         found = await changes.read()
         self._changes, self._list, self._counts = changes, found, {}
         paths = [file.path for file in found.files]
-        self._index = paths.index(path) if path in paths else 0
+        near = min(self._index, max(0, len(paths) - 1)) if self._shown_source == self._source else 0
+        self._index = paths.index(path) if path in paths else near
+        self._shown_source = self._source
         self._load(place=self.pane.place if path in paths else None)
         self._read = Patch()  # the previous file stays on screen until the next one has been read
         self._arrange()
@@ -132,6 +149,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
             self._say()
 
     def _load(self, *, place: ReadingPosition | None = None, is_last: bool = False) -> None:
+        self._reviewer.hide()
         workers.start(self, partial(self._read_file, place, is_last), "diff-file", is_replacing=True)
 
     async def _read_file(self, place: ReadingPosition | None, is_last: bool) -> None:
@@ -139,6 +157,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         if file is not None:
             self._patch = await self._changes.patch(file, is_whole=self._is_whole)
             self._read = await asyncio.to_thread(read_patch, self._patch.text)
+        await self._reviewer.show(self._changes, file)
         self._draw(place=place, is_last=is_last)
 
     # Showing
@@ -167,10 +186,18 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         elif self._is_raw and self._patch.text:
             self.pane.show_raw(self._patch.text)
         elif self._patch.remark or not len(self._read):
-            self.pane.show_words(self._patch.remark or "There is nothing to show of it.")
+            mark = "✓ kept" if self._reviewer.is_whole_kept else ""
+            self.pane.show_words(self._patch.remark or "There is nothing to show of it.", mark)
         else:
             language = language_of(file.path)
-            self.pane.show_patch(self._read, language, is_split=self._splits, place=place, is_last=is_last)
+            self.pane.show_patch(
+                self._read,
+                language,
+                is_split=self._splits,
+                place=place,
+                is_last=is_last,
+                kept=self._reviewer.kept,
+            )
         self._drawn_split = self._splits
         self._say()
 
@@ -196,7 +223,10 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
             return Content.styled(clip(line.note_text, width), "$foreground")
         lent = f"{MOUSE_RELEASED[0]} · " if line is not None and line.is_mouse_released else ""
         return Content(lent) + footer_line(
-            width - cell_len(lent), is_raw=self._is_raw, is_whole=self._is_whole
+            width - cell_len(lent),
+            is_raw=self._is_raw,
+            is_whole=self._is_whole,
+            can_revert=self._reviewer.can_revert,
         )
 
     # Keys
@@ -219,6 +249,51 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
     def action_file(self, direction: int) -> None:
         if not self._go_to_file(self._index + direction):
             self.app.bell()
+
+    def action_keep(self) -> None:
+        """Mark the current hunk as kept and go to the next one; remove the mark of a kept hunk."""
+        if self._mark(partial(self._reviewer.keep, self.pane.current)):
+            self.action_hunk(1)
+
+    def action_keep_file(self) -> None:
+        """Mark the whole file as kept, or remove the marks."""
+        self._mark(self._reviewer.keep_file)
+
+    def _mark(self, act: Callable[[], bool]) -> bool:
+        try:
+            is_kept = act()
+        except ForgeError as error:
+            self._note(str(error))
+            return False
+        self._draw(place=self.pane.place)
+        return is_kept
+
+    def action_revert(self) -> None:
+        """Revert the current hunk; a file without hunks as a whole."""
+        workers.start(
+            self, partial(self._run_review, self._reviewer.revert, self.pane.current), "diff-revert"
+        )
+
+    def action_revert_file(self) -> None:
+        """Revert what is not kept of the file."""
+        workers.start(self, partial(self._run_review, self._reviewer.revert_file), "diff-revert")
+
+    def action_restore(self) -> None:
+        """Undo the last revert."""
+        workers.start(self, partial(self._run_review, self._reviewer.restore), "diff-revert")
+
+    async def _run_review(self, act: Callable[P, Awaitable[str]], *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            done = await act(*args, **kwargs)
+        except ForgeError as error:
+            self._note(str(error))
+        else:
+            self._note(f"{done}.")
+            self.action_reload()
+
+    def _note(self, text: str) -> None:
+        if self.activity is not None:
+            self.activity.note(text)
 
     def action_list(self) -> None:
         self._shows_list = not self._has_list
@@ -292,10 +367,11 @@ def header_line(
     return Content.assemble((title, "$forge-muted"), "  ", (name, "bold"), blank, *right)
 
 
-def footer_line(width: int, *, is_raw: bool, is_whole: bool) -> Content:
+def footer_line(width: int, *, is_raw: bool, is_whole: bool, can_revert: bool = False) -> Content:
     """Return as many keys as there is room for."""
     names = {"s": "hunks" if is_raw else "patch", "E": "hunks only" if is_whole else "whole file"}
-    keys = [(key, names.get(key, name)) for key, name in _KEYS]
+    known = (*_KEYS[:1], *_REVIEW_KEYS, *_KEYS[1:]) if can_revert else _KEYS
+    keys = [(key, names.get(key, name)) for key, name in known]
     while sum(cell_len(f"{key} {name}") + 3 for key, name in keys) - 3 > width and len(keys) > len(
         _LAST_KEYS
     ):

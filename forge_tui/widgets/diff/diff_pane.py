@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 from rich.segment import Segment
 
@@ -24,6 +26,10 @@ _CONTEXT = 3
 """Unchanged lines around a change; a longer stretch between two changes separates them for the keys."""
 
 
+HunkStart: TypeAlias = tuple[int, int]
+"""The numbers, from 1, of the first changed line of a hunk on the old and on the new side."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReadingPosition:
     """Where the user is reading."""
@@ -37,10 +43,21 @@ class ReadingPosition:
 class HunkBlock(Block):
     """Some lines of a hunk; the first ones under its heading."""
 
-    def __init__(self, stretches: Sequence[Stretch], look: DiffLayout, heading: str | None = None) -> None:
+    def __init__(
+        self,
+        stretches: Sequence[Stretch],
+        look: DiffLayout,
+        heading: str | None = None,
+        *,
+        is_kept: bool = False,
+        on_click: Callable[[], None] | None = None,
+    ) -> None:
+        """Of a hunk that is marked as kept only the heading is shown."""
         super().__init__()
         self.gap = 0
         self.is_current = False
+        self._is_kept = is_kept
+        self._on_click = on_click
         self.first = stretches[0].new_from
         """The number of its first line on the new side."""
         self._stretches = stretches
@@ -57,13 +74,25 @@ class HunkBlock(Block):
         if self._heading is not None:
             digits = self._look.old_digits or self._look.new_digits
             sign = "▸" if self.is_current else "⋮"
-            text = clip(self._heading, max(0, canvas.width - digits - 4))
             colour = styles.accent if self.is_current else styles.faint
-            canvas.decoration([(f" {sign.rjust(digits)}   ", colour), (text, styles.muted)])
+            mark = "✓ kept  " if self._is_kept else ""
+            text = clip(self._heading, max(0, canvas.width - digits - 4 - len(mark)))
+            canvas.decoration(
+                [(f" {sign.rjust(digits)}   ", colour), (mark, styles.success), (text, styles.muted)]
+            )
+        if self._is_kept:
+            return
         with canvas.indented(_MARGIN):
             draw_stretches(self._stretches, canvas, styles, self._look)
 
+    def toggle(self, row: int) -> bool:
+        if self._on_click is not None:
+            self._on_click()
+        return False
+
     def estimate(self, width: int) -> int:
+        if self._is_kept:
+            return 1
         rows = (
             max(len(one.old), len(one.new)) if self._look.is_split else len(one) for one in self._stretches
         )
@@ -106,6 +135,13 @@ class DiffPane(BlockView):
         self._heads: list[int] = []
         """The index of the first block of each hunk."""
         self._hunk = 0
+        self._starts: list[HunkStart | None] = []
+        """Where each hunk has its first change; None for unchanged lines at the end of a file."""
+
+    @property
+    def current(self) -> HunkStart | None:
+        """Where the current hunk has its first change; None without hunks."""
+        return self._starts[self._hunk] if self._starts else None
 
     @property
     def place(self) -> ReadingPosition | None:
@@ -125,21 +161,30 @@ class DiffPane(BlockView):
         is_split: bool,
         place: ReadingPosition | None,
         is_last: bool = False,
+        kept: Collection[HunkStart] = (),
     ) -> None:
-        """Show these hunks from the beginning, from a position, or from the last hunk."""
+        """Show these hunks from the beginning, from a position, or from the last hunk; fold those that are
+        `kept`."""
         look = DiffLayout.of(patch, language, is_split=is_split)
         self._clear()
         below = 1
         for hunk in patch.hunks:
             for number, section in enumerate(_sections(hunk.stretches)):
+                choose = partial(self._choose, len(self._heads))
                 self._heads.append(len(self.model.blocks))
+                self._starts.append(start := _start(section))
                 first = section[0].new_from
                 heading = None if number else _heading(first - below, hunk.heading)
                 if not heading and len(patch.hunks) == 1:
                     heading = None  # an only hunk with nothing above it needs no heading
-                for part in _parts(section, look.is_split):
-                    self.model.append(HunkBlock(part, look, heading))
-                    heading = None
+                if start in kept:
+                    self.model.append(
+                        HunkBlock(section, look, _figures(section), is_kept=True, on_click=choose)
+                    )
+                else:
+                    for part in _parts(section, look.is_split):
+                        self.model.append(HunkBlock(part, look, heading, on_click=choose))
+                        heading = None
                 below = section[-1].new_from + len(section[-1].new)
         if patch.remarks:
             self.model.append(MessageBlock(patch.remarks))
@@ -173,7 +218,7 @@ class DiffPane(BlockView):
 
     def _clear(self) -> None:
         self.reset()
-        self._heads, self._hunk = [], 0
+        self._heads, self._starts, self._hunk = [], [], 0
 
     def _begin(self, place: ReadingPosition | None, is_last: bool) -> None:
         self.model.follows_end = False
@@ -190,12 +235,16 @@ class DiffPane(BlockView):
         self.show()
 
     def _go_to(self, hunk: int) -> None:
+        self._choose(hunk)
+        self.move(lambda: self.model.move_to(self._heads[hunk], 0))
+
+    def _choose(self, hunk: int) -> None:
+        """Make a hunk the current one, where it is."""
         for number in (self._hunk, hunk):
             block = self.model.blocks[self._heads[number]]
             assert isinstance(block, HunkBlock)
             block.mark(number == hunk)
         self._hunk = hunk
-        self.move(lambda: self.model.move_to(self._heads[hunk], 0))
 
     def _is_current_visible(self) -> bool:
         return bool(self._heads) and any(block == self._heads[self._hunk] for block, _ in self.frame.places)
@@ -205,6 +254,18 @@ def _heading(hidden: int, heading: str) -> str:
     """Return the number of unchanged lines above a hunk, and its heading."""
     lines = f"{hidden:,} unchanged line{'s'[: hidden != 1]}" if hidden > 0 else ""
     return "  ".join(text for text in (lines, heading) if text)
+
+
+def _start(section: Sequence[Stretch]) -> HunkStart | None:
+    return next(((one.old_from, one.new_from) for one in section if not one.is_same), None)
+
+
+def _figures(section: Sequence[Stretch]) -> str:
+    """Return the numbers of added and removed lines."""
+    added = sum(len(one.new) for one in section if not one.is_same)
+    removed = sum(len(one.old) for one in section if not one.is_same)
+    parts = [f"+{added}" if added else "", f"−{removed}" if removed else ""]
+    return f"line {section[0].new_from:,}  " + " ".join(part for part in parts if part)
 
 
 def _sections(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
