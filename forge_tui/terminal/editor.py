@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from textual.app import App, SuspendNotSupported
+
+from forge_core.workspace.program_lookup import find_program
 
 FALLBACKS = ("sensible-editor", "nano", "vi")
 """Programs to try where neither VISUAL nor EDITOR is set."""
@@ -20,8 +21,9 @@ class EditorError(Exception):
     """No editor could be run; the text says why, and what to do."""
 
 
-def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the program and its arguments: VISUAL, else EDITOR, else one that is installed.
+def editor_command(environ: Mapping[str, str], root: Path) -> list[str]:
+    """Return the program and its arguments: VISUAL, else EDITOR, else one that is installed. A name without
+    a folder is never that of a program in the workspace `root`.
 
     Raises:
         EditorError: there is none, or the variable is not a command line.
@@ -31,21 +33,26 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
             words = shlex.split(environ.get(variable, ""))
         except ValueError as error:
             raise EditorError(f"{variable} cannot be read: {error}.") from error
-        if words:
+        if words and "/" in words[0]:
             return words
-    found = (path for name in FALLBACKS if (path := shutil.which(name, path=environ.get("PATH"))))
+        if words:
+            if (program := find_program(words[0], root, environ.get("PATH"))) is None:
+                raise EditorError(f"{words[0]!r} was not found in PATH, outside {str(root)!r}.")
+            return [program, *words[1:]]
+    found = (path for name in FALLBACKS if (path := find_program(name, root, environ.get("PATH"))))
     if (path := next(found, None)) is None:
         raise EditorError("no editor was found. Set VISUAL or EDITOR to one.")
     return [path]
 
 
-def edit(app: App[Any], path: Path, environ: Mapping[str, str] = os.environ) -> None:
-    """Open `path` in the editor and wait until it is closed; the app does nothing meanwhile.
+def edit(app: App[Any], path: Path, root: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """Open `path` in the editor and wait until it is closed; the app does nothing meanwhile. `root` is the
+    workspace.
 
     Raises:
         EditorError: there is no editor, it failed, or the app has no terminal.
     """
-    command = editor_command(environ)
+    command = editor_command(environ, root)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with app.suspend():

@@ -84,7 +84,7 @@ class CommandRunner:
         from forge_tui.terminal.editor import EditorError, edit
 
         try:
-            edit(self._screen.app, path)
+            edit(self._screen.app, path, self._screen.sessions.folder)
         except EditorError as error:
             self._screen.complain(f"{safe_line(name)} was not opened: {error}")
             return
