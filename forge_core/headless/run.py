@@ -121,6 +121,7 @@ async def _turn(session: ForgeSession, prompt: str, printer: Printer) -> int:
     code = int(ExitCode.CRASH)
     async with aclosing(session.send(prompt)) as events:
         async for event in events:
+            await session.settle(event)
             _print(printer, event)
             if isinstance(event, AgentEnd):
                 code = exit_code_for(event.result.stopped_reason)

@@ -88,6 +88,7 @@ class StreamDriver:
         while (text := await self._texts.get()) is not None:
             async with aclosing(session.send(text)) as events:
                 async for event in events:
+                    await session.settle(event)
                     self.event(event)
                     if isinstance(event, AgentEnd):
                         code = exit_code_for(event.result.stopped_reason)

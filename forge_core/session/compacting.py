@@ -29,7 +29,7 @@ from forge_core.context.pinned_facts import PinnedFacts, conversation_facts, is_
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, Compaction, Notice
 from forge_core.langchain.agent import ForgeAgent
-from forge_core.langchain.agent.event_queue import EventSink
+from forge_core.langchain.agent.event_queue import EventQueue, EventSink, ObservedQueue
 from forge_core.langchain.memory.summary import PIECE_CHARS, summarize
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import AgentResult, StoppedReason
@@ -149,11 +149,11 @@ class SessionCompactor:
         return is_done
 
     async def run(
-        self, events: EventSink, *, focus: str = "", is_fast: bool = False, turns: int | None = None
+        self, queue: EventQueue, *, focus: str = "", is_fast: bool = False, turns: int | None = None
     ) -> None:
         """Compact on the user's request, and emit an AgentEnd. Without a model if `is_fast`; only the last
         turns if their number is given."""
-        started = time.monotonic()
+        started, events = time.monotonic(), ObservedQueue(queue, self._record_compaction)
         work = (
             self._run(events, focus, is_fast=is_fast) if turns is None else self._part(events, turns, focus)
         )
@@ -172,6 +172,10 @@ class SessionCompactor:
         duration = time.monotonic() - started
         result = AgentResult("", [], [], TokenUsage(), 0, duration=duration, stopped_reason=stopped)
         events.emit(AgentEnd(result=result))
+
+    def _record_compaction(self, event: AgentEvent) -> None:
+        if isinstance(event, Compaction):
+            self._journal.event(event)
 
     def interrupt(self) -> None:
         """Cancel what `run` does; nothing changes then."""

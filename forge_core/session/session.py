@@ -15,7 +15,15 @@ from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Composition, reserved_output
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, AgentEvent, Compaction, LLMEnd, Notice, ToolEnd
+from forge_core.events import (
+    AgentEnd,
+    AgentEvent,
+    LLMChunk,
+    LLMEnd,
+    Notice,
+    ToolEnd,
+    ToolProgress,
+)
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
@@ -254,6 +262,12 @@ class ForgeSession:
         await asyncio.to_thread(self._journal.flush)
         return await asyncio.to_thread(load_session, self._journal.path)
 
+    async def settle(self, event: AgentEvent) -> None:
+        """Wait a moment until the journal holds an event, so that a kill does not undo what was reported.
+        Streamed text is not waited for."""
+        if not isinstance(event, LLMChunk | ToolProgress):
+            await asyncio.to_thread(self._journal.settle)
+
     def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Run one turn and yield its events; the last is AGENT_END.
 
@@ -276,7 +290,7 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running already.
         """
-        return self._read_turn(partial(self._compact, focus, is_fast, turns))
+        return self._read_turn(partial(self.compaction.run, focus=focus, is_fast=is_fast, turns=turns))
 
     @property
     def can_retry(self) -> bool:
@@ -444,14 +458,6 @@ class ForgeSession:
             recorder.close(agent.last_result, self._tracker.get_usage())
             self._record_state()
             await environment.end_turn()
-
-    async def _compact(self, focus: str, is_fast: bool, turns: int | None, queue: EventQueue) -> None:
-        def observe(event: AgentEvent) -> None:
-            if isinstance(event, Compaction):
-                self._journal.event(event)
-
-        events = ObservedQueue(queue, observe)
-        await self.compaction.run(events, focus=focus, is_fast=is_fast, turns=turns)
 
     def _follow(self, event: AgentEvent) -> None:
         if isinstance(event, LLMEnd):

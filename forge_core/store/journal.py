@@ -6,7 +6,8 @@ One file per session, 0600 in a 0700 folder. Every line is one record `{"v", "ty
 and `review` (see `saved_session`), and
 the events of `forge_core.events`. Chunks are joined: one record per 250 ms or finished block. Keys are
 redacted, also where they are split over chunks. Important records are fsynced, so a power failure costs none
-of them; the next ones are written meanwhile, so a kill costs the last one at most.
+of them; the next ones are written meanwhile, so a kill costs only what was recorded within milliseconds, and
+nothing that came before a `settle`.
 """
 
 from __future__ import annotations
@@ -166,6 +167,14 @@ class Journal:
         self._queue.put(written)
         if not written.wait(timeout_s):
             raise JournalError(f"The session's record {str(self.path)!r} cannot be written.")
+
+    def settle(self, timeout_s: float = 0.2) -> None:
+        """Wait until the records are in the file, where a kill does not reach them, for `timeout_s` seconds
+        at most. Chunks may still wait to be joined. Return at once while the file cannot be written."""
+        if self._thread is not None and self._failed is None:
+            written = threading.Event()
+            self._queue.put(written)
+            written.wait(timeout_s)
 
     def close(self, timeout_s: float = 2.0) -> None:
         """Write the remaining records and end the thread."""

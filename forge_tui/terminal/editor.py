@@ -11,6 +11,7 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
+from forge_core.private_folders import make_private_folder
 from forge_core.workspace.program_lookup import find_program
 
 FALLBACKS = ("sensible-editor", "nano", "vi")
@@ -54,7 +55,7 @@ def edit(app: App[Any], path: Path, root: Path, environ: Mapping[str, str] = os.
     """
     command = editor_command(environ, root)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         with app.suspend():
             # Not asynchronous: nothing must write to the terminal while the editor has it.
             status = subprocess.run([*command, str(path)], check=False).returncode

@@ -90,11 +90,11 @@ async def test_a_session_killed_at_any_moment_of_a_turn_opens_and_continues(tmp_
 
 
 def _assert_nothing_is_lost(printed: Path, recorded: list[str]) -> None:
-    """At most the last of the records that must last is missing: those that a reader of the run has seen."""
+    """No record of an event that a reader of the run has seen is missing."""
     lines = [line for line in printed.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     kinds = [json.loads(line)["type"] for line in lines]
     for kind in ("tool_start", "tool_end", "llm_end"):
-        assert recorded.count(kind) >= kinds.count(kind) - 1
+        assert recorded.count(kind) >= kinds.count(kind)
     durable = [kind for kind in kinds if kind in ("tool_start", "tool_end", "llm_end", "agent_end")]
     kept = [kind for kind in recorded if kind in ("tool_start", "tool_end", "llm_end", "agent_end")]
-    assert len(kept) >= len(durable) - 1
+    assert len(kept) >= len(durable)
