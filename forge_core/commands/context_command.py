@@ -128,7 +128,7 @@ def _price(composition: Composition) -> str:
     text = f"\nIts input costs {dollars(uncached * composition.used)} per request"
     if cached is None or cached == uncached:
         return text
-    return f"{text}, {dollars(cached * composition.used)} where the provider has it in its cache"
+    return f"{text}, {dollars(cached * composition.used)} if it is cached"
 
 
 def _legend(composition: Composition) -> str:

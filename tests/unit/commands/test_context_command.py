@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from forge_core.commands.context_command import BAR_CELLS, MAX_ITEMS, bar
+from forge_core.commands.context_command import BAR_CELLS, MAX_ITEMS, bar, context
+from forge_core.commands.figures import dollars
+from forge_core.commands.result import CommandNotice, Failure
 from forge_core.context.ledger import Composition, Item, Kind, reserved_output
+from forge_core.llm.account.pricing import ModelPrices, price
+from forge_core.session.session import ForgeSession
+from forge_core.store.saved_session import load_session
 from forge_core.text_width import cell_len
+from forge_core.tools import ReadTool
 from tests.support.agent_tools import Echo
 from tests.support.figures import assert_adds_up, command_text
 from tests.support.scripted_llm import Call
@@ -97,4 +105,59 @@ async def test_untrusted_names_are_sanitized_in_the_context_output(tmp_path: Pat
     text = await command_text("/context", session)
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert "[red]" in text
+    await session.aclose()
+
+
+async def priced_session(tmp_path: Path) -> ForgeSession:
+    """Return a session that has read two long files, and whose model has prices."""
+    for name in "ab":
+        (tmp_path / name).write_text(name * 500)
+    script = [[Call("read", {"file_path": name})] for name in "ab"]
+    session = scripted_session(tmp_path, [*script, ["Read."]], tools=[ReadTool()])
+    session._agent.llm.prompt_tokens = 800  # type: ignore[attr-defined]
+    prices = ModelPrices(prompt=Decimal("0.00001"), cache_read=Decimal("0.000001"))
+    session._provider = replace(session._provider, price=lambda model, usage: price(usage, prices))
+    async for _ in session.send("read them"):
+        pass
+    return session
+
+
+async def test_context_shows_what_its_input_costs(tmp_path: Path) -> None:
+    session = await priced_session(tmp_path)
+    used = session.status.context_used
+    text = await command_text("/context", session)
+    whole, cached = dollars(used * Decimal("0.00001")), dollars(used * Decimal("0.000001"))
+    assert f"Its input costs {whole} per request, {cached} if it is cached" in text.split("\n\n")[0]
+    items = text.split("Largest")[1].split("\n\n")[0].splitlines()[1:]
+    assert items and all("$0.0" in item for item in items)
+    assert max(map(cell_len, text.splitlines())) <= WIDTH
+    await session.aclose()
+
+
+async def test_dropped_items_leave_the_conversation_until_undo(tmp_path: Path) -> None:
+    session = await priced_session(tmp_path)
+    before = session._agent.memory.get_history()
+    text = await command_text("/context", session)
+    (first,) = [line for line in text.splitlines() if line.startswith(" 1 ")]
+    result = await context("drop 1", session)
+    assert isinstance(result, CommandNotice) and result.text.startswith("Left out: ")
+    history = session._agent.memory.get_history()
+    left = [message for message in before if not any(message is one for one in history)]
+    assert [len(message.text) > 400 for message in left] == [True] and "turn 1" in first
+    assert [one.tool_call_id for one in history if one.tool_call_id] == [
+        one.tool_call_id for one in before if one.tool_call_id
+    ]
+    session._journal.flush()
+    assert load_session(session._journal.path).messages == history
+    session.compaction.undo()
+    assert session._agent.memory.get_history() == before
+    await session.aclose()
+
+
+async def test_all_results_of_tools_can_be_dropped(tmp_path: Path) -> None:
+    session = await priced_session(tmp_path)
+    await context("drop results", session)
+    results = [one for one in session._agent.memory.get_history() if one.tool_call_id]
+    assert len(results) == 2 and all(len(one.text) < 300 for one in results)
+    assert isinstance(await context("drop 9", session), Failure)
     await session.aclose()
