@@ -6,15 +6,18 @@ links, which package managers make by thousands, only what is known to be writte
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from glob import iglob
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 
 from forge_core.permissions.guard.destruction import put_into
 from forge_core.permissions.path_info import PathInfo, link_count, links_reason, locate, real_path
+from forge_core.permissions.programs.archive_members import unpacked_files
 from forge_core.permissions.programs.git_command_line import (
     PATCH_READERS,
     PATH_WRITERS,
@@ -42,6 +45,7 @@ from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 from forge_core.permissions.tool_files import acting_program
 
 _MAX_MATCHES = 400
+_MAX_WALKED = 5_000
 _WILD = re.compile(r"[*?\[]")
 _CHECKS = re.compile(
     r"--(?:check|check-only|diff|dry-run|test|list|stdout|to-stdout|keep)|-[a-z]*[cklt][a-z]*"
@@ -125,6 +129,10 @@ def _overwritten(command: SimpleCommand, reading: Reading, folders: Sequence[Pat
     elif program in ("cp", "scp"):
         yield from operands[-1:]
         yield from (f"{into}/{name}" for into, name in put_into(program, words))
+    elif program == "rsync" and "--inplace" in words:
+        yield from (operands[-1], *(f"{operands[-1]}/{Path(one).name}" for one in operands[:-1]))
+    elif program == "sqlite3":
+        yield from (one for one in operands[:1] if "-readonly" not in words)
     elif program == "dd":
         yield from (word.removeprefix("of=") for word in operands if word.startswith("of="))
     elif program == "tar":
@@ -158,6 +166,9 @@ def _written(command: SimpleCommand, reading: Reading, folders: Sequence[Path], 
     for word in _named_words(command):
         for part in _paths_of(word.text):
             yield from (part, *_matches(part, word, folders))
+    yield from unpacked_files(program, words, folders)
+    if program == "find" and any("find" in one.wrappers for one in _writers(command, reading, root)):
+        yield from _found_tool_files(words, folders)
     code = (*words, *command.fed)
     if program in FILTERS or (program in INTERPRETERS and any(map(_WRITING_CODE.search, code))):
         yield from _paths_in_code(code)
@@ -213,6 +224,29 @@ def _found(words: Sequence[Word]) -> Iterator[Word]:
         if is_name and texts[at - 2] not in ("!", "-not") and texts[at + 1 : at + 2] != ["-prune"]:
             yield word
     yield from (word for word in words[:1] if not word.text.startswith("-"))
+
+
+def _writers(command: SimpleCommand, reading: Reading, root: Path) -> Iterator[SimpleCommand]:
+    """Yield the other commands of the line that do more than read."""
+    for one in _others(command, reading):
+        if one.words and not _only_reads(one, reading, root):
+            yield one
+
+
+def _found_tool_files(words: Sequence[str], folders: Sequence[Path]) -> Iterator[str]:
+    """Yield the files that programs act on and that a find by name would find."""
+    names = [name for option, name in pairwise(words) if option in ("-name", "-iname")]
+    starts = list(takewhile(lambda word: not word.startswith(("-", "(", "!")), words)) or ["."]
+    left = _MAX_WALKED
+    for base in folders:
+        for top, below, files in (one for start in starts for one in os.walk(base / start)):
+            below[:] = [name for name in below if name not in (".git", "node_modules")]
+            left -= len(files) + len(below)
+            if left < 0:
+                return
+            found = [name for name in files if any(fnmatch(name, pattern) for pattern in names)]
+            paths = (os.path.relpath(f"{top}/{name}", base) for name in found)
+            yield from (path for path in paths if acting_program(path))
 
 
 def _others(command: SimpleCommand, reading: Reading) -> Iterator[SimpleCommand]:

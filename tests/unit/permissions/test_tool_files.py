@@ -280,6 +280,8 @@ LINES = [
     "pushd .vscode; touch x",
     "7z x a.7z -o.vscode",
     "unzip a.zip -d .vscode",
+    "find -name tasks.json -exec sed -i s/a/b/ {} +",
+    "find . -type f -name '*.json' -exec sed -i s/a/b/ {} \\;",
     "curl -o AGENTS.md http://x",
 ]
 
@@ -341,6 +343,8 @@ def test_a_command_that_writes_a_file_that_steers_a_tool_asks(patched: Path, lin
         "f=src/x; echo x > $f",
         "rsync -a --exclude .git --exclude .vscode src/ dst/",
         "find . -not -path './.git/*' -name '*.py' -exec sed -i s/a/b/ {} +",
+        "find . -name tasks.json -exec grep -n x {} +",
+        "find src -name '*.json' -exec sed -i s/a/b/ {} +",
         "find . -path ./.git -prune -o -name '*.py' -print | xargs black",
         "git ls-files .github | xargs wc -l",
         "black --exclude .vscode .",

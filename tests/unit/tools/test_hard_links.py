@@ -186,6 +186,9 @@ def test_reading_a_file_with_two_links_does_not_ask(root: Path) -> None:
         "sed -n 'w linked.md' plain.md",
         "awk '{print > \"linked.md\"}' plain.md",
         "ed linked.md",
+        "rsync --inplace plain.md linked.md",
+        "rsync -a --inplace a/linked.md .",
+        "sqlite3 linked.md 'insert into t values (1)'",
     ],
 )
 def test_a_command_that_overwrites_a_file_with_two_links_asks(root: Path, line: str) -> None:
@@ -211,6 +214,9 @@ def test_a_command_that_overwrites_a_file_with_two_links_asks(root: Path, line: 
         "tar cf plain.md linked.md",
         "python3 linked.md",
         "f=plain.md; echo x > $f",
+        "perl -pi -e s/a/b/ linked.md",
+        "rsync plain.md linked.md",
+        "rsync --inplace linked.md copy.md",
     ],
 )
 def test_a_command_that_does_not_overwrite_it_does_not_ask_for_its_links(root: Path, line: str) -> None:
