@@ -38,9 +38,10 @@ _BARE_KEY = re.compile(rb"^[A-Za-z0-9+/_-]{16,}={0,2}$", re.MULTILINE)
 """A key alone on its line: that of Rails, of WireGuard."""
 _LOGIN = re.compile(
     r"""(?:passw(?:or)?d|passphrase|pwd|secret|token|api[-_]?key|(?:private|access|auth|signing|encryption)[-_]?key)
-    (?P<rest>[\w.-]*)["']?[ \t]*(?:[:=]>?|,)[ \t]*["']?(?P<value>[^\s"',;)#<][^\s"',;)]*)""",
+    (?P<rest>[\w.-]{0,80})["']?[ \t]*(?:[:=]>?|,)[ \t]*["']?(?P<value>[^\s"',;)#<][^\s"',;)]*)""",
     re.IGNORECASE | re.VERBOSE,
 )
+"""The rest of the name is bounded, or one long name that repeats such a word would cost O(n²)."""
 _PLACEHOLDER = re.compile(
     r"\d{1,5}|https?://[^@]*|null|nil|none|true|false|~|undefined|[*x.-]+|\[\]|\{\}|[$%{!&\[(].*|ENC\[.*|vault:.*|op://.*"
     r"|(?:var|local|data|env|process|os|config|module|secrets)[.([].*|getenv.*|env$"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,14 @@ def test_source_files_and_other_names_are_not_read(name: str) -> None:
 def test_placeholders_are_no_passwords(value: str) -> None:
     assert not holds_password(f"api_token: {value}\n")
     assert holds_password(f"api_token: {value}\npassword: hazel\n")
+
+
+def test_the_time_grows_with_the_length_of_the_text_only() -> None:
+    text = "token" * 50_000  # 250 kB: minutes, if each word looked for the end of the name
+    started = time.process_time()
+    assert not holds_password(text)
+    assert holds_password(f"{text}\npassword: hazel\n")
+    assert time.process_time() - started < 5
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
