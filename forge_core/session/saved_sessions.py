@@ -134,8 +134,9 @@ class SavedSessions:
             journal.close()
 
     def unused_since(self, moment: float) -> Sequence[SessionSummary]:
-        """Return the sessions last used before `moment`, in seconds since the epoch; the oldest first."""
-        return [one for one in reversed(self.list()) if one.updated < moment]
+        """Return the sessions last used before `moment`, in seconds since the epoch; the oldest first. Those
+        whose record has no usable time are left out."""
+        return [one for one in reversed(self.list()) if 0 < one.updated < moment]
 
     def prune(self, moment: float) -> tuple[Sequence[SessionSummary], Sequence[str]]:
         """Delete the sessions last used before `moment`, with their outputs and undo data.

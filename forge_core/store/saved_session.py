@@ -181,7 +181,7 @@ class _Reader:
         saved.turns = [replace(turn, message=start) for turn, start in starts]
         saved.title = self._own_title or saved.title
         used = [record for record in saved.records if record["type"] != "title"]  # a new title is no use
-        saved.started, saved.updated = _time(saved.records[0]), _time((used or saved.records)[-1])
+        saved.started, saved.updated = _time(saved.records[0]), max(map(_time, used or saved.records))
 
     def _apply(self, index: int, record: Record, data: dict[str, Any]) -> None:
         saved = self._saved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_sessions_that_are_older_are_deleted_with_what_belongs_to_them(state: Pa
     undo.mkdir(parents=True)
     assert prune(state) == [FIRST, SECOND]
     assert left(state) == {THIRD} and not undo.parent.exists()
+
+
+def test_a_session_with_damaged_times_is_not_taken_for_an_old_one(state: Path) -> None:
+    last = {"v": 2, "type": "state", "timestamp": None, "data": {}}
+    with (state / "sessions" / f"{THIRD}.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(last) + "\n")
+    journal = state / "sessions" / f"{SECOND}.jsonl"
+    records = [json.loads(line) | {"timestamp": "?"} for line in journal.read_text().splitlines()]
+    journal.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert prune(state) == [FIRST]
 
 
 def test_it_is_done_once_a_day(state: Path) -> None:
