@@ -91,8 +91,6 @@ class Journal:
         self._thread: threading.Thread | None = None
         self._unsynced = threading.Event()
         """Set when something has been written that must survive a power failure."""
-        self._is_written = False
-        """Whether the writer's thread has ended."""
         self._chunks: list[LLMChunk] = []
         self._live = StreamRedactor(redact)
         """The live output of calls."""
@@ -230,7 +228,10 @@ class Journal:
 
     def _write_all(self) -> None:
         file = self._file
-        syncing = threading.Thread(target=self._sync_all, name="forge-journal-sync", daemon=True)
+        written = threading.Event()
+        syncing = threading.Thread(
+            target=self._sync_all, args=(written,), name="forge-journal-sync", daemon=True
+        )
         syncing.start()
         pending: list[dict[str, Any]] = []
         waiting: list[threading.Event] = []
@@ -257,17 +258,19 @@ class Journal:
                 self._report(error)
                 if is_closing:
                     break
-        self._is_written = True
+        written.set()
         self._unsynced.set()
         syncing.join()
         file.close()
 
-    def _sync_all(self) -> None:
-        """Flush the file in a thread of its own: a slow disk would keep records in memory, where a kill loses
-        them."""
-        while not self._is_written:
+    def _sync_all(self, written: threading.Event) -> None:
+        """Flush the file in a thread of its own until all is `written`, and once more then: a slow disk would
+        keep records in memory, where a kill loses them."""
+        is_last = False
+        while not is_last:
             self._unsynced.wait()
             self._unsynced.clear()
+            is_last = written.is_set()  # before the flush: what is written later sets `_unsynced` again
             self._file.sync()
 
     def _report(self, error: OSError) -> None:

@@ -243,6 +243,35 @@ def test_a_slow_disk_does_not_keep_records_in_memory(tmp_path: Path, monkeypatch
         journal.close()
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_closing_flushes_what_was_written_during_a_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
+) -> None:
+    is_flushing, is_ready, fsync, sizes = threading.Event(), threading.Event(), os.fsync, list[int]()
+
+    def slow(descriptor: int) -> None:
+        sizes.append(os.fstat(descriptor).st_size)
+        is_flushing.set()
+        is_ready.wait(30)
+        fsync(descriptor)
+
+    path = tmp_path / "j.jsonl"
+    journal = Journal(path, Redactor())
+    for _ in range(rounds):  # a closed journal may be used again
+        monkeypatch.setattr(os, "fsync", slow)
+        is_flushing.clear()
+        is_ready.clear()
+        journal.record("user", {"text": "one"})
+        assert is_flushing.wait(30)
+        journal.record("user", {"text": "two"})
+        journal.flush()
+        closing = threading.Thread(target=journal.close, args=(30.0,))
+        closing.start()
+        is_ready.set()
+        closing.join(30)
+        assert sizes[-1] == path.stat().st_size
+
+
 def test_a_flush_waits_until_the_records_are_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "sessions" / "20261120-100000-00000a.jsonl"
     journal = Journal(path, Redactor())
