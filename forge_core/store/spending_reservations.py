@@ -65,11 +65,17 @@ class SpendingReservations:
             self._write()
 
     def total(self) -> Decimal:
-        """Return the sum of all running calls, this session's too."""
-        return sum(self._held, self.of_others())
+        """Return the sum of all running calls, this session's too. To be called within `exclusive`."""
+        return sum(self._held, self._of_others())
 
     def of_others(self) -> Decimal:
-        """Return the sum of the others' running calls; delete the files of processes that have ended."""
+        """Return the sum of the others' running calls."""
+        with self.exclusive():
+            return self._of_others()
+
+    def _of_others(self) -> Decimal:
+        """Return the same; delete the files of processes that have ended. A file that is just being created
+        looks like one of these, hence the lock."""
         try:
             names = [entry.name for entry in os.scandir(self._folder)]
         except OSError:
@@ -86,7 +92,8 @@ class SpendingReservations:
         with contextlib.suppress(OSError):
             if self._fd is None:
                 self._fd = os.open(self._path, _OPEN, 0o600)
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with contextlib.suppress(OSError):  # a file system without locks
+                    fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, data, 0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -56,6 +58,20 @@ def test_the_reservation_of_a_killed_process_counts_no_more(tmp_path: Path) -> N
         program.wait(30)
     assert reservations.total() == 0
     assert files(tmp_path) == []
+
+
+def test_a_file_system_without_locks_shows_reservations_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(fd: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    one, other = SpendingReservations(tmp_path), SpendingReservations(tmp_path)
+    reserve(one, "1")
+    assert other.total() == 1
+    one.release()
+    assert other.total() == 0
 
 
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"usd": "NaN"}', b'{"usd": 5', b"\xff" * 5000])
