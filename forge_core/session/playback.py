@@ -155,9 +155,7 @@ class Playback:
                 if isinstance(todos := data.get("todos"), list):
                     self.todos = saved_todos(todos)
             case _:
-                if isinstance(event := event_of(record), AgentEnd):
-                    event = _as_it_ended(event, data)
-                if event is not None:
+                if (event := event_of(record)) is not None:
                     yield from self._event(index, event)
 
     def _event(self, index: int, event: AgentEvent) -> Iterator[StepContent]:
@@ -230,13 +228,6 @@ def load_recording(name: str, sessions: SavedSessions) -> SavedSession:
             raise JournalError(f"There is no file {name!r}. forge sessions list shows the saved sessions.")
         return load_session(path)
     return sessions.load(sessions.find(name).id)
-
-
-def _as_it_ended(event: AgentEnd, data: Record) -> AgentEnd:
-    """Return the end of a turn with whether it could be resumed, which does not matter later on."""
-    result = data.get("result")
-    is_resumable = isinstance(result, dict) and result.get("is_resumable") is True
-    return replace(event, result=replace(event.result, is_resumable=is_resumable))
 
 
 def _context_window(model: str, provider: str) -> int | None:
