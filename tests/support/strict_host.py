@@ -36,7 +36,7 @@ def violations(body: Mapping[str, Any]) -> list[str]:
             open_ids = []
         if role == "assistant":
             open_ids = _read_calls(message, where, seen_ids, found)
-        elif not _is_content(message.get("content")):
+        elif not isinstance(message.get("content"), str) and not _is_content(message.get("content")):
             found.append(f"{where}: {role} content is neither text nor parts")
     if open_ids:
         found.append(f"the calls {open_ids} have no result at the end")
