@@ -344,9 +344,15 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             return
         if option.asks_why:
             self.resolve(ApprovalReply(Answer.NO, text))
-        elif problem := self._check_rule(text) if text else "The rule is empty. Esc goes back.":
+        elif problem := self._problem_of_rule(text, option.rule):
             self._complain(safe_line(problem))
         elif not self._may_give(option):
             self._complain(UNREAD)
         elif self.is_answerable:
             self.resolve(ApprovalReply(option.answer, rule="" if text == option.rule else text))
+
+    def _problem_of_rule(self, text: str, offered: str) -> str | None:
+        """Return why `text` cannot be granted. The offered rule can be, as an answer grants it unedited."""
+        if not text:
+            return "The rule is empty. Esc goes back."
+        return None if text == offered else self._check_rule(text)
