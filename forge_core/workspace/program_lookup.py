@@ -1,4 +1,5 @@
-"""Where Forge finds the programs that it runs itself: git, rg, bash, bwrap and those of the clipboard.
+"""Where Forge finds the programs that it runs itself: git, rg, bash, bwrap, the editor and those of the
+clipboard.
 
 None of them comes from the workspace. A repository could bring its own, and so could a sandboxed command, as
 where a virtual environment in the workspace is part of PATH: Forge would run it outside the sandbox.

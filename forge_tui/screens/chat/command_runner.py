@@ -88,7 +88,7 @@ class CommandRunner:
         except EditorError as error:
             self._screen.complain(f"{safe_line(name)} was not opened: {error}")
             return
-        session.set_mode(session.policy.mode)  # builds the system message again
+        session.reload_instructions()
         self._screen.say(f"{safe_line(name)} is closed, and the instruction files were read again.")
 
     async def _write_note(
