@@ -23,9 +23,9 @@ _HOW_BACK = "/rewind undo brings everything back, until the next message is sent
 
 async def rewind(argument: str, session: ForgeSession) -> CommandResult:
     """Go back to before a message: `N` conversation and files, `N chat` or `N files` one of them, `N fork` in
-    a copy of the session. `N summary` goes nowhere: it summarises message `N` and all that followed it, and
-    what comes after that is what the summary must keep above all. `undo` undoes the last rewind. Without an
-    argument, ask."""
+    a copy of the session. `N summary` undoes nothing: a summary replaces message `N` and all that followed it
+    in what the model is sent; the words after it name what the summary must keep above all. `undo` undoes
+    the last rewind. Without an argument, ask."""
     rewinder, words = session.rewinder, argument.lower().split()
     match words:
         case []:
