@@ -64,6 +64,11 @@ def needs_reading(path: str) -> bool:
     return lowered.endswith(_KEY_ENDINGS) or _MAYBE.search(lowered) is not None
 
 
+def may_be_public(name: str) -> bool:
+    """Return whether a file of a name that means keys may hold nothing but what is public: a certificate."""
+    return name.casefold().endswith(_KEY_ENDINGS)
+
+
 def holds_secret(path: str | os.PathLike[str]) -> bool:
     """Return whether the regular file at this path, whose name needs reading, holds keys or passwords. It is
     read again only when it has changed; False when it cannot be read."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from forge_core.permissions.path_info import is_example, is_secret
 from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.sandbox.path_checks import is_there
-from forge_core.permissions.secret_content import holds_secret, needs_reading
+from forge_core.permissions.secret_content import holds_secret, may_be_public, needs_reading
 from forge_core.workspace.git_index import blob_id
 
 MAX_ENTRIES = 1_000_000
@@ -91,7 +91,7 @@ class Survey:
             for name in folder.secrets:
                 if len(found.secrets) == MAX_SECRETS:
                     found.is_complete = False
-                elif (status := _stat(f"{path}/{name}")) and _is_worth_hiding(f"{path}/{name}", status):
+                elif (status := _stat(f"{path}/{name}")) and _is_worth_hiding(path, name, status):
                     found.secrets.append(Path(os.path.realpath(f"{path}/{name}")))
                     if status.st_nlink > 1:
                         linked.add((status.st_dev, status.st_ino))
@@ -155,12 +155,13 @@ def _may_be_secret(name: str) -> bool:
     return is_secret(name) or needs_reading(name)
 
 
-def _is_worth_hiding(path: str, status: os.stat_result) -> bool:
+def _is_worth_hiding(folder: str, name: str, status: os.stat_result) -> bool:
     """Return whether it is a regular file that the command could read, and that holds keys or passwords as
     far as its content has to decide."""
+    path = f"{folder}/{name}"
     if not stat.S_ISREG(status.st_mode) or not os.access(path, os.R_OK):
         return False
-    return not needs_reading(path) or holds_secret(path)
+    return (is_secret(name) and not may_be_public(name)) or holds_secret(path)
 
 
 def _stat(path: str) -> os.stat_result | None:

@@ -69,6 +69,13 @@ def test_a_secret_is_found_by_what_the_file_holds(tmp_path: Path, name: str) -> 
     assert locate(path, tmp_path).is_secret
 
 
+@pytest.mark.parametrize("name", ["credentials.json", "client_secret.json", ".env.secrets.json"])
+def test_a_name_that_says_enough_is_hidden_whatever_the_file_holds(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path / name, '["me", "hazel"]\n')
+    assert locate(path, tmp_path).is_secret
+    assert Survey(tmp_path.resolve()).scan().secrets == [path.resolve()]
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_what_holds_none_is_not_hidden(tmp_path: Path, name: str) -> None:
     path = put(tmp_path / name, PUBLIC[name])
