@@ -130,7 +130,8 @@ def _overwritten(command: SimpleCommand, reading: Reading, folders: Sequence[Pat
         yield from operands[-1:]
         yield from (f"{into}/{name}" for into, name in put_into(program, words))
     elif program == "rsync" and "--inplace" in words:
-        yield from (operands[-1], *(f"{operands[-1]}/{Path(one).name}" for one in operands[:-1]))
+        for into in operands[-1:]:
+            yield from (into, *(f"{into}/{Path(one).name}" for one in operands[:-1]))
     elif program == "sqlite3":
         yield from (one for one in operands[:1] if "-readonly" not in words)
     elif program == "dd":

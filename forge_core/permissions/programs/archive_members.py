@@ -79,6 +79,8 @@ def _listed(path: str, _stamp: tuple[int, ...]) -> tuple[str, ...]:
                 names.append(member.name)
     except (OSError, EOFError, ValueError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError):
         pass  # no archive, or one that is cut off: the names before that count
+    except NotImplementedError:  # a zip of a version that no program can unpack
+        pass
     return tuple(names)
 
 
