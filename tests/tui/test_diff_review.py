@@ -58,7 +58,7 @@ async def test_a_hunk_is_reverted_and_restored(app: ChatApp) -> None:
 async def test_kept_hunks_are_folded_and_survive_a_revert_of_the_file(app: ChatApp) -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await opened(pilot, "/diff turn", "1/2")
-        await press(pilot, "a", "✓ kept  line 3  +1 −1")
+        await press(pilot, "a", "✓ kept  line 6  +1 −1")
         assert "+ five" not in shown(app)
         await press(pilot, "X", "Reverted 2 of 3 hunks of a.py (at line 31, 56).")
         await until(pilot, lambda: "thirty" not in shown(app))
@@ -69,6 +69,21 @@ async def test_kept_hunks_are_folded_and_survive_a_revert_of_the_file(app: ChatA
         await press(pilot, "X", "1/1")
         assert text(app) == "".join(LINES)
         assert "new.py" in shown(app)
+
+
+async def test_after_a_revert_the_next_hunk_that_is_not_kept_is_current(app: ChatApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, "/diff turn", "1/2")
+        assert "] [ hunk · n p file · a A keep · x X revert · u restore · ? keys · q close" in shown(app)
+        await press(pilot, "a", "✓ kept  line 6")
+        await press(pilot, "x", "(at line 31).")
+        await until(pilot, lambda: "thirty" not in shown(app))
+        assert viewer(app).pane.current == (56, 56)
+        await press(pilot, "left_square_bracket", "▸   ✓ kept")
+        await press(pilot, "a", "+ five")
+        await press(pilot, "right_square_bracket a", "2/2")
+        await press(pilot, "p", "✓ kept  line 56")
+        await press(pilot, "a", "2/2")  # past the kept hunk
 
 
 async def test_a_created_file_is_reverted_as_a_whole(app: ChatApp) -> None:
@@ -135,6 +150,6 @@ async def test_in_the_whole_file_the_same_hunks_are_reverted(app: ChatApp) -> No
 async def test_marks_of_a_whole_file_are_removed(app: ChatApp) -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await opened(pilot, "/diff turn", "1/2")
-        await press(pilot, "A", "✓ kept  line 53")
+        await press(pilot, "A", "✓ kept  line 56")
         await press(pilot, "A", "+ five")
         assert "✓ kept" not in shown(app)

@@ -101,7 +101,7 @@ async def test_keys_move_through_files_and_hunks(app: ChatApp) -> None:
         assert path_of(app) == "b.py"
         await press(pilot, "left_square_bracket left_square_bracket", "a.py fifty")
         assert "▸   38 unchanged lines" in shown(app)
-        assert viewer(app).pane.place == ReadingPosition(48, is_at_hunk=True)
+        assert viewer(app).pane.place == ReadingPosition(48, is_at_hunk=True, hunk=(51, 51))
         await press(pilot, "q", "Ask about this folder")
 
 

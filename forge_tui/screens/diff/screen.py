@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, ParamSpec
 
@@ -50,7 +50,10 @@ _KEYS = (
     ("q", "close"),
 )
 _REVIEW_KEYS = (("a", "keep"), ("x", "revert"), ("X", "revert file"), ("u", "restore"))
-"""Shown after the first of the keys, if the changes can be reverted."""
+"""Shown after the first keys, if the changes can be reverted."""
+_SHORT_REVIEW_KEYS = (("a A", "keep"), ("x X", "revert"), ("u", "restore"))
+"""The same keys, where there is no room for those."""
+_KEYS_BEFORE_REVIEW = 2
 _LAST_KEYS = ("?", "q")
 """The keys that are shown also if there is no room for all."""
 
@@ -251,9 +254,10 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
             self.app.bell()
 
     def action_keep(self) -> None:
-        """Mark the current hunk as kept and go to the next one; remove the mark of a kept hunk."""
-        if self._mark(partial(self._reviewer.keep, self.pane.current)):
-            self.action_hunk(1)
+        """Mark the current hunk as kept and go to the next one that is not, or remove the mark."""
+        is_kept = self._mark(partial(self._reviewer.keep, self.pane.current))
+        if is_kept and not self.pane.step_past_kept():
+            self.action_file(1)
 
     def action_keep_file(self) -> None:
         """Mark the whole file as kept, or remove the marks."""
@@ -370,11 +374,17 @@ def header_line(
 def footer_line(width: int, *, is_raw: bool, is_whole: bool, can_revert: bool = False) -> Content:
     """Return as many keys as there is room for."""
     names = {"s": "hunks" if is_raw else "patch", "E": "hunks only" if is_whole else "whole file"}
-    known = (*_KEYS[:1], *_REVIEW_KEYS, *_KEYS[1:]) if can_revert else _KEYS
-    keys = [(key, names.get(key, name)) for key, name in known]
-    while sum(cell_len(f"{key} {name}") + 3 for key, name in keys) - 3 > width and len(keys) > len(
-        _LAST_KEYS
-    ):
+    keys = [(key, names.get(key, name)) for key, name in _KEYS]
+    if can_revert:
+        first, rest = keys[:_KEYS_BEFORE_REVIEW], keys[_KEYS_BEFORE_REVIEW:]
+        last = [one for one in rest if one[0] in _LAST_KEYS]
+        fits = _keys_width([*first, *_REVIEW_KEYS, *last]) <= width
+        keys = [*first, *(_REVIEW_KEYS if fits else _SHORT_REVIEW_KEYS), *rest]
+    while _keys_width(keys) > width and len(keys) > len(_LAST_KEYS):
         keys.pop(next(at for at in range(len(keys) - 1, -1, -1) if keys[at][0] not in _LAST_KEYS))
     parts: list[Content] = [Content.assemble((key, "$foreground"), f" {name}") for key, name in keys]
     return Content(" · ").join(parts)
+
+
+def _keys_width(keys: Sequence[tuple[str, str]]) -> int:
+    return sum(cell_len(f"{key} {name}") + 3 for key, name in keys) - 3

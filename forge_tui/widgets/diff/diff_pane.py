@@ -38,6 +38,8 @@ class ReadingPosition:
     """A line of the new side, approximately."""
     is_at_hunk: bool
     """Whether it is the beginning of the current hunk."""
+    hunk: HunkStart | None = None
+    """Where the current hunk has its first change."""
 
 
 class HunkBlock(Block):
@@ -137,6 +139,7 @@ class DiffPane(BlockView):
         self._hunk = 0
         self._starts: list[HunkStart | None] = []
         """Where each hunk has its first change; None for unchanged lines at the end of a file."""
+        self._kept: Collection[HunkStart] = ()
 
     @property
     def current(self) -> HunkStart | None:
@@ -151,7 +154,9 @@ class DiffPane(BlockView):
         is_at_hunk = self._is_current_visible()
         block, row = (self._heads[self._hunk], 0) if is_at_hunk else self.frame.places[0]
         top = self.model.blocks[block]
-        return ReadingPosition(top.first + row, is_at_hunk) if isinstance(top, HunkBlock) else None
+        if not isinstance(top, HunkBlock):
+            return None
+        return ReadingPosition(top.first + row, is_at_hunk, self.current)
 
     def show_patch(
         self,
@@ -164,9 +169,10 @@ class DiffPane(BlockView):
         kept: Collection[HunkStart] = (),
     ) -> None:
         """Show these hunks from the beginning, from a position, or from the last hunk; fold those that are
-        `kept`."""
+        `kept`. If the hunk of the position is gone, show the next one that is not kept."""
         look = DiffLayout.of(patch, language, is_split=is_split)
         self._clear()
+        self._kept = kept
         below = 1
         for hunk in patch.hunks:
             for number, section in enumerate(_sections(hunk.stretches)):
@@ -216,9 +222,21 @@ class DiffPane(BlockView):
         self._go_to(wanted)
         return True
 
+    def step_past_kept(self) -> bool:
+        """Go to the next hunk that is not kept; return False if none follows."""
+        wanted = next((number for number in self._open_hunks() if number > self._hunk), None)
+        if wanted is None:
+            return False
+        self._go_to(wanted)
+        return True
+
+    def _open_hunks(self) -> list[int]:
+        """Return the indices of the hunks that are not kept."""
+        return [number for number, start in enumerate(self._starts) if start and start not in self._kept]
+
     def _clear(self) -> None:
         self.reset()
-        self._heads, self._starts, self._hunk = [], [], 0
+        self._heads, self._starts, self._hunk, self._kept = [], [], 0, ()
 
     def _begin(self, place: ReadingPosition | None, is_last: bool) -> None:
         self.model.follows_end = False
@@ -226,6 +244,8 @@ class DiffPane(BlockView):
             self.move(lambda: self.model.move_to(0, 0))
         elif place is None:
             self._go_to(len(self._heads) - 1 if is_last else 0)
+        elif place.is_at_hunk and (found := self._hunk_at(place)) is not None:
+            self._go_to(found)
         else:
             blocks = [block.first for block in self.model.blocks if isinstance(block, HunkBlock)]
             block = max(0, bisect_right(blocks, place.line) - 1)
@@ -233,6 +253,17 @@ class DiffPane(BlockView):
             if not place.is_at_hunk:
                 self.move(lambda: self.model.move_to(block, max(0, place.line - blocks[block])))
         self.show()
+
+    def _hunk_at(self, place: ReadingPosition) -> int | None:
+        """Return the hunk of a position; if it is gone, the next one that is not kept, or else the last."""
+        if place.hunk in self._starts:
+            return self._starts.index(place.hunk)
+        left = self._open_hunks()
+        if place.hunk is None or not left:
+            return None
+        line = place.hunk[1]
+        starts = ((number, self._starts[number]) for number in left)
+        return next((number for number, start in starts if start and start[1] >= line), left[-1])
 
     def _go_to(self, hunk: int) -> None:
         self._choose(hunk)
@@ -261,11 +292,12 @@ def _start(section: Sequence[Stretch]) -> HunkStart | None:
 
 
 def _figures(section: Sequence[Stretch]) -> str:
-    """Return the numbers of added and removed lines."""
+    """Return the first changed line, and the numbers of added and removed lines."""
     added = sum(len(one.new) for one in section if not one.is_same)
     removed = sum(len(one.old) for one in section if not one.is_same)
     parts = [f"+{added}" if added else "", f"−{removed}" if removed else ""]
-    return f"line {section[0].new_from:,}  " + " ".join(part for part in parts if part)
+    start = _start(section) or (0, section[0].new_from)
+    return f"line {start[1]:,}  " + " ".join(part for part in parts if part)
 
 
 def _sections(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
