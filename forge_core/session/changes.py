@@ -68,12 +68,15 @@ class TurnChanges:
     def changes_of(self, file: ChangedFile) -> tuple[FileChange, ...]:
         """Return the changes that a revert of the whole file takes back, as they were read.
 
-        Folders that the turn has created or deleted for this file alone are included. Empty for a file that
-        is not among the changes.
+        Folders that the turn has created or deleted for this file alone are included, and so is all below a
+        folder that has replaced it, or that it has replaced. Empty for a file that is not among the changes.
         """
-        if file.path not in self._changes:
+        change = self._changes.get(file.path)
+        if change is None:
             return ()
         names = [file.path, *([file.old_path] if file.old_path else [])]
+        if EntryKind.FOLDER in (change.before.kind, change.after.kind):
+            names += [name for name in self._changes if name.startswith(f"{file.path}/")]
         return tuple(self._changes[name] for name in [*names, *self._own_folders(names)])
 
     def _own_folders(self, names: Sequence[str]) -> list[str]:

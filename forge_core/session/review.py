@@ -95,7 +95,8 @@ class ChangeReview:
     ) -> str:
         """Revert hunks of a file, or the change of the whole file; return what was done, for the user.
 
-        The session reports it too, and the model is informed with the next message.
+        The session reports it too, and the model is informed with the next message. What turns out to be in
+        conflict only while the files are written is named in the text, and stays a change of the turn.
 
         Raises:
             ForgeError: nothing was reverted: a turn is running, the file has changed since, its content is no
@@ -123,9 +124,10 @@ class ChangeReview:
             at = ", ".join(f"{hunk.new_from + 1:,}" for hunk in sorted(chosen, key=lambda one: one.new_from))
             text = f"Reverted {len(chosen)} of {len(found)} hunks of {name} (at line {at})"
         report = await undo.revert(changes.turn, text, steps, contents)
-        if not report.turn:
+        if not report.touched:
             raise ForgeError(_refusal(report))
-        self._written(report, f"{text}. /undo restores it.")
+        text = f"{text}{_left_alone(report)}"
+        self._written(replace(report, text_of_turn=text), f"{text}. /undo restores it.")
         return text
 
     async def undo(self, changes: TurnChanges) -> str:
@@ -142,7 +144,8 @@ class ChangeReview:
         (report,) = reports
         if not report.touched:
             raise ForgeError(_refusal(report))
-        text = f"Restored the reverted changes of {safe_line(', '.join((*report.restored, *report.deleted)))}"
+        names = safe_line(", ".join((*report.restored, *report.deleted)))
+        text = f"Restored the reverted changes of {names}{_left_alone(report)}"
         self._written(report, f"{text}.")
         return text
 
@@ -178,5 +181,14 @@ class ChangeReview:
 
 
 def _refusal(report: UndoReport) -> str:
-    reasons = "; ".join(f"{safe_line(one.name)}: {safe_line(one.why)}" for one in report.conflicts)
-    return f"Nothing was reverted. {reasons}."
+    done = "reverted" if report.kind == "revert" else "restored"
+    return f"Nothing was {done}. {_conflicts(report)}."
+
+
+def _left_alone(report: UndoReport) -> str:
+    """Return what could not be done of a revert, as the end of a sentence; empty if all was done."""
+    return f". Left alone: {_conflicts(report)}" if report.conflicts else ""
+
+
+def _conflicts(report: UndoReport) -> str:
+    return "; ".join(f"{safe_line(one.name)}: {safe_line(one.why)}" for one in report.conflicts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,11 @@ from forge_core.session.replay import replayed_turns
 from forge_core.session.review import WHOLE_FILE
 from forge_core.store.forking import fork_session
 from forge_core.store.saved_session import load_session
+from forge_core.undo.file_state import FileChange
+from forge_core.undo.storage.turn_history import TurnRecord
+from forge_core.undo.storage.turn_log import TurnLog
 from forge_core.workspace.change_source import ChangedFile
+from forge_core.workspace.work_tree import MAX_PATCH_BYTES
 from tests.support.sse_server import SseServer, answer, tool_answer
 from tests.unit.runtime.test_resuming import config_for, say, sent
 
@@ -137,6 +141,79 @@ async def test_a_file_that_has_changed_since_is_refused(desk: Desk) -> None:
     await session.aclose()
 
 
+async def test_a_conflict_during_the_writes_is_shown_and_stays_in_the_turn(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "work", "mkdir d; printf x > d/f")
+    with desk.server:
+        desk.config = config_for(desk.root, desk.server)
+        session = await desk.start()
+        (desk.root / "d/mine").write_text("mine\n")
+        text = await revert(session, "d/f")
+        assert text == ("Reverted the changes of d/f. Left alone: d: it holds files that are not this turn's")
+        assert [path.name for path in (desk.root / "d").iterdir()] == ["mine"]
+        assert text in session._news.lines[0]
+        assert session.undo is not None
+        left = await session.undo.last_turn()
+        assert left is not None and list(left.changes) == ["d"]
+        session = await desk.again(session)
+        assert session.restored is not None
+        (turn,) = replayed_turns(session.restored)
+        assert f"{text}. /undo restores it." in [
+            event.text for event in turn.events if isinstance(event, Notice)
+        ]
+        (desk.root / "d/mine").unlink()
+        assert session.undo is not None
+        for _ in range(2):
+            assert not (await session.undo.undo()).conflicts
+        assert not list(desk.root.iterdir())
+        await session.aclose()
+
+
+async def test_a_file_that_changes_during_the_revert_is_left_alone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await desk.start()
+    begin = TurnLog.begin_revert
+
+    def during(log: TurnLog, number: int, text: str, changes: Iterable[FileChange]) -> TurnRecord:
+        (desk.root / "a.txt").write_text("mine\n")
+        return begin(log, number, text, changes)
+
+    monkeypatch.setattr(TurnLog, "begin_revert", during)
+    with pytest.raises(ForgeError, match=r"^Nothing was reverted\. a\.txt: changed since\.$"):
+        await revert(session, "a.txt", [0])
+    assert desk.text() == "mine\n"
+    assert session.undo is not None
+    assert len(session.undo.turns()) == 1
+    (desk.root / "a.txt").write_text("".join(CHANGED))
+    session = await desk.again(session)
+    changes, files = await changes_of(session)
+    assert len(await session.review.hunks(changes, files["a.txt"])) == 3
+    await session.aclose()
+
+
+async def test_a_file_that_is_too_large_to_compare_is_reverted_as_a_whole(desk: Desk) -> None:
+    session = await desk.start()
+    assert session.undo is not None
+    path, half = desk.root / "large", b"line\n" * (MAX_PATCH_BYTES // 10 + 1)
+    path.write_bytes(half)
+    await session.undo.begin_turn("edit it")
+    await session.undo.capture(path)
+    path.write_bytes(half + b"more\n")
+    await session.undo.end_turn()
+    changes, files = await changes_of(session)
+    assert "Too large to compare" in (await changes.patch(files["large"])).remark
+    assert await session.review.hunks(changes, files["large"]) == ()
+    assert await revert(session, "large") == "Reverted the changes of large"
+    assert path.read_bytes() == half
+    changes, _ = await changes_of(session)
+    await session.review.undo(changes)
+    assert path.read_bytes() == half + b"more\n"
+    path.write_bytes(half + b"mine\n")
+    with pytest.raises(ForgeError, match=r"^Nothing was reverted\. large: changed since\.$"):
+        await revert(session, "large")
+    await session.aclose()
+
+
 async def test_a_view_that_is_out_of_date_is_refused(desk: Desk) -> None:
     session = await desk.start()
     changes, files = await changes_of(session)
@@ -231,10 +308,9 @@ async def test_a_file_without_hunks_is_reverted_as_a_whole(tmp_path: Path, case:
             if name != "f/g":  # goes with the folder
                 await revert(session, name)
         found = {str(path.relative_to(desk.root)) for path in desk.root.rglob("*")}
-        if case != "a folder":
-            assert found == ({"f"} if before is not None else set())
-            assert before is None or (desk.root / "f").read_bytes() == before
-            assert before is None or not (desk.root / "f").stat().st_mode & 0o100
+        assert found == ({"f"} if before is not None else set())
+        assert before is None or (desk.root / "f").read_bytes() == before
+        assert before is None or not (desk.root / "f").stat().st_mode & 0o100
         assert session.undo is not None
         assert not (await session.undo.undo()).conflicts
         assert not (await session.undo.undo()).conflicts
