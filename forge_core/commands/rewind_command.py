@@ -66,7 +66,13 @@ def _undone_text(undone: Rewound) -> str:
     what = "The conversation is" if undone.is_conversation else "The files are"
     if undone.is_conversation and undone.files is not None:
         what = "Conversation and files are"
-    lines = [f"{what} as before the rewind."]
+    head = f"{what} as before the rewind"
+    if undone.files is not None and not undone.files.touched and undone.files.conflicts:
+        is_chat = "The conversation is as before the rewind. " if undone.is_conversation else ""
+        head = f"{is_chat}No file could be restored"
+    elif undone.files is not None and undone.files.conflicts:
+        head += ", except for files that were left alone"
+    lines = [f"{head}."]
     return "\n".join(lines + (_files(undone.files, restored="Written") if undone.files else []))
 
 

@@ -103,7 +103,7 @@ def _doubtful(files: Sequence[tuple[str, str]]) -> list[str]:
 
 def _next_step(report: UndoReport) -> str:
     if report.kind == "redo":
-        return "/undo undoes it again."
+        return "/undo undoes it again." if report.touched else "No file was touched."
     if report.touched:
         return "/redo restores it. /undo again goes back one more turn."
     return "No file was touched. /undo again continues with the turn before."

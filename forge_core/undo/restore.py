@@ -116,7 +116,7 @@ class Restorer:
                 current = self._current(change)
                 status = self._tree.status(change.path)
             except OSError as error:
-                self._refuse(change, error.strerror or str(error))
+                self._refuse(change, _reason(error))
                 continue
             if current == change.after:
                 self._outcome.done.append(change)
@@ -154,7 +154,7 @@ class Restorer:
         try:
             act(change)
         except OSError as error:
-            self._refuse(change, error.strerror or str(error))
+            self._refuse(change, _reason(error))
         if is_last and change.path not in self._refused:
             self._outcome.done.append(change)
 
@@ -272,6 +272,12 @@ def _is_expected(current: FileState, change: FileChange) -> bool:
     if change.before.kind is EntryKind.FOLDER:
         return current.mode == change.after.mode | _OPEN_MODE
     return current.mode == _OPEN_MODE
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in (errno.ENOTDIR, errno.ELOOP):
+        return "its folder is now a file or a link"
+    return error.strerror or str(error)
 
 
 def _difference(current: FileState | None, change: FileChange) -> str:

@@ -12,6 +12,7 @@ from forge_core.redact import Redactor
 from forge_core.session.saved_sessions import SavedSessions
 from tests.support.commands import run_command
 from tests.unit.session.test_rewinder import Table
+from tests.unit.undo.workspace import shapes
 
 
 @pytest.fixture
@@ -39,6 +40,40 @@ async def test_a_rewind_lists_the_files_and_gives_the_message_back(table: Table)
     assert isinstance(result, ShowRewound) and result.prompt == "change a"
     back = await run_command("/rewind undo", session)
     assert body(back) == "Conversation and files are as before the rewind.\n\nWritten\n  b.txt"
+    await session.aclose()
+
+
+async def test_conflicts_of_an_undone_rewind_are_listed_and_left_alone(table: Table) -> None:
+    session = await table.start()
+    before = session._agent.memory.get_history()
+    await run_command("/rewind 2", session)
+    (table.root / "a.txt").unlink()
+    (table.root / "a.txt").mkdir()
+    (table.root / "b.txt").symlink_to("nowhere")
+    found = shapes(table.root)
+    back = await run_command("/rewind undo", session)
+    assert body(back) == (
+        "The conversation is as before the rewind. No file could be restored.\n"
+        "\nLeft alone\n  a.txt  now a folder in its place\n  b.txt  created again since"
+    )
+    assert shapes(table.root) == found
+    assert session._agent.memory.get_history() == before
+    again = await table.again(session)
+    assert again._agent.memory.get_history() == before
+    assert isinstance(await run_command("/rewind undo", again), Failure)
+    await again.aclose()
+
+
+async def test_files_without_a_conflict_come_back_when_a_rewind_is_undone(table: Table) -> None:
+    session = await table.start()
+    await run_command("/rewind 2 files", session)
+    (table.root / "a.txt").write_text("mine\n")
+    back = await run_command("/rewind undo", session)
+    assert body(back) == (
+        "The files are as before the rewind, except for files that were left alone.\n"
+        "\nWritten\n  b.txt\n\nLeft alone\n  a.txt  changed since"
+    )
+    assert table.files() == {"a.txt": "mine\n", "b.txt": "b\n"}
     await session.aclose()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from forge_core.session.session import ForgeSession
 from forge_core.undo import UndoStore
 from tests.support.commands import run_command
 from tests.support.sessions import scripted_session
-from tests.unit.undo.workspace import Workspace
+from tests.unit.undo.workspace import Workspace, shapes
 
 
 @pytest.fixture
@@ -51,6 +52,53 @@ async def test_undo_lists_each_file_and_redo_brings_them_back(table: tuple[Forge
         "Redid what “fix the parser” did to files.\n\nWritten\n  a.py\n  new.py\n\n/undo undoes it again."
     )
     assert (ws.root / "c.py").read_text() == "mine"
+
+
+async def test_conflicts_are_listed_with_their_reasons_and_nothing_else_is_touched(
+    table: tuple[ForgeSession, Workspace],
+) -> None:
+    session, ws = table
+    for name in ("edited", "folder", "link"):
+        (ws.root / name).write_text("old\n")
+    for name in ("gone/one", "moved/two"):
+        (ws.root / name).parent.mkdir()
+        (ws.root / name).write_text("old\n")
+    files = "edited folder link gone/one moved/two"
+    await ws.turn("change all", f"for f in {files}; do echo new > $f; done; mkdir d e; echo x > d/f")
+    (ws.root / "edited").write_text("mine\n")
+    for name in ("folder", "link"):
+        (ws.root / name).unlink()
+    (ws.root / "folder").mkdir()
+    (ws.root / "link").symlink_to("edited")
+    for name in ("d", "e", "gone"):
+        shutil.rmtree(ws.root / name)
+    (ws.root / "moved").rename(ws.root / "elsewhere")
+    (ws.root / "moved").symlink_to("elsewhere")
+    found = shapes(ws.root)
+    assert await read(undo("", session)) == (
+        "Undid what “change all” did to files.\n"
+        "\nRemoved\n  d\n  d/f\n  e\n"
+        "\nLeft alone\n"
+        "  edited     changed since\n"
+        "  folder     now a folder in its place\n"
+        "  gone/one   deleted since\n"
+        "  link       now a link in its place\n"
+        "  moved/two  deleted since\n"
+        "\n/redo restores it. /undo again goes back one more turn."
+    )
+    assert shapes(ws.root) == found
+    (ws.root / "d").write_text("mine\n")
+    (ws.root / "e").write_text("mine\n")
+    found = shapes(ws.root)
+    assert await read(redo("", session)) == (
+        "Nothing of “change all” could be redone.\n"
+        "\nLeft alone\n"
+        "  d    changed since\n"
+        "  d/f  its folder is now a file or a link\n"
+        "  e    changed since\n"
+        "\nNo file was touched."
+    )
+    assert shapes(ws.root) == found
 
 
 async def test_undone_files_must_be_read_again_and_the_model_is_informed(
