@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from forge_core.errors import ForgeError, ToolError
 from forge_core.events import Notice
 from forge_core.sanitize import safe_line
+from forge_core.text_width import cell_len, clip_middle
 from forge_core.tools.editing.hunks import Hunk, hunks, without_hunks
 from forge_core.undo.file_state import EntryKind, FileChange
 from forge_core.undo.report import UndoReport
@@ -31,6 +32,8 @@ WHOLE_FILE = ""
 """The key of a file that has no hunks."""
 _RUNNING = "A turn is running. Interrupt it, or wait for its end, before you revert changes."
 _UNKNOWN = "Nothing was reverted: this file is no longer among the changes. Reload them."
+_REFUSED_NAME_CELLS = 40
+"""Columns of a path in a refusal, so that 80 columns have room for the reason."""
 _NOTHING_TO_RESTORE = "Nothing to restore: no part of the last turn is reverted."
 
 
@@ -182,7 +185,7 @@ class ChangeReview:
 
 def _refusal(report: UndoReport) -> str:
     done = "reverted" if report.kind == "revert" else "restored"
-    return f"Nothing was {done}. {_conflicts(report)}."
+    return f"Nothing was {done}. {_conflicts(report, _REFUSED_NAME_CELLS)}."
 
 
 def _left_alone(report: UndoReport) -> str:
@@ -190,5 +193,6 @@ def _left_alone(report: UndoReport) -> str:
     return f". Left alone: {_conflicts(report)}" if report.conflicts else ""
 
 
-def _conflicts(report: UndoReport) -> str:
-    return "; ".join(f"{safe_line(one.name)}: {safe_line(one.why)}" for one in report.conflicts)
+def _conflicts(report: UndoReport, name_cells: int | None = None) -> str:
+    named = [(safe_line(one.name), safe_line(one.why)) for one in report.conflicts]
+    return "; ".join(f"{clip_middle(name, name_cells or cell_len(name))}: {why}" for name, why in named)

@@ -20,6 +20,7 @@ from forge_core.session.replay import replayed_turns
 from forge_core.session.review import WHOLE_FILE
 from forge_core.store.forking import fork_session
 from forge_core.store.saved_session import load_session
+from forge_core.text_width import cell_len
 from forge_core.undo.file_state import FileChange
 from forge_core.undo.storage.turn_history import TurnRecord
 from forge_core.undo.storage.turn_log import TurnLog
@@ -189,6 +190,22 @@ async def test_a_file_that_changes_during_the_revert_is_left_alone(
     changes, files = await changes_of(session)
     assert len(await session.review.hunks(changes, files["a.txt"])) == 3
     await session.aclose()
+
+
+async def test_a_refusal_leaves_room_for_the_reason(tmp_path: Path) -> None:
+    name = f"{'folder/' * 8}日本.txt"
+    desk = Desk(tmp_path / "work", f"echo new > {name}")
+    (desk.root / name).parent.mkdir(parents=True)
+    (desk.root / name).write_text("old\n")
+    with desk.server:
+        desk.config = config_for(desk.root, desk.server)
+        session = await desk.start()
+        (desk.root / name).write_text("mine\n")
+        with pytest.raises(ForgeError) as raised:
+            await revert(session, name)
+        assert str(raised.value).endswith("日本.txt: changed since.")
+        assert cell_len(str(raised.value)) <= 78  # the footer at 80 columns
+        await session.aclose()
 
 
 async def test_a_file_that_is_too_large_to_compare_is_reverted_as_a_whole(desk: Desk) -> None:
