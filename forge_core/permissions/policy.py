@@ -114,7 +114,12 @@ class PermissionPolicy:
 
     def allow_for_session(self, rule: str) -> None:
         """Add an allow rule until the session ends; ConfigError for one that allows too much."""
-        self._book.add("session", check_session_grant(rule, self._book.edit_tools))
+        self._book.add("session", self.check_session_grant(rule))
+
+    def check_session_grant(self, rule: str) -> Rule:
+        """Parse a rule that a prompt may add until the session ends; raise ConfigError for one that allows
+        too much."""
+        return check_session_grant(rule, self._book.edit_tools)
 
     def check_grant(self, rule: str) -> Rule:
         """Parse a rule that a prompt may save for good; raise ConfigError for one that allows too much."""

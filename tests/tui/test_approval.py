@@ -171,6 +171,24 @@ async def test_keys_answer(config: ForgeConfig, keys: list[str], wanted: Answer)
         assert app.chat.composer.display and app.focused is app.chat.composer
 
 
+@pytest.mark.parametrize(("keys", "answer"), [(["down"], Answer.SESSION), (["down", "down"], Answer.ALWAYS)])
+async def test_an_edited_rule_is_checked_for_its_answer(
+    config: ForgeConfig, keys: list[str], answer: Answer
+) -> None:
+    app = asking(config, command_request(always_rule="bash(pytest tests:*)"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await pilot.press(*keys, "tab", "backspace", "backspace", "backspace")
+        await type_text(pilot, "/unit:*)")
+        await pilot.press("enter")
+        if answer is Answer.SESSION:
+            await until(pilot, lambda: app.scripted.replies)
+            assert app.scripted.replies == [ApprovalReply(answer, rule="bash(pytest tests/unit:*)")]
+        else:
+            await until(pilot, lambda: "would allow too much" in shown(app))
+            assert app.scripted.replies == []
+
+
 async def test_a_refusal_can_have_a_reason(config: ForgeConfig) -> None:
     app = asking(config, command_request())
     async with app.run_test(size=(100, 30)) as pilot:

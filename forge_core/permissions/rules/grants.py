@@ -81,13 +81,24 @@ def check_grant(text: str, edit_tools: Container[str], *, for_session: bool = Fa
 
 def check_session_grant(rule: str, edit_tools: Container[str]) -> Rule:
     """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
-    at."""
+    at, and one for every file is refused."""
     parsed = parse_rule(rule)
     if parsed.tool in (SHELL_TOOL, NETWORK) and parsed.line is None:
         return check_grant(rule, edit_tools, for_session=True)
     if parsed.tool == "*":
         raise ConfigError(f"Rule {rule!r} would allow every call of every tool. Name the tool: edit(src/**).")
+    if (parsed.tool == EDIT or parsed.tool in edit_tools) and _has_no_name(parsed.pattern):
+        raise ConfigError(
+            f"Rule {rule!r} would allow every file. Name a folder or a kind of file: edit(src/**)."
+        )
     return parsed
+
+
+def _has_no_name(pattern: str | None) -> bool:
+    """Return whether the pattern, or one of the alternatives in its braces, consists of wildcards only."""
+    return pattern is None or any(
+        one != "./*" and re.fullmatch(r"[~/.*]*", one) is not None for one in expand_braces(pattern)
+    )
 
 
 def _is_everything(pattern: str | None) -> bool:

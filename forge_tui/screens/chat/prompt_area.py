@@ -14,7 +14,7 @@ from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
-    from forge_core.approval import ApprovalReply, QuestionReply, UserRequest
+    from forge_core.approval import Answer, ApprovalReply, QuestionReply, UserRequest
     from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.screens.prompts.prompt import Draft, Prompt
 
@@ -110,11 +110,13 @@ class PromptArea:
                 raise TypeError(f"There is no prompt for a {type(request).__name__}.")
         return cast("Prompt[Reply]", prompt)  # the class of the request decides that of the reply
 
-    def _check_rule(self, rule: str) -> str | None:
-        """Return why a permission rule is invalid, or None."""
+    def _check_rule(self, rule: str, answer: Answer) -> str | None:
+        """Return why this answer cannot grant a permission rule, or None."""
         if (session := self._screen.session) is not None:
+            policy = session.policy
+            check = policy.check_grant if answer.value == "always" else policy.check_session_grant
             try:
-                session.policy.check_grant(rule)
+                check(rule)
             except ForgeError as error:
                 return str(error)
         return None

@@ -67,8 +67,8 @@ READ_HINT = "PageDown or Ctrl+E shows the rest first · Esc no"
 UNREAD = "Not all of it was shown yet: PageDown or Ctrl+E."
 NOT_TYPABLE = "This rule cannot be edited in one line. Grant it as it is, or not at all."
 
-CheckRule = Callable[[str], str | None]
-"""Returns the problem of a rule, or None."""
+CheckRule = Callable[[str, Answer], str | None]
+"""Returns why the answer cannot grant a rule, or None."""
 
 
 class PermissionPrompt(Prompt[ApprovalReply]):
@@ -344,15 +344,15 @@ class PermissionPrompt(Prompt[ApprovalReply]):
             return
         if option.asks_why:
             self.resolve(ApprovalReply(Answer.NO, text))
-        elif problem := self._problem_of_rule(text, option.rule):
+        elif problem := self._problem_of_rule(text, option):
             self._complain(safe_line(problem))
         elif not self._may_give(option):
             self._complain(UNREAD)
         elif self.is_answerable:
             self.resolve(ApprovalReply(option.answer, rule="" if text == option.rule else text))
 
-    def _problem_of_rule(self, text: str, offered: str) -> str | None:
+    def _problem_of_rule(self, text: str, option: Option) -> str | None:
         """Return why `text` cannot be granted. The offered rule can be, as an answer grants it unedited."""
         if not text:
             return "The rule is empty. Esc goes back."
-        return None if text == offered else self._check_rule(text)
+        return None if text == option.rule else self._check_rule(text, option.answer)

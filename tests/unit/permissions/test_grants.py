@@ -211,7 +211,7 @@ def test_the_user_may_write_such_a_rule_by_hand(tmp_path: Path) -> None:
 
 def test_a_session_rule_cannot_be_broader_than_a_permanent_rule(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path)
-    for rule in ("bash", "bash(python:*)", "bash(git add:*)", "*"):
+    for rule in ("bash", "bash(python:*)", "bash(git add:*)", "*", "edit", "edit(**)", "edit({a,/**})"):
         with pytest.raises(ConfigError):
             policy.allow_for_session(rule)
     policy.allow_for_session("bash(ruff check:*)")
