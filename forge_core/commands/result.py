@@ -94,10 +94,18 @@ class ForkSession:
 
 @dataclass(frozen=True, slots=True)
 class ChooseInstructionFile:
-    """A request to ask which instruction file a line goes into: `write_change` writes it."""
+    """A request to ask which of these changes is made, if any: `write_change` writes the file."""
 
     changes: tuple[InstructionChange, ...]
     """At least one."""
+    heading: str = "Add this line to your instructions"
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """A request to send a message as if the user had typed it."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,5 +130,6 @@ CommandResult: TypeAlias = (
     | ShowRewound
     | ForkSession
     | ChooseInstructionFile
+    | SendMessage
     | EditInstructionFile
 )

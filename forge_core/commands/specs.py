@@ -331,6 +331,14 @@ SPECS: tuple[CommandSpec, ...] = (
         values="memory_command:memory_values",
     ),
     CommandSpec(
+        "init",
+        "Write AGENTS.md for this project; fast: from its manifests, no model",
+        "init_command:init",
+        accepts=("fast",),
+        keywords=("agents.md", "instructions", "setup"),
+        tier=Tier.IDLE,
+    ),
+    CommandSpec(
         "copy",
         "Copy an answer as Markdown (the last is 1), or a block of its code",
         "screen_commands:copy",

@@ -1,12 +1,12 @@
-"""Lines that the user adds to instruction files: where each may go, the change that this makes, and the
-writing, which `/undo` covers."""
+"""Changes to instruction files that the user asks for: lines added to one, and the first text of AGENTS.md.
+Where each may go, the change that this makes, and the writing, which `/undo` covers."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
@@ -22,7 +22,7 @@ from forge_core.workspace.trust import is_trusted
 
 MAX_BYTES = 1_000_000
 """A larger file is not offered: it is no instruction file that a model could be sent."""
-_NEW_FILE = "AGENTS.md"
+INITIAL_FILE = "AGENTS.md"
 _ITEMS = ("- ", "* ", "+ ")
 
 
@@ -41,6 +41,8 @@ class InstructionChange:
     before: bytes | None
     """None: the file is new."""
     attributes: FileAttributes | None = None
+    done: str = "Added to"
+    """What the report of the writing begins with."""
 
 
 def note_changes(note: str, config: ForgeConfig) -> tuple[InstructionChange, ...]:
@@ -50,9 +52,23 @@ def note_changes(note: str, config: ForgeConfig) -> tuple[InstructionChange, ...
     """
     found: dict[Path, InstructionChange] = {}
     for path, name, scope in instruction_places(config):
-        if path not in found and (change := _change(path, name, scope, note)) is not None:
-            found[path] = change
+        if path not in found:
+            change = _change(path, name, scope, lambda text: with_note(text, note))
+            if change is not None:
+                found[path] = change
     return tuple(found.values())
+
+
+def initial_change(text: str, config: ForgeConfig) -> InstructionChange | None:
+    """Return the change that makes `text` the content of AGENTS.md in the working folder. Reads the file.
+
+    None: a link leads out of the folder, or the file cannot hold this text.
+    """
+    path = config.working_dir / INITIAL_FILE
+    if os.path.lexists(path) and INITIAL_FILE not in find_instructions(config.working_dir):
+        return None
+    change = _change(Path(os.path.realpath(path)), INITIAL_FILE, _PROJECT, lambda _: text)
+    return None if change is None else replace(change, done="Wrote")
 
 
 async def write_change(session: ForgeSession, change: InstructionChange) -> str:
@@ -76,7 +92,7 @@ async def write_change(session: ForgeSession, change: InstructionChange) -> str:
             if is_idle:
                 await undo.end_turn()
     session.reload_instructions()
-    report = f"Added to {change.name}." + (" /undo takes it back." if undo is not None else "")
+    report = f"{change.done} {change.name}." + (" /undo takes it back." if undo is not None else "")
     if change.scope == _PROJECT and not is_trusted(session.config):
         return f"{report} This folder is not trusted, so the file is ignored until /trust yes."
     return f"{report} The model reads it with the next request."
@@ -93,16 +109,16 @@ def instruction_places(config: ForgeConfig) -> Iterator[tuple[Path, str, str]]:
         for name in find_instructions(one):
             path = one / name
             yield Path(os.path.realpath(path)), safe_line(os.path.relpath(path, folder)), _PROJECT
-    if not os.path.lexists(new := folder / _NEW_FILE):
-        yield Path(os.path.realpath(new)), _NEW_FILE, _PROJECT
+    if not os.path.lexists(new := folder / INITIAL_FILE):
+        yield Path(os.path.realpath(new)), INITIAL_FILE, _PROJECT
     home = Path.home()
     for path in config.own_instructions:
         shown = f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
         yield Path(os.path.realpath(path)), safe_line(shown), _OWN
 
 
-def _change(path: Path, name: str, scope: str, note: str) -> InstructionChange | None:
-    """Return the change of one file; None if it cannot take a line of text."""
+def _change(path: Path, name: str, scope: str, edit: Callable[[str], str]) -> InstructionChange | None:
+    """Return the change of one file; None if it cannot take this text."""
     attributes, old = None, b""
     is_new = not os.path.lexists(path)
     if not is_new:
@@ -113,7 +129,7 @@ def _change(path: Path, name: str, scope: str, note: str) -> InstructionChange |
         if len(old) > MAX_BYTES or is_binary(old):
             return None
     text = decode(old)
-    new_text = with_note(text.text, note)
+    new_text = edit(text.text)
     try:
         data = text.bom + text.encode(new_text)
     except ToolError:  # its encoding lacks a character

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from forge_core.approval import Responder
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.context.initial_instructions import REQUEST
 from forge_core.session.session import ForgeSession
 from forge_tui.screens.prompts.note import NotePrompt
 from forge_tui.submitted_line import Command, UserText, parse_line
@@ -54,10 +55,10 @@ def note_app(config: ForgeConfig, replies: Sequence[Sequence[str]] = ()) -> Chat
     return make_app(config, make_session=make)
 
 
-async def asked(app: ChatApp, pilot: Pilot[None]) -> NotePrompt:
-    """Type a note, and wait until keys answer its prompt."""
+async def asked(app: ChatApp, pilot: Pilot[None], line: str = "# Use tabs.") -> NotePrompt:
+    """Type a line, and wait until keys answer its prompt."""
     await ready(pilot)
-    await say(pilot, "# Use tabs.")
+    await say(pilot, line)
     await until(pilot, lambda: isinstance(app.focused, NotePrompt) and app.focused.is_answerable)
     app.clock.pass_(2)
     await pilot.pause()
@@ -91,6 +92,32 @@ async def test_escape_sends_the_line_as_a_message(config: ForgeConfig) -> None:
         await until(pilot, lambda: "Understood." in shown(app))
         assert history(app)[0] == "# Use tabs."
         assert not (config.working_dir / "AGENTS.md").exists()
+
+
+async def test_init_sends_the_model_its_request_as_the_users_message(config: ForgeConfig) -> None:
+    app = note_app(config, [["It is written."]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/init")
+        await until(pilot, lambda: "It is written." in shown(app))
+        assert history(app)[0] == REQUEST
+
+
+async def test_init_without_a_model_asks_before_it_replaces_the_file(config: ForgeConfig) -> None:
+    path = config.working_dir / "AGENTS.md"
+    path.write_text("Use tabs.\n")
+    (config.working_dir / "go.mod").write_text("module gopher\n")
+    (config.working_dir / "Makefile").write_text("one:\ntwo:\nlast:\n")
+    app = note_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(app, pilot, "/init fast")
+        assert "Replace the content of AGENTS.md" in shown(app) and "Use tabs." in shown(app)
+        assert "PageDown for more" in shown(app) and "make last" not in shown(app)
+        await pilot.press("pagedown")
+        await until(pilot, lambda: "make last" in shown(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.focused, NotePrompt))
+        assert path.read_text() == "Use tabs.\n" and history(app) == []
 
 
 async def test_a_paste_is_sent_without_a_prompt(config: ForgeConfig) -> None:

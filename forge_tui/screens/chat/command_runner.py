@@ -14,8 +14,7 @@ from forge_tui import workers
 from forge_tui.submitted_line import NOTE, Command, UserText
 
 if TYPE_CHECKING:
-    from forge_core.commands.result import CommandResult
-    from forge_core.session.instruction_notes import InstructionChange
+    from forge_core.commands.result import ChooseInstructionFile, CommandResult
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.screen import ChatScreen
 
@@ -70,8 +69,10 @@ class CommandRunner:
                 self._screen.rewinding.fork(result)
             case results.EditInstructionFile(path, name):
                 self._edit(session, path, name)
-            case results.ChooseInstructionFile(changes):
-                workers.start(self._screen, partial(self._write_note, session, changes, line), "note")
+            case results.ChooseInstructionFile():
+                workers.start(self._screen, partial(self._write_note, session, result, line), "note")
+            case results.SendMessage(text):
+                self._screen.send_message(UserText(text))
             case results.ResumeTurn():
                 self._screen.resume_turn()
             case results.CompactConversation():
@@ -91,16 +92,15 @@ class CommandRunner:
         session.reload_instructions()
         self._screen.say(f"{safe_line(name)} is closed, and the instruction files were read again.")
 
-    async def _write_note(
-        self, session: ForgeSession, changes: Sequence[InstructionChange], line: Command
-    ) -> None:
-        """Ask for the instruction file that the line goes into, and write it. If the user takes none, a line
+    async def _write_note(self, session: ForgeSession, wanted: ChooseInstructionFile, line: Command) -> None:
+        """Ask for the instruction file that is changed, and write it. If the user takes none, a line
         that begins with `# ` is sent as a message."""
         from forge_core.session.instruction_notes import write_change
         from forge_tui.screens.prompts.note import NotePrompt
 
         screen, is_message = self._screen, line.line.startswith(NOTE)
-        reply = await screen.prompts.show(partial(NotePrompt, changes, is_message=is_message))
+        prompt = partial(NotePrompt, wanted.changes, heading=wanted.heading, is_message=is_message)
+        reply = await screen.prompts.show(prompt)
         if reply.change is None:
             if is_message:
                 screen.send_message(UserText(f"{line.line}\n{reply.more}".strip()))

@@ -1,4 +1,4 @@
-"""The prompt for a line that may go into an instruction file: the change, and the files to choose from."""
+"""The prompt for a change to an instruction file: the change, and the files to choose from."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class NotePrompt(Prompt[NoteReply]):
         self,
         changes: Sequence[InstructionChange],
         *,
+        heading: str,
         is_message: bool,
         clock: Callable[[], float],
         draft: Draft,
@@ -52,13 +53,15 @@ class NotePrompt(Prompt[NoteReply]):
         self._changes = tuple(changes[:MAX_FILES])
         self._none = "Send it as a message" if is_message else "Write nothing"
         self._body = ExactView(self._lines(0))
+        self._is_cut = False
+        """Whether the change has more rows than are visible."""
         last = Choice(f"{len(self._changes) + 1} {self._none}")
         rows = [self._row(number, change) for number, change in enumerate(self._changes, 1)]
         super().__init__(
             self._body,
             ChoiceList([*rows, last]),
             id="note",
-            heading="Add this line to your instructions",
+            heading=heading,
             clock=clock,
             draft=draft,
         )
@@ -102,7 +105,9 @@ class NotePrompt(Prompt[NoteReply]):
         self._body.show(self._lines(self._choices.chosen))
         left = rows - BESIDE_ROWS - FRAME_ROWS - blank - len(self._choices.rows) - self.is_writing
         wanted = len(self._body.rows_for(width - 1))
-        self._body.styles.max_height = max(min(wanted, left - (4 if blank else 1)), min(left, 2), 0)
+        height = max(min(wanted, left - (4 if blank else 1)), min(left, 2), 0)
+        self._body.styles.max_height = height
+        self._is_cut = wanted > height
         self.show_hint()
 
     def hints(self) -> list[str]:
@@ -111,6 +116,8 @@ class NotePrompt(Prompt[NoteReply]):
         if self.is_typed_on:
             return [TYPING_HINT]
         esc = self._none[0].lower() + self._none[1:]
+        if self._is_cut:
+            return [f"Enter write · PageDown for more · Esc {esc}", f"Enter write · Esc {esc}"]
         return [f"Enter write · Up, Down select the file · Esc {esc}", f"Enter write · Esc {esc}"]
 
     # Keys
