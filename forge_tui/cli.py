@@ -211,8 +211,10 @@ def _config(options: argparse.Namespace) -> int:
     """List or change settings."""
     from forge_core.headless.config_actions import run_action
     from forge_core.runtime import load_session_config
+    from forge_tui.theme_files import theme_names
 
-    return run_action(options, load_session_config())
+    config = load_session_config()
+    return run_action(options, config, lambda: theme_names(config.config_dir / "themes"))
 
 
 def _doctor(options: argparse.Namespace) -> int:

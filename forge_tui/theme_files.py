@@ -15,6 +15,13 @@ def builtin_folder() -> Path:
     return packaged if packaged.is_dir() else Path(__file__).parent.parent / "themes"
 
 
+def theme_names(user_folder: Path) -> list[str]:
+    """Return the names of all themes, Forge's and the user's, without checking their colours."""
+    files = [*sorted(builtin_folder().glob("*.toml")), *sorted(user_folder.glob("*.toml"))]
+    found = ((_read(path.parent, path.stem) or {}).get("name") for path in files)
+    return list(dict.fromkeys(name for name in found if isinstance(name, str)))
+
+
 def frame_colors(name: str, user_folder: Path) -> dict[str, str]:
     """Return a theme's colours and variables by name, unchecked, for the frame before the theme is loaded.
 

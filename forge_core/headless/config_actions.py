@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,18 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
 
 
-def run_action(options: argparse.Namespace, config: ForgeConfig) -> int:
+def run_action(
+    options: argparse.Namespace, config: ForgeConfig, themes: Callable[[], Sequence[str]] = tuple
+) -> int:
     """Do what the options of `forge config` say; return the exit code.
+
+    `themes` returns the names that `theme` can be set to; without names it can be set to any.
 
     Raises:
         ConfigError: with what is wrong and what to do.
     """
+    if options.action == "set" and _known(options.name) == "theme" and len(options.values) == 1:
+        _check_theme(options.values[0], themes())
     _ACTIONS[options.action](options, config)
     return ExitCode.COMPLETE
 
@@ -119,6 +125,14 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, ForgeConfig], None]] = {
     "unset": _unset,
     "path": _path,
 }
+
+
+def _check_theme(name: str, themes: Sequence[str]) -> None:
+    """Raise ConfigError where no theme has this name."""
+    if themes and name not in themes:
+        near = difflib.get_close_matches(name, themes, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"The themes are: {', '.join(themes)}."
+        raise ConfigError(f"There is no theme {name!r}. {hint}")
 
 
 def _known(name: str) -> str:

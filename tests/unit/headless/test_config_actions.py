@@ -74,6 +74,8 @@ def test_a_value_that_something_stronger_overrides_is_reported(
         (["get", "zzz"], "forge config list shows all settings"),
         (["set", "sandbox", "x"], "auto, strict, off"),
         (["set", "theme", "a", "b"], "takes one value"),
+        (["set", "theme", "forge-lihgt"], "Did you mean 'forge-light'?"),
+        (["set", "theme", "nope"], "The themes are: "),
         (["set", "permission_mode", "yolo"], "--permission-mode yolo"),
         (["set", "command_processes", "many"], "command_processes"),
     ],
@@ -85,6 +87,13 @@ def test_a_wrong_name_or_value_is_refused_and_the_file_stays(
     assert main(["config", *arguments]) == 1
     assert words in capsys.readouterr().err
     assert user_file.read_text() == 'theme = "forge-dark"\n'
+
+
+def test_a_theme_of_the_users_own_can_be_set(user_file: Path) -> None:
+    (user_file.parent / "themes").mkdir()
+    (user_file.parent / "themes" / "x.toml").write_text('name = "mine"\n')
+    assert main(["config", "set", "theme", "mine"]) == 0
+    assert user_file.read_text() == 'theme = "mine"\n'
 
 
 def test_a_broken_file_is_not_replaced(user_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
