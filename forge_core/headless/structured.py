@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -50,6 +51,8 @@ class AnswerSchema:
             text = given if given.lstrip().startswith("{") else Path(given).read_text(encoding="utf-8-sig")
             return cls(json.loads(text))
         except OSError as error:
+            with contextlib.suppress(ValueError, RecursionError):
+                return cls(json.loads(given))  # no object, so this raises what is wrong with it
             raise ConfigError(f"--json-schema: {given!r} cannot be read: {error.strerror}.") from error
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"--json-schema: {given[:80]!r} is not valid JSON: {error}.") from error
