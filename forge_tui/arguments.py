@@ -193,6 +193,7 @@ def _add_sessions(parser: argparse.ArgumentParser) -> None:
     )
     export.add_argument(
         "--format",
+        type=lambda name: "markdown" if name == "md" else name,
         choices=("markdown", "html", "json", "jsonl"),
         help="default: what the name of the file says, else markdown",
     )

@@ -19,6 +19,8 @@ BAR_CELLS = 64
 MAX_TURNS = 10
 """The last turns have a row each; earlier ones share one."""
 MAX_ITEMS = 12
+MAX_DIGITS = 9
+"""Of the number of an item; Python converts no text of more than 4,300 digits."""
 MAX_NAMED = 3
 PRICE_CELLS = 11
 NAME_CELLS = 44
@@ -53,7 +55,7 @@ def _drop(which: Sequence[str], composition: Composition, session: ForgeSession)
         chosen = [item for item in droppable(composition, sys.maxsize) if item.kind is Kind.RESULT]
     else:
         shown = droppable(composition, MAX_ITEMS)
-        numbers = {int(number) for number in which if number.isdecimal()}
+        numbers = {int(number) for number in which if number.isdecimal() and len(number) <= MAX_DIGITS}
         if len(numbers) < len({*which}) or not numbers <= {*range(1, len(shown) + 1)}:
             valid = f"the numbers 1 to {len(shown)}" if shown else "results, once there are any"
             return Failure(f"/context lists no such items to drop. Use /context drop with {valid}.")

@@ -43,6 +43,8 @@ def write_export(saved: SavedSession, path: Path, redact: Redactor, form: Export
     try:
         with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
+    except FileExistsError as error:
+        raise ConfigError(f"{str(path)!r} exists already. Choose another name, or delete it.") from error
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
 

@@ -160,4 +160,5 @@ async def test_all_results_of_tools_can_be_dropped(tmp_path: Path) -> None:
     results = [one for one in session._agent.memory.get_history() if one.tool_call_id]
     assert len(results) == 2 and all(len(one.text) < 300 for one in results)
     assert isinstance(await context("drop 9", session), Failure)
+    assert isinstance(await context(f"drop {'9' * 5_000}", session), Failure)
     await session.aclose()

@@ -36,6 +36,12 @@ def test_a_mistyped_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
     assert "chatt" in capsys.readouterr().err
 
 
+def test_md_is_short_for_the_format_markdown() -> None:
+    assert parsed("sessions", "export", "x", "--format", "md").format == "markdown"
+    assert parsed("sessions", "export", "x", "--format", "html").format == "html"
+    assert parse(["sessions", "export", "x", "--format", "mdx"]) == 1
+
+
 def test_usage_errors_exit_with_1(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(["run", "--output", "xml", "x"]) == 1
     assert parse(["run", "--permission-mode", "all", "x"]) == 1

@@ -183,6 +183,6 @@ def test_the_name_of_the_file_decides_the_format(
 
 def test_a_file_that_exists_is_not_replaced(saved: SavedSession, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("mine")
-    with pytest.raises(ConfigError, match="File exists"):
+    with pytest.raises(ConfigError, match=r"exists already\. Choose another name, or delete it"):
         write_export(saved, tmp_path / "a.md", Redactor())
     assert (tmp_path / "a.md").read_text() == "mine"
