@@ -142,17 +142,19 @@ class SpendingBudget:
         on_warning: Callable[[str], None] = lambda text: None,
         *,
         is_free: bool = False,
+        local: str = "",
         is_attended: bool = True,
     ) -> None:
         """`limits` holds amounts by the name of their setting, `elapsed` returns seconds without those spent
-        waiting for the user. If `is_free`, a call without a price costs nothing. `is_attended`: whether there
-        is a user to ask."""
+        waiting for the user. If `is_free`, a call without a price costs nothing; `local` is the host of a
+        local endpoint, which may report costs all the same. `is_attended`: whether there is a user to ask."""
         self._limits = {name: Decimal(str(value)) for name, value in limits.items() if value is not None}
         self._ledger = ledger
         self._ask = ask
         self._elapsed = elapsed
         self._on_warning = on_warning
         self._is_free = is_free
+        self._local = local
         self._is_attended = is_attended
         self._session, self._turn = _Totals(), _Totals()
         self._recent = _Recent()
@@ -253,7 +255,7 @@ class SpendingBudget:
             self._add(totals, usage, replaced)
         if replaced is None:
             self._recent.add(usage)
-        self._ledger.add(_cost(usage) - _cost(replaced))
+        self._ledger.add(_cost(usage) - _cost(replaced), self._local)
         if replaced is None:  # only now, or others would miss the call for a moment
             self._ledger.reservations.release()
         if usage.cost_usd is None and usage.total_tokens and not self._is_free:
@@ -302,12 +304,15 @@ class SpendingBudget:
         for kind in kinds:
             need, spent, limit = needs[kind.measure], self.spent_on(kind), self._limits[kind.setting]
             taken = spent + reserved if kind.scope in _SHARED else spent
-            is_used_up = taken >= limit and kind.measure is not Measure.CALLS
-            if taken + need > limit or (
-                is_used_up and (need or kind.measure is Measure.TIME or not self._is_free)
-            ):
+            if kind.measure is Measure.COST and not need and self._never_charges():
+                continue
+            if taken + need > limit or (taken >= limit and kind.measure is not Measure.CALLS):
                 return kind, need
         return None
+
+    def _never_charges(self) -> bool:
+        """Return whether calls are free as far as is known: no cost was reported this month."""
+        return self._is_free and not self._ledger.has_charged(self._local)
 
     async def _check_prices(self) -> None:
         """Ask before a call whose price is unknown where a limit of cost was set for this session."""

@@ -1,8 +1,8 @@
 """What all sessions have spent, by day: a file per month beside the session index that all processes share.
 
-Every line is `{"day": "2026-11-23", "usd": "0.0123"}`. An amount may be negative: a bill that is lower than
-the estimate it replaces. A file only grows, so that no process can lose what another has written; lines that
-are damaged are skipped.
+Every line is `{"day": "2026-11-23", "usd": "0.0123"}`. Where a local endpoint has reported the cost,
+`"local"` holds its host. An amount may be negative: a bill that is lower than the estimate it replaces. A
+file only grows, so that no process can lose what another has written; lines that are damaged are skipped.
 """
 
 from __future__ import annotations
@@ -44,18 +44,21 @@ class SpendingLedger:
         self._folder = folder
         self._on_trouble = on_trouble
         self._today = today
-        self._unwritten: list[tuple[str, Decimal]] = []
+        self._unwritten: list[tuple[str, Decimal, str]] = []
         self._has_failed = False
         self._month = ""
         self._sums: dict[str, Decimal] = {}
         """The days of the month, as far as they were read."""
+        self._charging: set[str] = set()
         self._read_bytes = 0
 
-    def add(self, usd: Decimal) -> None:
-        """Add an amount to the present day."""
+    def add(self, usd: Decimal, local: str = "") -> None:
+        """Add an amount to the present day. `local`: the host of a local endpoint that charges it."""
         if not usd:
             return
-        self._unwritten.append((self._today().isoformat(), usd))
+        if local:
+            self._charging.add(local)
+        self._unwritten.append((self._today().isoformat(), usd, local))
         try:
             self._write()
             self._has_failed = False
@@ -73,9 +76,14 @@ class SpendingLedger:
         """Return the total of the present month."""
         return self._total(self._today().isoformat()[:7])
 
+    def has_charged(self, local: str) -> bool:
+        """Return whether a local endpoint has reported a cost this month, to this process or another."""
+        self._read(self._today().isoformat()[:7])
+        return local in self._charging
+
     def _total(self, prefix: str) -> Decimal:
         self._read(prefix[:7])
-        amounts = [*self._sums.items(), *self._unwritten]
+        amounts = [*self._sums.items(), *((day, usd) for day, usd, _ in self._unwritten)]
         return sum((usd for day, usd in amounts if day.startswith(prefix)), Decimal(0))
 
     def _path(self, month: str) -> Path:
@@ -84,8 +92,9 @@ class SpendingLedger:
     def _write(self) -> None:
         make_private_folder(self._folder)
         while self._unwritten:
-            day, usd = self._unwritten[0]
-            _append(self._path(day[:7]), json.dumps({"day": day, "usd": f"{usd:f}"}).encode() + b"\n")
+            day, usd, local = self._unwritten[0]
+            entry = {"day": day, "usd": f"{usd:f}", **({"local": local} if local else {})}
+            _append(self._path(day[:7]), json.dumps(entry).encode() + b"\n")
             self._unwritten.pop(0)
 
     def _read(self, month: str) -> None:
@@ -104,7 +113,9 @@ class SpendingLedger:
             return
         whole = data[: data.rfind(b"\n") + 1]
         self._read_bytes += len(whole)
-        for day, usd in _amounts(whole):
+        for day, usd, local in _amounts(whole):
+            if local:
+                self._charging.add(local)
             self._sums[day] = self._sums.get(day, Decimal(0)) + usd
 
 
@@ -136,11 +147,11 @@ def _lock(fd: int) -> None:
             return
 
 
-def _amounts(data: bytes) -> Iterator[tuple[str, Decimal]]:
-    """Yield the day and the amount of each line that holds them."""
+def _amounts(data: bytes) -> Iterator[tuple[str, Decimal, str]]:
+    """Yield the day and the amount of each line that holds them, and the local endpoint or ""."""
     for line in data.splitlines():
         with contextlib.suppress(ValueError, TypeError, KeyError, InvalidOperation, RecursionError):
             entry = json.loads(line)
             day, usd = date.fromisoformat(entry["day"]).isoformat(), Decimal(entry["usd"])
             if usd.is_finite():
-                yield day, usd
+                yield day, usd, str(entry.get("local", ""))

@@ -258,3 +258,32 @@ async def test_a_summary_of_the_conversation_counts(tmp_path: Path) -> None:
         await session.aclose()
         assert len(server.requests) == 2
         assert isinstance(events[-1], AgentEnd)
+
+
+async def local_turn(config: ForgeConfig) -> AgentResult:
+    session = build_session(config, deny_all)
+    result, _ = await say(session)
+    await session.aclose()
+    return result
+
+
+@pytest.mark.parametrize("limits", [{"budget_day": 0.40}, {"max_cost": 0.0}])
+async def test_a_local_endpoint_that_has_reported_costs_gets_no_call_at_a_used_up_limit(
+    tmp_path: Path, limits: dict[str, float]
+) -> None:
+    with SseServer(costing("0.40"), answer("more"), answer("more")) as server:
+        config = config_for(tmp_path, server, endpoint=Endpoint("custom", server.base_url, ""), **limits)
+        first = await local_turn(config)
+        second = await local_turn(config)
+        assert (first.stopped_reason, second.stopped_reason) == ("budget", "budget")
+        assert len(server.requests) == 1
+
+
+async def test_a_local_endpoint_without_costs_answers_at_a_used_up_limit(tmp_path: Path) -> None:
+    free = answer("free", usage={**USAGE, "cost": None})
+    with SseServer(free, free) as server:
+        endpoint = Endpoint("custom", server.base_url, "")
+        SpendingLedger(tmp_path / "state" / "sessions").add(Decimal(1))
+        config = config_for(tmp_path, server, endpoint=endpoint, max_cost=0.0, budget_day=0.5)
+        assert [(await local_turn(config)).stopped_reason for _ in range(2)] == ["complete", "complete"]
+        assert len(server.requests) == 2
