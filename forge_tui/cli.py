@@ -173,8 +173,9 @@ def _saved_session(options: argparse.Namespace, config: ForgeConfig) -> str | No
     from forge_core.session.saved_sessions import SavedSessions
 
     sessions = SavedSessions(config.state_dir, make_redactor(config))
-    found = sessions.latest(config.working_dir) if options.continues else sessions.find(options.resume)
-    return sessions.fork(found.id) if options.fork else found.id
+    is_latest = options.continues
+    found = sessions.latest(config.working_dir).id if is_latest else sessions.id_of(options.resume)
+    return sessions.fork(found) if options.fork else found
 
 
 def _strict_refusal(config: ForgeConfig) -> int:

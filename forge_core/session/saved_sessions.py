@@ -11,7 +11,7 @@ from forge_core.redact import Redactor
 from forge_core.session.draft_keeper import newest_draft
 from forge_core.store.forking import fork_session
 from forge_core.store.journal import Journal, is_session_id, journal_path, new_session_id
-from forge_core.store.saved_session import SavedSession, load_session, title_of
+from forge_core.store.saved_session import SavedSession, begins_as_session, load_session, title_of
 from forge_core.store.session_index import SessionSummary as SessionSummary
 from forge_core.store.session_index import last_session, list_sessions
 
@@ -68,12 +68,15 @@ class SavedSessions:
         return found[0]
 
     def id_of(self, name: str) -> str:
-        """Return the id of the session with this id or title; for a whole id without reading any session.
+        """Return the id of the session with this id or title; for a whole id, only the first line
+        of its journal is read.
 
         Raises:
-            JournalError: there is no session with this title, or more than one.
+            JournalError: there is no such session, or more than one.
         """
-        return name if is_session_id(name) else self.find(name).id
+        wanted = name.strip()
+        is_known = is_session_id(wanted) and begins_as_session(self._path(wanted))
+        return wanted if is_known else self.find(name).id
 
     def load(self, session_id: str) -> SavedSession:
         """Return what a session's journal holds.

@@ -13,6 +13,7 @@ without one.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from forge_core.redact import MASK
 from forge_core.store.event_records import message_of, usage_of
 from forge_core.store.journal import JOURNAL_VERSION, read_journal
 from forge_core.store.rewinds import Rewinds, find_rewinds
-from forge_core.workspace.record_file import Record
+from forge_core.workspace.record_file import Record, read_records
 
 TITLE_CHARS = 80
 _ANSWERS = frozenset({"llm_start", "llm_chunk", "llm_end"})
@@ -138,6 +139,15 @@ def load_session(path: Path) -> SavedSession:
     if not any(_version(record) and record["type"] in ("session", "user") for record in content.records):
         raise JournalError(f"{str(path)!r} holds no session of Forge.")
     return session_of(path, content.records, damaged=content.damaged)
+
+
+def begins_as_session(path: Path) -> bool:
+    """Return whether the first line of a journal is one that `load_session` accepts; the rest is not read."""
+    with contextlib.suppress(OSError), contextlib.closing(read_records(path)) as records:
+        first = next(records, None) or {}
+        is_known = first.get("type") in ("session", "user") and isinstance(first.get("data"), dict)
+        return is_known and 0 < _version(first) <= JOURNAL_VERSION
+    return False
 
 
 def session_of(path: Path, records: list[Record], *, damaged: int = 0) -> SavedSession:

@@ -8,7 +8,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +150,7 @@ class RecordFile:
             self._fd = copy
 
 
-def read_records(path: Path) -> Iterator[Record | None]:
+def read_records(path: Path) -> Generator[Record | None, None, None]:
     """Yield the records of a file, None for each line that is torn or no JSON object. Raises OSError."""
     with path.open("rb") as file:
         for line in filter(bytes.strip, file):

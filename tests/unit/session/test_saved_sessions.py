@@ -70,6 +70,20 @@ def test_a_session_without_a_message_is_not_listed(state: Path) -> None:
     assert len(list_sessions(state)) == 3
 
 
+def test_a_whole_id_is_taken_without_reading_the_sessions(state: Path, sessions: SavedSessions) -> None:
+    assert sessions.id_of(FIRST) == FIRST
+    assert not (state / "sessions" / "index.json").exists()
+    assert sessions.id_of("fix the parser") == FIRST
+    with pytest.raises(JournalError, match="There is no session '20261122-100000-00000d'"):
+        sessions.id_of("20261122-100000-00000d")
+
+
+def test_the_whole_id_of_a_damaged_journal_is_refused(state: Path, sessions: SavedSessions) -> None:
+    journal_path(state, FIRST).write_text("no record\n")
+    with pytest.raises(JournalError, match="holds no session"):
+        sessions.id_of(FIRST)
+
+
 @pytest.mark.parametrize("name", [FIRST, "20261120", "fix the PARSER"])
 def test_a_session_is_found_by_id_beginning_or_title(sessions: SavedSessions, name: str) -> None:
     assert sessions.find(name).id == FIRST
