@@ -31,6 +31,9 @@ _PROGRAM_KEYS = re.compile(
 )
 _EXTERNAL_DIFF = "diff.external"
 _DRIVER_PROGRAMS = re.compile(r"diff\.external|diff\..+\.command", re.IGNORECASE | re.DOTALL)
+_PLAIN_DIFF = 'f() { [ $# -lt 7 ] || diff -u --label "a/$1" --label "b/$1" -- "$2" "$5" || [ $? = 1 ]; }; f'
+"""Set in place of an external diff program: git fails where the program is empty. `diff` ends with 1 where
+the files differ."""
 _SWITCHED_OFF = re.compile(
     r"core\.(?:fsmonitor|hookspath|pager|sshcommand|askpass|editor|gitproxy)|pager\..+|credential\..+"
     r"|gpg\..+|log\.showsignature|protocol\..+|submodule\..+|the hook post-index-change"
@@ -156,8 +159,7 @@ async def reading_variables(folders: Sequence[Path], timeout_s: float = 5.0) -> 
                 for scope, name in zip(scopes[::2], scopes[1::2], strict=False)
                 if scope in ("local", "worktree") and name not in brought
             ]
-    # Set to nothing it makes git fail instead of ignoring it: so only where the repository sets one.
-    settings += [(name, "") for name in brought if name.lower() == _EXTERNAL_DIFF]
+    settings += [(name, _PLAIN_DIFF) for name in brought if name.lower() == _EXTERNAL_DIFF]
     return _GUARDS | _as_variables([*settings, *_emptied(brought)])
 
 
@@ -165,9 +167,15 @@ def _emptied(names: list[str]) -> list[tuple[str, str]]:
     """Return settings that take the program from every key of `names` that holds one."""
     programs = [name for name in names if _PROGRAM_KEYS.fullmatch(name)]
     filters = {name.rpartition(".")[0] for name in programs if name.lower().startswith("filter.")}
-    # Without a program git fails for a text conversion.
-    emptied = [(name, "cat" if name.lower().endswith(".textconv") else "") for name in programs]
+    emptied = [(name, _harmless(name)) for name in programs]
     return emptied + [(f"{name}.required", "false") for name in sorted(filters)]
+
+
+def _harmless(name: str) -> str:
+    """Return what takes the place of a program: git fails where a diff or a text conversion has none."""
+    if _DRIVER_PROGRAMS.fullmatch(name):
+        return _PLAIN_DIFF
+    return "cat" if name.lower().endswith(".textconv") else ""
 
 
 def _as_variables(settings: Sequence[tuple[str, ...]]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.workspace.git import run_git
+from forge_core.workspace.git import reading_variables, run_git
 from tests.unit.workspace.test_git import git
 
 pytestmark = pytest.mark.slow
@@ -262,3 +262,22 @@ async def test_git_environment_variables_are_not_inherited(
     answer = await run_git(trap.folder, "diff")
     assert "+two" in answer.stdout
     assert os.environ["GIT_DIR"] == "/nowhere"
+
+
+@pytest.mark.parametrize("set_program", [external_diff, diff_driver, text_conversion])
+async def test_a_diff_is_shown_without_the_repository_s_program(
+    trap: Trap, set_program: Callable[[Trap], None]
+) -> None:
+    set_program(trap)
+    (trap.folder / "a.txt").write_text("changed $(touch no) `x`\n")
+    done = subprocess.run(
+        ["git", "--no-pager", "diff", "--", "a.txt"],
+        cwd=trap.folder,
+        env={**os.environ, **await reading_variables([trap.folder])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "+changed $(touch no) `x`" in done.stdout
+    assert not trap.trace.exists()
