@@ -217,7 +217,7 @@ class SessionCompactor:
 
     async def _run(self, events: EventSink, focus: str, *, is_fast: bool) -> None:
         if not self._has_news():
-            events.emit(Notice(level="info", text=NOTHING_NEW))
+            events.emit(Notice(level="info", text=NOTHING if self._last is None else NOTHING_NEW))
             return
         used = self._meter.used
         limit = min(self.compacts_at or used, used)

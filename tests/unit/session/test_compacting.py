@@ -169,7 +169,7 @@ async def test_nothing_is_compacted_twice_without_a_new_message(tmp_path: Path) 
 
 async def test_a_short_conversation_is_left_alone(tmp_path: Path) -> None:
     session = session_of(tmp_path, [["hi"]])
-    assert "Nothing has come" in one(await compacting(session), Notice).text
+    assert "nothing to compact" in one(await compacting(session), Notice).text
     await turn(session, "hello")
     assert "nothing to compact" in one(await compacting(session), Notice).text
     assert len(model(session).seen) == 1
