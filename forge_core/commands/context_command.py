@@ -200,7 +200,10 @@ def _droppable(composition: Composition) -> str:
         (f"{number:>2} {tokens_text(item.tokens):>6}  {_item_name(item)}", f"turn {item.turn}")
         for number, item in enumerate(items, 1)
     ]
-    return f"Can be left out: /context drop 1 2, or drop results for all of tools\n{columns(rows)}"
+    return (
+        "Can be left out by number, as in /context drop 1;\n"
+        f"/context drop results leaves out the results of all tools\n{columns(rows)}"
+    )
 
 
 def _item_name(item: Item, cells: int = NAME_CELLS) -> str:
