@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ReplayApp(ForgeApp):
-    """Plays one session. It has no session of its own, so there is no model, tool, permission or record."""
+    """Plays one recorded session. No session is opened: no model or tool runs, and nothing is recorded."""
 
     CHAT_SCREEN: ClassVar[type[ChatScreen]] = ReplayScreen
 

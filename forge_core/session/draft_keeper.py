@@ -57,7 +57,7 @@ class DraftKeeper:
                 self._replace(self._shared, text)
                 return
             self._replace(self._own, text)
-            if self._written.get(self._shared):  # the session has a folder of its own now
+            if self._written.get(self._shared):  # the session has its own folder now
                 self._replace(self._shared, "")
 
     def take(self, saved: SavedSession) -> str:

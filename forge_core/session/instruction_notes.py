@@ -74,7 +74,7 @@ def initial_change(text: str, config: ForgeConfig) -> InstructionChange | None:
 async def write_change(session: ForgeSession, change: InstructionChange) -> str:
     """Write the file and give the model the new instructions; return what to report.
 
-    `/undo` takes it back: with the running turn, else as a turn of its own.
+    `/undo` takes the change back: together with the running turn, or alone if no turn is running.
 
     Raises:
         ForgeError: the file cannot be written, or has changed since.

@@ -264,8 +264,10 @@ class Journal:
         file.close()
 
     def _sync_all(self, written: threading.Event) -> None:
-        """Flush the file in a thread of its own until all is `written`, and once more then: a slow disk would
-        keep records in memory, where a kill loses them."""
+        """Flush the file to disk, in a separate thread, and once more when all is `written`.
+
+        If the writing thread did so, a slow disk would keep records in memory, where a kill loses them.
+        """
         is_last = False
         while not is_last:
             self._unsynced.wait()

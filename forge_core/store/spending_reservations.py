@@ -1,8 +1,8 @@
 """What the running model calls of all processes will probably cost, so that together they stay below a limit.
 
-Each session keeps its sum in a file of its own beside the ledger, locked while a call is running. When the
-process ends, however that happens, the lock is gone and the file counts no more. A check and the reservation
-that follows are made under a lock that all processes share (`exclusive`).
+Each session keeps its sum in a separate file beside the ledger, locked while a call is running. When the
+process ends, however that happens, the lock is gone and the file no longer counts. A check and the
+reservation that follows are made under a lock that all processes share (`exclusive`).
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class TurnRestorer:
     def revert(
         self, number: int, text: str, changes: Sequence[FileChange], contents: Sequence[bytes] = ()
     ) -> UndoReport:
-        """Make `changes`, which revert a part of turn `number`, as a turn of its own.
+        """Make `changes`, which revert a part of turn `number`, and record them as a new turn.
 
         All of them are made or none: if a path does not hold its `before`, the conflicts are reported. The
         turn is recorded before the first file is changed, so that a kill leaves nothing that undo does not

@@ -143,9 +143,8 @@ class UndoStore:
     ) -> UndoReport:
         """Make `changes`, which revert a part of turn `number`: all of them, or none if there is a conflict.
 
-        It is a turn of its own in the list of turns, named `text`, so that undo and redo apply to it, but
-        `last_turn` counts it as a part of the turn. `contents` are the bytes of the files that no turn has
-        had.
+        The list of turns shows it as a separate turn named `text`, to which undo and redo apply; `last_turn`
+        counts it as a part of turn `number`. `contents` are the bytes of files that no turn has recorded.
 
         Raises:
             ForgeError: a turn is running, or the contents cannot be stored.

@@ -104,8 +104,8 @@ class RecordFile:
         return self._fd
 
     def _repair(self) -> None:
-        """Complete a last line that lacks only its end, and cut off one that a kill has torn. The next starts
-        on a line of its own."""
+        """Complete a last line that lacks only its end, and cut off one that a kill has torn, so that the
+        next record starts a new line."""
         assert self._fd is not None
         self._is_repaired = True
         tail = self._tail()
