@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from forge_core.store.journal import Journal
     from forge_core.store.saved_session import SavedSession
 
+_RELEASE_S = 0.5
+"""How long to wait for a journal that is in use: the lock of a killed process lasts until all that it was about
+to start have been executed."""
+
 
 def open_journal(
     config: ForgeConfig, session_id: str | None, redact: Redactor, on_trouble: Callable[[str], None]
@@ -33,7 +37,8 @@ def open_journal(
         raise JournalError(f"There is no session {session_id!r}. forge sessions list shows all of them.")
     path = journal_path(config.state_dir, session_id)
     journal = Journal(path, redact, on_trouble)
-    journal.claim(is_repaired=False)  # a file that holds no session is left as it is
+    # Not repaired yet: a file that holds no session is left as it is.
+    journal.claim(is_repaired=False, wait_s=_RELEASE_S)
     try:
         saved = load_session(path)
     except JournalError:

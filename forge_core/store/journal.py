@@ -96,17 +96,17 @@ class Journal:
         """The live output of calls."""
         self._failed: str | None = None
 
-    def claim(self, *, is_repaired: bool = True) -> bool:
+    def claim(self, *, is_repaired: bool = True, wait_s: float = 0) -> bool:
         """Open an existing journal for this process alone; return whether it ended with a torn line, which
         has been cut off. Unless `is_repaired`, it is left as it is until the first record is written.
 
         Raises:
-            SessionInUseError: another process has it open.
+            SessionInUseError: another process still has it open after `wait_s` seconds.
             JournalError: it does not exist, or cannot be opened.
         """
         try:
             self.path.stat()  # opening it would create it
-            self._file.lock(is_repaired=is_repaired)
+            self._file.lock(is_repaired=is_repaired, wait_s=wait_s)
         except BlockingIOError as error:
             raise SessionInUseError(
                 f"Session {self.path.stem} is open in another Forge. Close it there, or continue in a copy "

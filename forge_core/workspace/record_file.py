@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import threading
+import time
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from forge_core.private_folders import make_private_folder
 Record = dict[str, Any]
 """One line of a file."""
 _BLOCK_BYTES = 1 << 16
+_RETRY_S = 0.02
 
 
 class RecordFile:
@@ -35,18 +37,18 @@ class RecordFile:
         self.was_torn = False
         """Whether the file ended with a torn line when it was opened; it has been cut off."""
 
-    def lock(self, *, is_repaired: bool = True) -> None:
+    def lock(self, *, is_repaired: bool = True, wait_s: float = 0) -> None:
         """Open the file for this process alone, until it is closed or replaced. Unless `is_repaired`, it is
         repaired by the first `append` only.
 
-        Raises BlockingIOError when another process holds it, and other OSErrors when it cannot be opened.
-        A file system without locks counts as unlocked.
+        Raises BlockingIOError when another process still holds it after `wait_s` seconds, and other OSErrors
+        when it cannot be opened. A file system without locks counts as unlocked.
         """
         if self._is_locked:
             return
         fd = self._open()
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _flock(fd, wait_s)
         except BlockingIOError:
             self.close()
             raise
@@ -177,3 +179,17 @@ def _copy(source: int, target: int) -> None:
 def _encoded(record: Record) -> bytes:
     line = json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
     return line.encode("utf-8", "backslashreplace")
+
+
+def _flock(fd: int, wait_s: float) -> None:
+    """Lock an open file, or raise BlockingIOError after `wait_s` seconds."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_RETRY_S)
+        else:
+            return

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from forge_core.redact import MASK, Redactor
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
 from forge_core.session.saved_sessions import SavedSessions
-from forge_core.store.journal import read_journal
+from forge_core.store.journal import journal_path, read_journal
 from tests.support.saved_journal import assert_valid_on_disk
 from tests.support.sessions import Answering
 from tests.support.sse_server import SseServer, answer, tool_answer
@@ -236,6 +238,19 @@ async def test_a_session_that_is_open_elsewhere_is_refused(tmp_path: Path) -> No
             build_session(config, deny_all, resume=session.id)
         await session.aclose()
         again = build_session(config, deny_all, resume=session.id)
+        await again.aclose()
+
+
+async def test_a_session_that_is_released_shortly_is_waited_for(tmp_path: Path) -> None:
+    with SseServer(answer("ok")) as server:
+        config = config_for(tmp_path / "work", server)
+        session = build_session(config, deny_all)
+        await say(session, "hi")
+        await session.aclose()
+        with journal_path(config.state_dir, session.id).open("rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            threading.Timer(0.1, fcntl.flock, (held, fcntl.LOCK_UN)).start()
+            again = build_session(config, deny_all, resume=session.id)
         await again.aclose()
 
 
