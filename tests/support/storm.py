@@ -282,7 +282,7 @@ class Storm:
 
     def count(self) -> None:
         """All that was typed and sent has gone to the session, or waits for that, once."""
-        waiting = [line.text for line in cast("Any", self.chat)._queue._lines]
+        waiting = [line.text for line in cast("Any", self.chat.sending.queue)._lines]
         kept, typed = Counter([*self.session.sent, *waiting]), Counter(self.typist.submitted)
         assert kept == typed, f"lost {typed - kept}, not typed {kept - typed}\n{self._story()}"
 
@@ -312,7 +312,7 @@ class Storm:
         if self.app.size.width < 20:
             return  # a text of thousands of rows
         await self.hold()
-        queued = cast("Any", self.chat)._queue
+        queued = cast("Any", self.chat.sending.queue)
         steps = self.chance.randint(1, 4)
         if not self.typist.text and len(queued):
             recalled = queued._lines[-1].text
@@ -410,7 +410,7 @@ class Storm:
     async def reset(self) -> None:
         """Starts over: what waits is dropped, as it says."""
         await self.hold()
-        waiting = cast("Any", self.chat)._queue
+        waiting = cast("Any", self.chat.sending.queue)
         if self.typist.text:
             self.send()
             await self.hold()

@@ -87,7 +87,7 @@ async def test_a_command_of_the_screen_runs_only_when_its_tier_allows(chat: Open
         await say_until(pilot, "first", gate)
         spec = find("help")
         assert spec is not None
-        await app.chat._commands.run(Command(replace(spec, tier=Tier.IDLE), "", "/help"))
+        await app.chat.sending.commands.run(Command(replace(spec, tier=Tier.IDLE), "", "/help"))
         assert "/help works between turns" in shown(app)
         assert app.screen is app.chat
         gate.open()

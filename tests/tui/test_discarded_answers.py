@@ -228,8 +228,8 @@ async def test_the_retry_command_resumes_a_turn_or_reports_that_there_is_none(ch
 async def test_queued_messages_are_sent_before_a_failed_turn_is_resumed(chat: OpenChat) -> None:
     async with chat(KEPT, answer("To the queued one.")) as (app, pilot):
         await break_off(app, pilot)
-        app.screen._queue.add(UserText("next"))  # type: ignore[attr-defined]
-        app.screen._queue.pause()  # type: ignore[attr-defined]
+        app.screen.sending.queue.add(UserText("next"))  # type: ignore[attr-defined]
+        app.screen.sending.queue.pause()  # type: ignore[attr-defined]
         await pilot.press("enter")
         await until(pilot, lambda: "To the queued one." in shown(app))
         assert (app.scripted.sent, app.scripted.retries) == (["go", "next"], 0)

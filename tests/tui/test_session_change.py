@@ -200,7 +200,7 @@ async def test_lines_that_wait_stay_with_the_session_that_is_left(root: Path) ->
             await say(pilot, "first")
             await idle(pilot, app, "one")
             before = app.chat.session_id
-            app.chat._queue.put_back([UserText("later")])
+            app.chat.sending.queue.put_back([UserText("later")])
             await say(pilot, "/new")
             await until(pilot, lambda: app.chat.session_id != before)
             assert "queued" not in shown(app)
@@ -222,7 +222,7 @@ async def test_a_session_that_cannot_be_opened_leaves_everything_as_it_was(root:
             await say(pilot, "first")
             await idle(pilot, app, "one")
             before = app.chat.session_id
-            app.chat._queue.put_back([UserText("later")])
+            app.chat.sending.queue.put_back([UserText("later")])
             held = Journal(path, Redactor())
             if how == "in use":
                 held.claim()

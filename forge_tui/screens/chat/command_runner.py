@@ -72,7 +72,7 @@ class CommandRunner:
             case results.ChooseInstructionFile():
                 workers.start(self._screen, partial(self._write_note, session, result, line), "note")
             case results.SendMessage(text):
-                self._screen.send_message(UserText(text))
+                self._screen.sending.send(UserText(text))
             case results.ResumeTurn():
                 self._screen.resume_turn()
             case results.CompactConversation():
@@ -103,7 +103,7 @@ class CommandRunner:
         reply = await screen.prompts.show(prompt)
         if reply.change is None:
             if is_message:
-                screen.send_message(UserText(f"{line.line}\n{reply.more}".strip()))
+                screen.sending.send(UserText(f"{line.line}\n{reply.more}".strip()))
             elif reply.more:
                 screen.prompts.restore_draft(reply.more, len(reply.more))
             return

@@ -18,24 +18,21 @@ from textual.containers import Vertical
 from textual.errors import NoWidget
 from textual.message import Message
 
-from forge_core.commands.specs import Scope, Tier
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.chat.attention import Attention
-from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.find_mode import FindMode
 from forge_tui.screens.chat.input_saver import InputSaver
 from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle
 from forge_tui.screens.chat.live_figures import LiveFigures
-from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.chat.rewinding import Rewinding
+from forge_tui.screens.chat.sending import Sending
 from forge_tui.screens.chat.session_change import OpenSession, SessionChange
 from forge_tui.screens.chat.turn import TurnReader
-from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
 from forge_tui.terminal import internals
 from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.widgets.activity import ActivityLine
@@ -84,14 +81,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.theme_names = theme_names
         self.save_setting = save_setting
         self.session: ForgeSession | None = None
-        self._failure = ""
-        """Why there will be no session."""
-        self._queue = MessageQueue()
-        self.sessions = SessionChange(self, self._queue, config, open_session)
+        self.sending = Sending(self)
+        self.sessions = SessionChange(self, self.sending.queue, config, open_session)
         self._live = LiveFigures(config, environment.home)
         self.attention = Attention(config.notify, os.environ, self._notify)
         self._mode = ModeCycle(config.permission_mode)
-        self._commands = CommandRunner(self)
         self._transcript: Transcript | None = None
         self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
         self._turn = TurnReader(self, self._live, environment.clock)
@@ -99,10 +93,12 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.rewinding = Rewinding(self, self._turn, environment.clock)
         self.find = FindMode(self)
         self.todos = TodoPanel()
-        self.popup = CompletionPopup(self._commands.argument_values)
+        self.popup = CompletionPopup(self.sending.commands.argument_values)
         self.prompts = PromptArea(self, environment.clock, config.working_dir)
-        self.unsent = InputSaver(self, self._queue)
-        self.composer = Composer(self.popup, self._recall, self.prompts.may_send, self.unsent.text_changed)
+        self.unsent = InputSaver(self, self.sending.queue)
+        self.composer = Composer(
+            self.popup, self.sending.recall, self.prompts.may_send, self.unsent.text_changed
+        )
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.current(), environment.version, self._live.examples)
 
@@ -142,14 +138,14 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def session_ready(self, session: ForgeSession) -> None:
         """Use this session from now on; start with what is queued."""
-        self.session, session.on_figures, self._failure = session, self.refresh_status, ""
+        self.session, session.on_figures, self.sending.failure = session, self.refresh_status, ""
         self._mode.apply(session)
         self.refresh_status()
         workers.start(self, partial(self._read_notices, session), "notices", is_replacing=True)
         if session.restored is not None:
             self.welcome.display = False
             self.sessions.show(session.restored)
-        self.start_next()
+        self.sending.start_next()
 
     @property
     def session_id(self) -> str:
@@ -158,7 +154,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def session_failed(self, reason: str) -> None:
         """Report that there will be no session, now and whenever something is sent."""
-        self._failure = reason
+        self.sending.failure = reason
         self.complain(reason)
 
     async def _read_notices(self, session: ForgeSession) -> None:
@@ -184,21 +180,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.prompts.resume()
 
     def on_composer_submitted(self, message: Composer.Submitted) -> None:
-        if (line := parse_line(message.text, has_paste=message.has_paste)) is None:
-            self._queue.is_paused = False
-            if self._queue or self.session is None or not self.session.can_retry:
-                self.start_next()
-            else:
-                self.resume_turn()
-            return
-        self.composer.remember(message.text)
-        match line:
-            case InvalidCommand(complaint):
-                self.complain(complaint)
-            case Command():
-                self._submit_command(line)
-            case UserText():
-                self.send_message(line)
+        self.sending.submit(message)
 
     def on_choice_list_clicked(self, message: ChoiceList.Clicked) -> None:
         """Complete the line with the row of the menu that was clicked."""
@@ -207,60 +189,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def run_by_name(self, name: str | None) -> None:
         """Run a command as if it had been typed; do nothing without a name."""
-        line = None if name is None else parse_line(f"/{name}")
-        if isinstance(line, Command):
-            self._submit_command(line)
-
-    def send_message(self, line: UserText) -> None:
-        if self._failure:
-            self.complain(self._failure)
-        elif self.has_turn or self.session is None or self._queue.is_next:
-            self._queue.add(line)
-            self._show_queue()
-        else:
-            self._start_turn(line.text)
-
-    def _submit_command(self, line: Command) -> None:
-        if line.spec.tier is Tier.INTERRUPTS:
-            self.sessions.leave_queue()  # at once: what is sent after it belongs to the new conversation
-        if self.session is not None or line.spec.scope is Scope.SCREEN:
-            self._start_command(line)
-        elif self._failure:
-            self.complain(self._failure)
-        else:
-            self._queue.add(line)
-            self._show_queue()
-
-    def _start_command(self, line: Command) -> None:
-        hold = contextlib.ExitStack()
-        if line.spec.tier is not Tier.ALWAYS:  # a message that is sent next starts after it
-            hold.enter_context(self._queue.held())
-        workers.start(self, partial(self._run_command, line, hold), "command")
-
-    async def _run_command(self, line: Command, hold: contextlib.ExitStack) -> None:
-        with hold:
-            await self._commands.run(line)
-        self.start_next()
-
-    def start_next(self) -> None:
-        """Start the next queued line if nothing runs."""
-        if not self.has_turn and self.session is not None:
-            match self._queue.next():
-                case UserText(text):
-                    self._start_turn(text)
-                case Command() as command:
-                    self._start_command(command)
-        self._show_queue()
-
-    def _recall(self) -> str | None:
-        text = self._queue.recall()
-        self._show_queue()
-        return text
-
-    def _show_queue(self) -> None:
-        early = "Forge is starting · " if self._queue and self.session is None else ""
-        self.activity.show_queue(early + self._queue.text)
-        self.unsent.save()
+        self.sending.run_by_name(name)
 
     # A turn
 
@@ -268,7 +197,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def has_turn(self) -> bool:
         return self._turn.is_running
 
-    def _start_turn(self, text: str) -> None:
+    def start_turn(self, text: str) -> None:
+        """Show a message and start the turn that answers it."""
         self.welcome.display = False
         self.transcript.add_user(text)
         self.unsent.save()
@@ -302,11 +232,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.complain(str(error))
         self.attention.turn_ended(clock() - started, stopped)
         if stopped in ("cancelled", "error"):
-            self._queue.pause()
+            self.sending.queue.pause()
         self.refresh_status()
         self.refresh_todos(is_over=True)
         self.todos.end_turn()
-        self.start_next()
+        self.sending.start_next()
 
     def interrupt(self) -> None:
         if self.session is not None and self.has_turn:

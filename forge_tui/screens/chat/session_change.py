@@ -124,7 +124,7 @@ class SessionChange:
         left, self._left = self._left, []
         if session is None:
             self._queue.put_back(left)
-            screen.start_next()
+            screen.sending.start_next()
         else:
             screen.start_over()
             screen.session_ready(session)

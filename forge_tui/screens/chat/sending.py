@@ -1,0 +1,107 @@
+"""What the user sends: a message starts a turn, a command runs; either may have to wait in the queue."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+from forge_core.commands.specs import Scope, Tier
+from forge_tui import workers
+from forge_tui.screens.chat.command_runner import CommandRunner
+from forge_tui.screens.chat.message_queue import MessageQueue
+from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
+
+if TYPE_CHECKING:
+    from forge_tui.screens.chat.screen import ChatScreen
+    from forge_tui.widgets.composer import Composer
+
+
+class Sending:
+    """Starts what is sent, or queues it while a turn or a command runs or there is no session yet."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+        self.queue = MessageQueue()
+        self.commands = CommandRunner(screen)
+        self.failure = ""
+        """Why there will be no session."""
+
+    def submit(self, message: Composer.Submitted) -> None:
+        """Send a line of the composer; an empty one sends what waits, or resumes a failed turn."""
+        screen = self._screen
+        if (line := parse_line(message.text, has_paste=message.has_paste)) is None:
+            self.queue.is_paused = False
+            if self.queue or screen.session is None or not screen.session.can_retry:
+                self.start_next()
+            else:
+                screen.resume_turn()
+            return
+        screen.composer.remember(message.text)
+        match line:
+            case InvalidCommand(complaint):
+                screen.complain(complaint)
+            case Command():
+                self._submit_command(line)
+            case UserText():
+                self.send(line)
+
+    def run_by_name(self, name: str | None) -> None:
+        """Run a command as if it had been typed; do nothing without a name."""
+        line = None if name is None else parse_line(f"/{name}")
+        if isinstance(line, Command):
+            self._submit_command(line)
+
+    def send(self, line: UserText) -> None:
+        """Start a turn with a message, or queue it."""
+        if self.failure:
+            self._screen.complain(self.failure)
+        elif self._screen.has_turn or self._screen.session is None or self.queue.is_next:
+            self.queue.add(line)
+            self._show_queue()
+        else:
+            self._screen.start_turn(line.text)
+
+    def start_next(self) -> None:
+        """Start the next queued line if nothing runs."""
+        if not self._screen.has_turn and self._screen.session is not None:
+            match self.queue.next():
+                case UserText(text):
+                    self._screen.start_turn(text)
+                case Command() as command:
+                    self._start_command(command)
+        self._show_queue()
+
+    def recall(self) -> str | None:
+        """Take the newest line from the queue and return it as typed."""
+        text = self.queue.recall()
+        self._show_queue()
+        return text
+
+    def _submit_command(self, line: Command) -> None:
+        if line.spec.tier is Tier.INTERRUPTS:
+            # At once: what is sent after it belongs to the new conversation.
+            self._screen.sessions.leave_queue()
+        if self._screen.session is not None or line.spec.scope is Scope.SCREEN:
+            self._start_command(line)
+        elif self.failure:
+            self._screen.complain(self.failure)
+        else:
+            self.queue.add(line)
+            self._show_queue()
+
+    def _start_command(self, line: Command) -> None:
+        hold = contextlib.ExitStack()
+        if line.spec.tier is not Tier.ALWAYS:  # a message that is sent next starts after it
+            hold.enter_context(self.queue.held())
+        workers.start(self._screen, partial(self._run_command, line, hold), "command")
+
+    async def _run_command(self, line: Command, hold: contextlib.ExitStack) -> None:
+        with hold:
+            await self.commands.run(line)
+        self.start_next()
+
+    def _show_queue(self) -> None:
+        early = "Forge is starting · " if self.queue and self._screen.session is None else ""
+        self._screen.activity.show_queue(early + self.queue.text)
+        self._screen.unsent.save()

@@ -1,0 +1,102 @@
+"""What the user sends: what starts at once, what waits, and what an empty line does."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from forge_tui.screens.chat.sending import Sending
+from forge_tui.submitted_line import UserText
+from forge_tui.widgets.composer import Composer
+
+if TYPE_CHECKING:
+    from forge_tui.screens.chat.screen import ChatScreen
+
+
+class Screen:
+    """The part of the conversation screen that sending uses; it remembers what was asked of it."""
+
+    def __init__(self) -> None:
+        self.has_turn = False
+        self.session: object | None = SimpleNamespace(can_retry=False)
+        self.calls: list[str] = []
+        self.queue_text = ""
+        self.activity = SimpleNamespace(show_queue=self._show_queue)
+        self.unsent = SimpleNamespace(save=lambda: None)
+        self.composer = SimpleNamespace(remember=lambda text: self.calls.append(f"remember {text}"))
+        self.sessions = SimpleNamespace(leave_queue=lambda: self.calls.append("leave queue"))
+
+    def _show_queue(self, text: str) -> None:
+        self.queue_text = text
+
+    def start_turn(self, text: str) -> None:
+        self.has_turn = True
+        self.calls.append(f"turn {text}")
+
+    def resume_turn(self) -> None:
+        self.calls.append("resume")
+
+    def complain(self, text: str) -> None:
+        self.calls.append(f"complain {text}")
+
+
+def sending() -> tuple[Sending, Screen]:
+    screen = Screen()
+    return Sending(cast("ChatScreen", screen)), screen
+
+
+def submit(sends: Sending, text: str) -> None:
+    sends.submit(cast(Composer.Submitted, SimpleNamespace(text=text, has_paste=False)))
+
+
+def test_a_message_starts_a_turn_and_the_next_one_waits_for_its_end() -> None:
+    sends, screen = sending()
+    submit(sends, "one")
+    submit(sends, "two")
+    assert screen.calls == ["remember one", "turn one", "remember two"]
+    assert screen.queue_text == "1 queued"
+    screen.has_turn = False
+    sends.start_next()
+    assert screen.calls[-1] == "turn two" and screen.queue_text == ""
+
+
+def test_a_message_waits_for_the_session_unless_there_will_be_none() -> None:
+    sends, screen = sending()
+    screen.session = None
+    sends.send(UserText("early"))
+    assert screen.queue_text == "Forge is starting · 1 queued" and screen.calls == []
+    sends.failure = "No key."
+    sends.send(UserText("late"))
+    assert screen.calls == ["complain No key."] and len(sends.queue) == 1
+
+
+def test_an_empty_line_sends_what_is_paused_and_else_resumes_a_failed_turn() -> None:
+    sends, screen = sending()
+    sends.queue.put_back([UserText("kept")])
+    sends.start_next()
+    assert screen.calls == []
+    screen.session = cast("Any", SimpleNamespace(can_retry=True))
+    submit(sends, "")
+    assert screen.calls == ["turn kept"]
+    screen.has_turn = False
+    submit(sends, " ")
+    assert screen.calls == ["turn kept", "resume"]
+
+
+def test_a_recalled_message_is_no_longer_queued() -> None:
+    sends, screen = sending()
+    screen.has_turn = True
+    submit(sends, "one")
+    assert sends.recall() == "one" and screen.queue_text == ""
+    assert sends.recall() is None
+
+
+def test_an_unknown_command_is_reported_and_remembered() -> None:
+    sends, screen = sending()
+    submit(sends, "/nonsense")
+    assert screen.calls[0] == "remember /nonsense" and screen.calls[1].startswith(
+        "complain There is no command"
+    )
+    sends.run_by_name("nonsense")
+    sends.run_by_name(None)
+    assert len(screen.calls) == 2
