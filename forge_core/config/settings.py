@@ -8,10 +8,9 @@ fields. To add a setting, add a line to `Settings` and read it where it takes ef
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
-from forge_core.config import amounts
+from forge_core.config import amounts, checks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,106 +79,6 @@ class PermissionMode(StrEnum):
     )
 
 
-class OneOf:
-    """The check of a setting with a fixed list of values."""
-
-    def __init__(self, *choices: str, option_only: str | None = None) -> None:
-        self.choices = choices
-        self.option_only = option_only
-        """A value that only the command line may set."""
-
-    def __call__(self, value: Any) -> str:
-        text = _text(value).lower()
-        if text not in self.choices:
-            raise ValueError("one of " + ", ".join(self.choices))
-        return next(choice for choice in self.choices if choice == text)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text that is not empty")
-    return value.strip()
-
-
-def _url(value: Any) -> str:
-    text = _text(value).rstrip("/")
-    if not text.startswith(("http://", "https://")) or len(text) < len("http://a"):
-        raise ValueError("a URL that starts with http:// or https://")
-    return text
-
-
-def _whole_number(value: Any) -> int:
-    if isinstance(value, bool):
-        raise ValueError("a whole number")
-    try:
-        number = int(str(value), 10)
-    except ValueError as error:
-        raise ValueError("a whole number") from error
-    if number < 0:
-        raise ValueError("0 or more")
-    return number
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, bool):
-        raise ValueError("a number of seconds")
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError("a number of seconds") from error
-    if not 0 < number < 1e6:
-        raise ValueError("more than 0 seconds")
-    return number
-
-
-def _gigabytes(value: Any) -> float:
-    try:
-        number = float("" if isinstance(value, bool) else value)
-    except (TypeError, ValueError) as error:
-        raise ValueError("a number of GB") from error
-    if not 0.05 <= number < 1e6:
-        raise ValueError("at least 0.05 GB")
-    return number
-
-
-def _yes_or_no(value: Any) -> bool:
-    named = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or value.strip().lower() not in named:
-        raise ValueError("true or false")
-    return named[value.strip().lower()]
-
-
-def _at_least_64(value: Any) -> int:
-    number = _whole_number(value)
-    if number < 64:
-        raise ValueError("64 or more")
-    return number
-
-
-_RULE = re.compile(r"(?s)\s*(?:[A-Za-z_][\w.-]*|\*)\s*(?:\(\s*\S.*\))?\s*")
-
-
-def _rules(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError('a list of rules like ["bash(pytest:*)"]')
-    for rule in value:
-        if not isinstance(rule, str) or not _RULE.fullmatch(rule):
-            raise ValueError(f'a list of rules like ["bash(pytest:*)"]; {rule!r} is not a rule')
-    return tuple(value)
-
-
-def _paths(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise ValueError('a list of paths like ["~/data"]')
-    for path in value:
-        is_path = isinstance(path, str) and (path == "~" or path.startswith(("~/", "/"))) and "\0" not in path
-        if not is_path:
-            raise ValueError(f'a list of paths like ["~/data"]; {path!r} is neither absolute nor in "~/"')
-    return tuple(value)
-
-
 class Setting:
     """How one setting is declared."""
 
@@ -230,11 +129,11 @@ class Setting:
     @property
     def is_list(self) -> bool:
         """Whether the values of all sources are joined. Otherwise the strongest source wins."""
-        return self.check in (_rules, _paths)
+        return self.check in (checks.rules, checks.paths)
 
     @property
     def choices(self) -> tuple[str, ...] | None:
-        return self.check.choices if isinstance(self.check, OneOf) else None
+        return self.check.choices if isinstance(self.check, checks.OneOf) else None
 
 
 def setting(**declaration: Any) -> Any:
@@ -254,7 +153,7 @@ class Settings:
 
     model: str | None = setting(
         default=None,
-        check=_text,
+        check=checks.text,
         variable="FORGE_MODEL",
         option="--model",
         short_option="-m",
@@ -263,7 +162,7 @@ class Settings:
     )
     base_url: str | None = setting(
         default=None,
-        check=_url,
+        check=checks.url,
         variable="FORGE_BASE_URL",
         option="--base-url",
         metavar="URL",
@@ -271,7 +170,7 @@ class Settings:
     )
     context_window: int | None = setting(
         default=None,
-        check=_whole_number,
+        check=checks.whole_number,
         variable="FORGE_CONTEXT_WINDOW",
         option="--context-window",
         metavar="TOKENS",
@@ -279,7 +178,7 @@ class Settings:
     )
     permission_mode: PermissionMode = setting(
         default=PermissionMode.ASK,
-        check=OneOf(*PermissionMode, option_only=PermissionMode.YOLO),
+        check=checks.OneOf(*PermissionMode, option_only=PermissionMode.YOLO),
         variable="FORGE_PERMISSION_MODE",
         option="--permission-mode",
         project="trusted",
@@ -287,7 +186,7 @@ class Settings:
     )
     allow: tuple[str, ...] = setting(
         default=(),
-        check=_rules,
+        check=checks.rules,
         option="--allow",
         metavar="RULE",
         project="trusted",
@@ -295,13 +194,13 @@ class Settings:
     )
     ask: tuple[str, ...] = setting(
         default=(),
-        check=_rules,
+        check=checks.rules,
         project="trusted",
         summary="calls that always ask, as tool(pattern); stronger than `allow`, weaker than `deny`",
     )
     deny: tuple[str, ...] = setting(
         default=(),
-        check=_rules,
+        check=checks.rules,
         option="--deny",
         metavar="RULE",
         project="trusted",
@@ -309,7 +208,7 @@ class Settings:
     )
     sandbox: SandboxSetting = setting(
         default="auto",
-        check=OneOf("auto", "strict", "off"),
+        check=checks.OneOf("auto", "strict", "off"),
         variable="FORGE_SANDBOX",
         option="--sandbox",
         summary="how commands are confined: auto (the best sandbox available), strict (a full sandbox or no "
@@ -317,38 +216,40 @@ class Settings:
     )
     sandbox_read: tuple[str, ...] = setting(
         default=(),
-        check=_paths,
+        check=checks.paths,
         summary="files and folders that sandboxed commands may read although they are hidden in your home "
         "folder, e.g. '~/data'",
     )
     command_memory_gb: float | None = setting(
         default=None,
-        check=_gigabytes,
+        check=checks.gigabytes,
         summary="how much memory the running commands of a session may use together, in GB; the largest is "
         "stopped beyond that (default: half of the machine's)",
     )
     command_file_gb: float = setting(
-        default=20.0, check=_gigabytes, summary="the size of the largest file that a command may write, in GB"
+        default=20.0,
+        check=checks.gigabytes,
+        summary="the size of the largest file that a command may write, in GB",
     )
     command_open_files: int = setting(
         default=65_536,
-        check=_at_least_64,
+        check=checks.at_least_64,
         summary="how many files each process of a command may have open",
     )
     command_processes: int = setting(
         default=4_096,
-        check=_at_least_64,
+        check=checks.at_least_64,
         summary="how many processes the running commands of a session may have together; the command with "
         "most is stopped beyond that",
     )
     claude_instructions: bool = setting(
         default=False,
-        check=_yes_or_no,
+        check=checks.yes_or_no,
         summary="whether your own instructions for Claude, `~/.claude/CLAUDE.md`, count too",
     )
     theme: str = setting(
         default="forge-dark",
-        check=_text,
+        check=checks.text,
         variable="FORGE_THEME",
         option="--theme",
         project="always",
@@ -356,28 +257,28 @@ class Settings:
     )
     thinking: ThinkingSetting = setting(
         default="folded",
-        check=OneOf("hidden", "folded", "full"),
+        check=checks.OneOf("hidden", "folded", "full"),
         variable="FORGE_THINKING",
         project="always",
         summary="how the model's reasoning is displayed: hidden, folded, full",
     )
     notify: NotifySetting = setting(
         default="auto",
-        check=OneOf("auto", "bell", "off"),
+        check=checks.OneOf("auto", "bell", "off"),
         variable="FORGE_NOTIFY",
         summary="how Forge calls you when its window is not focused: auto (a desktop notification where the "
         "terminal supports it, else the bell), bell, off",
     )
     log_level: LogLevel = setting(
         default="info",
-        check=OneOf("debug", "info", "warning", "error"),
+        check=checks.OneOf("debug", "info", "warning", "error"),
         variable="FORGE_LOG_LEVEL",
         option="--log-level",
         summary="the level of detail in the log file (default: info)",
     )
     max_iterations: int = setting(
         default=200,
-        check=_whole_number,
+        check=checks.whole_number,
         variable="FORGE_MAX_ITERATIONS",
         option="--max-iterations",
         alias="--max-turns",
@@ -446,18 +347,20 @@ class Settings:
     )
     max_retries: int = setting(
         default=2,
-        check=_whole_number,
+        check=checks.whole_number,
         variable="FORGE_MAX_RETRIES",
         summary="how often a failed model call is retried",
     )
     first_token_timeout_s: float = setting(
-        default=60.0, check=_seconds, summary="seconds to wait for the first token of an answer"
+        default=60.0, check=checks.seconds, summary="seconds to wait for the first token of an answer"
     )
     idle_timeout_s: float = setting(
-        default=60.0, check=_seconds, summary="seconds without data after which a stream counts as broken"
+        default=60.0,
+        check=checks.seconds,
+        summary="seconds without data after which a stream counts as broken",
     )
     connect_timeout_s: float = setting(
-        default=10.0, check=_seconds, summary="seconds to wait for a connection to the provider"
+        default=10.0, check=checks.seconds, summary="seconds to wait for a connection to the provider"
     )
 
 
@@ -491,7 +394,7 @@ def check_value(name: str, value: Any, *, from_option: bool = False) -> Any:
         checked = declared.check(value)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name} is {value!r}; it must be {error}.") from error
-    option_only = declared.check.option_only if isinstance(declared.check, OneOf) else None
+    option_only = declared.check.option_only if isinstance(declared.check, checks.OneOf) else None
     if not from_option and checked == option_only is not None:
         raise ConfigError(
             f"{name} is {str(checked)!r}; that value can only be set with {declared.option} {checked}."

@@ -1,0 +1,113 @@
+"""Checks of settings: each returns the value in the setting's type.
+
+A check raises ValueError whose text completes "it must be …". `forge --help` imports this module, so it does
+without dataclasses and typing.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class OneOf:
+    """The check of a setting with a fixed list of values."""
+
+    def __init__(self, *choices: str, option_only: str | None = None) -> None:
+        self.choices = choices
+        self.option_only = option_only
+        """A value that only the command line may set."""
+
+    def __call__(self, value: Any) -> str:
+        chosen = text(value).lower()
+        if chosen not in self.choices:
+            raise ValueError("one of " + ", ".join(self.choices))
+        return next(choice for choice in self.choices if choice == chosen)
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("a text that is not empty")
+    return value.strip()
+
+
+def url(value: Any) -> str:
+    address = text(value).rstrip("/")
+    if not address.startswith(("http://", "https://")) or len(address) < len("http://a"):
+        raise ValueError("a URL that starts with http:// or https://")
+    return address
+
+
+def whole_number(value: Any) -> int:
+    if isinstance(value, bool):
+        raise ValueError("a whole number")
+    try:
+        number = int(str(value), 10)
+    except ValueError as error:
+        raise ValueError("a whole number") from error
+    if number < 0:
+        raise ValueError("0 or more")
+    return number
+
+
+def seconds(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError("a number of seconds")
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError("a number of seconds") from error
+    if not 0 < number < 1e6:
+        raise ValueError("more than 0 seconds")
+    return number
+
+
+def gigabytes(value: Any) -> float:
+    try:
+        number = float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError) as error:
+        raise ValueError("a number of GB") from error
+    if not 0.05 <= number < 1e6:
+        raise ValueError("at least 0.05 GB")
+    return number
+
+
+def yes_or_no(value: Any) -> bool:
+    named = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or value.strip().lower() not in named:
+        raise ValueError("true or false")
+    return named[value.strip().lower()]
+
+
+def at_least_64(value: Any) -> int:
+    number = whole_number(value)
+    if number < 64:
+        raise ValueError("64 or more")
+    return number
+
+
+_RULE = re.compile(r"(?s)\s*(?:[A-Za-z_][\w.-]*|\*)\s*(?:\(\s*\S.*\))?\s*")
+
+
+def rules(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError('a list of rules like ["bash(pytest:*)"]')
+    for rule in value:
+        if not isinstance(rule, str) or not _RULE.fullmatch(rule):
+            raise ValueError(f'a list of rules like ["bash(pytest:*)"]; {rule!r} is not a rule')
+    return tuple(value)
+
+
+def paths(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        raise ValueError('a list of paths like ["~/data"]')
+    for path in value:
+        is_path = isinstance(path, str) and (path == "~" or path.startswith(("~/", "/"))) and "\0" not in path
+        if not is_path:
+            raise ValueError(f'a list of paths like ["~/data"]; {path!r} is neither absolute nor in "~/"')
+    return tuple(value)
