@@ -192,6 +192,22 @@ KEYS: tuple[Key, ...] = (
 )
 
 
+WITHOUT_TEXT = frozenset({KeyContext.DIFF, KeyContext.REPLAY})
+"""The parts of the screen where nothing is typed: letters are keys there."""
+
+
+def with_both_cases(keys: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of one part of the screen by id, each letter also in its other case unless that has a
+    meaning of its own."""
+    used = {key for names in keys.values() for key in names}
+
+    def both(names: tuple[str, ...]) -> tuple[str, ...]:
+        other = (key.swapcase() for key in names if len(key) == 1 and key.isalpha())
+        return (*names, *(key for key in other if key not in used))
+
+    return {key_id: both(names) for key_id, names in keys.items()}
+
+
 def keys_of(key_id: str) -> str:
     """Return the keys of a row, for a panel that they close. Raise StopIteration if there is none."""
     return next(key.keys for key in KEYS if key.id == key_id)
@@ -199,17 +215,20 @@ def keys_of(key_id: str) -> str:
 
 def bindings(context: KeyContext) -> list[Binding]:
     """Return the Textual bindings for one part of the screen."""
+    rows = [key for key in KEYS if key.context is context and key.keys]
+    names = {key.id: tuple(key.keys.split(",")) for key in rows}
+    if context in WITHOUT_TEXT:
+        names = with_both_cases(names)
     return [
         Binding(
-            key.keys,
+            ",".join(names[key.id]),
             key.action,
             key.summary,
             show=False,
             priority=key.is_first,
             id=key.id,
         )
-        for key in KEYS
-        if key.context is context and key.keys
+        for key in rows
     ]
 
 

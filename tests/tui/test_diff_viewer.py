@@ -105,6 +105,15 @@ async def test_keys_move_through_files_and_hunks(app: ChatApp) -> None:
         await press(pilot, "q", "Ask about this folder")
 
 
+async def test_letters_work_in_both_cases(app: ChatApp) -> None:
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await press(pilot, "N", "b.py five")
+        await press(pilot, "P", "a.py five")
+        await press(pilot, "e", "line 30")
+        await press(pilot, "Q", "Ask about this folder")
+
+
 def is_split(app: ChatApp) -> bool:
     return any("line 5 " in row and "a.py five" in row for row in shown(app).split("\n"))
 

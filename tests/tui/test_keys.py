@@ -12,7 +12,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.app import ForgeApp
-from forge_tui.keymap import KEYS, Key, KeyContext, bindings, help_rows
+from forge_tui.keymap import KEYS, WITHOUT_TEXT, Key, KeyContext, bindings, help_rows
 from forge_tui.screens.chat.replay_screen import ReplayScreen
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
@@ -59,6 +59,20 @@ def test_key_ids_do_not_depend_on_their_position() -> None:
     assert ids["chat.interrupt"] == "escape"
     assert ids["prompt.answer_3"] == "3"
     assert {binding.id for binding in bindings(KeyContext.CHAT)} <= ids.keys()
+
+
+def test_letters_are_keys_in_both_cases_unless_the_other_has_its_own_meaning() -> None:
+    keys = {binding.id: binding.key for binding in bindings(KeyContext.DIFF)}
+    assert keys["diff.next_file"] == "n,N"
+    assert keys["diff.toggle_whole_file"] == "E,e"
+    assert (keys["diff.keep"], keys["diff.keep_file"]) == ("a", "A")
+    assert keys["diff.scroll_bottom"] == "end,G,ctrl+end"
+
+
+@pytest.mark.parametrize("context", [context for context in KeyContext if context not in WITHOUT_TEXT])
+def test_no_key_is_a_letter_where_text_is_typed(context: KeyContext) -> None:
+    keys = [key for binding in bindings(context) for key in binding.key.split(",")]
+    assert not [key for key in keys if len(key) == 1 and key.isalpha()]
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key.action], ids=lambda key: key.id)

@@ -56,7 +56,9 @@ def _row_lines(name: str, text: str, width: int) -> Iterator[Content]:
 class HelpScreen(ScrollingOverlay):
     """Shows the help page."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding(f"{keys_of('chat.help')},q,enter", "leave", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(f"{keys_of('chat.help')},q,Q,enter", "leave", show=False)
+    ]
 
     def __init__(self, only: KeyContext | None = None) -> None:
         super().__init__()
