@@ -18,7 +18,7 @@ from forge_core.session.session import ForgeSession
 
 async def init(argument: str, session: ForgeSession) -> CommandResult:
     """Ask the model to write the file. With the offline model, or `fast`, propose a text from manifests and
-    configuration files; the user decides whether it is written."""
+    configuration files, or of these what an existing file lacks; the user decides whether it is written."""
     config = session.config
     if not argument and config.endpoint.kind != "offline":
         return SendMessage(REQUEST)
@@ -32,6 +32,6 @@ async def init(argument: str, session: ForgeSession) -> CommandResult:
     if change is None:
         return Failure(f"{INITIAL_FILE} cannot be written: it is not a text file inside this folder.")
     if change.data == change.before:
-        return CommandNotice(f"{INITIAL_FILE} is up to date: the manifests give the same text.")
-    heading = f"Write {INITIAL_FILE}" if change.before is None else f"Replace the content of {INITIAL_FILE}"
+        return CommandNotice(f"{INITIAL_FILE} is up to date: it has all that the manifests say.")
+    heading = f"Add to {INITIAL_FILE}; nothing is removed" if change.before else f"Write {INITIAL_FILE}"
     return ChooseInstructionFile((change,), heading)

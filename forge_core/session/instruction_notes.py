@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.context.instruction_merge import merged_instructions
 from forge_core.errors import ForgeError, ToolError
 from forge_core.result import FileDiff
 from forge_core.sanitize import safe_line
@@ -60,15 +61,18 @@ def note_changes(note: str, config: ForgeConfig) -> tuple[InstructionChange, ...
 
 
 def initial_change(text: str, config: ForgeConfig) -> InstructionChange | None:
-    """Return the change that makes `text` the content of AGENTS.md in the working folder. Reads the file.
+    """Return the change that makes `text` the content of a new AGENTS.md in the working folder, or adds what
+    an existing one lacks of it. Reads the file.
 
     None: a link leads out of the folder, or the file cannot hold this text.
     """
     path = config.working_dir / INITIAL_FILE
     if os.path.lexists(path) and INITIAL_FILE not in find_instructions(config.working_dir):
         return None
-    change = _change(Path(os.path.realpath(path)), INITIAL_FILE, _PROJECT, lambda _: text)
-    return None if change is None else replace(change, done="Wrote")
+    change = _change(
+        Path(os.path.realpath(path)), INITIAL_FILE, _PROJECT, lambda old: merged_instructions(old, text)
+    )
+    return change if change is None or change.before else replace(change, done="Wrote")
 
 
 async def write_change(session: ForgeSession, change: InstructionChange) -> str:

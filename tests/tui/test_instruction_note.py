@@ -103,7 +103,7 @@ async def test_init_sends_the_model_its_request_as_the_users_message(config: For
         assert history(app)[0] == REQUEST
 
 
-async def test_init_without_a_model_asks_before_it_replaces_the_file(config: ForgeConfig) -> None:
+async def test_init_without_a_model_asks_before_it_adds_to_the_file(config: ForgeConfig) -> None:
     path = config.working_dir / "AGENTS.md"
     path.write_text("Use tabs.\n")
     (config.working_dir / "go.mod").write_text("module gopher\n")
@@ -111,7 +111,7 @@ async def test_init_without_a_model_asks_before_it_replaces_the_file(config: For
     app = note_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
         await asked(app, pilot, "/init fast")
-        assert "Replace the content of AGENTS.md" in shown(app) and "Use tabs." in shown(app)
+        assert "Add to AGENTS.md; nothing is removed" in shown(app) and "Use tabs." in shown(app)
         assert "PageDown for more" in shown(app) and "make last" not in shown(app)
         await pilot.press("pagedown")
         await until(pilot, lambda: "make last" in shown(app))

@@ -50,15 +50,19 @@ async def test_a_new_file_is_proposed_then_written_and_then_up_to_date(session: 
     assert isinstance(result, CommandNotice) and "up to date" in result.text
 
 
-async def test_an_existing_file_is_replaced_only_by_a_change_with_its_diff(session: ForgeSession) -> None:
+async def test_an_existing_file_is_only_added_to_after_its_diff(session: ForgeSession) -> None:
     path = session.config.working_dir / "AGENTS.md"
     path.write_text("Use tabs.\n")
     change, heading = await proposed(session)
-    assert heading == "Replace the content of AGENTS.md" and "-Use tabs." in change.diff.diff
+    assert heading == "Add to AGENTS.md; nothing is removed"
+    assert "-Use tabs." not in change.diff.diff and "+- `go test ./...` (go.mod)" in change.diff.diff
     assert path.read_text() == "Use tabs.\n"
+    assert (await write_change(session, change)).startswith("Added to AGENTS.md.")
+    assert path.read_text().startswith("Use tabs.\n")
+    assert isinstance(await init("fast", session), CommandNotice)  # nothing is added twice
 
 
-async def test_undo_restores_the_file_that_was_replaced(session: ForgeSession, tmp_path: Path) -> None:
+async def test_undo_restores_the_file_that_was_added_to(session: ForgeSession, tmp_path: Path) -> None:
     session._environment.undo = UndoStore(session.config.working_dir, tmp_path / "state" / "undo")
     path = session.config.working_dir / "AGENTS.md"
     path.write_text("Use tabs.\n")
