@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from forge_core.store.saved_session import SavedSession
 
 _RELEASE_S = 0.5
-"""How long to wait for a journal that is in use: the lock of a killed process lasts until all that it was about
-to start have been executed."""
+"""How long to wait for a journal that is in use: a child that a killed process was just starting keeps the
+lock until it has been executed."""
 
 
 def open_journal(
