@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import posixpath
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from forge_core.approval import Effect, ToolKind
@@ -17,7 +15,8 @@ from forge_core.private_keys import NO_LINE, hide_private_keys
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import text_of
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult, ToolUse
-from forge_core.tools.editing.text import decode, is_binary, sha256, split_keeping_ends
+from forge_core.tools.editing.notebook import parse_notebook
+from forge_core.tools.editing.text import decode, is_binary, replace_bad_bytes, sha256, split_keeping_ends
 from forge_core.tools.paths import display_path, file_status, locate, read_bytes
 
 MAX_LINES = 2_000
@@ -53,7 +52,8 @@ class ReadTool(BaseTool):
         f"{MAX_BYTES // 1024} KB a call; lines over {MAX_LINE_CHARS:,} characters go on in the next row, "
         f"marked {CONTINUED}. The total number of lines is always given; use offset and limit for the rest. "
         "Use it before you edit a file. Use grep to find something in files, glob to find files, ls to see a "
-        "folder. Pictures, PDFs and other binary files are named, not shown."
+        "folder. A Jupyter notebook is shown as its cells, with their numbers, ids and outputs. Pictures, "
+        "PDFs and other binary files are named, not shown."
     )
     parameters = (
         ToolParameter("file_path", "string", "Path of the file, relative to the workspace or absolute."),
@@ -104,8 +104,9 @@ def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
     path = locate(params["file_path"], context)
     name = display_path(path, context)
     data = read_bytes(path, context)
-    _refuse_unreadable(name, path, data)
-    text = decode(data).readable
+    _refuse_unreadable(name, data)
+    notebook = parse_notebook(data) if path.suffix == ".ipynb" else None
+    text = decode(data).readable if notebook is None else replace_bad_bytes(notebook.shown())
     # In the whole text, not in the page, which may begin within a key: then it begins with the note.
     lines = split_keeping_ends(hide_private_keys(text, keeps_lines=True) if context.hides_keys else text)
     context.files[str(real_path(path))] = sha256(data)
@@ -117,7 +118,11 @@ def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
     lines[start - 1] = next(shown, lines[start - 1])
     rows, last = _page(lines, start, params.get("limit") or MAX_LINES)
     count = last - start + 1
-    return ToolResult(True, "\n".join(rows), summary=f"{count:,} lines" if count != 1 else "1 line")
+    summary = f"{count:,} lines" if count != 1 else "1 line"
+    if notebook is not None:
+        cells = len(notebook.cells)
+        summary = f"{cells:,} cells, {summary}" if cells != 1 else f"1 cell, {summary}"
+    return ToolResult(True, "\n".join(rows), summary=summary)
 
 
 def _first_line(offset: int | None, total: int, name: str) -> int:
@@ -165,7 +170,7 @@ def _note(first: int, last: int, total: int, *, is_cut: bool) -> str:
     return f"[{total} lines; end of file]" if total != 1 else "[1 line; end of file]"
 
 
-def _refuse_unreadable(name: str, path: Path, data: bytes) -> None:
+def _refuse_unreadable(name: str, data: bytes) -> None:
     """Raise ToolError naming the kind of a file that cannot be shown as text."""
     kind = next((kind for magic, kind in _MAGIC if data.startswith(magic)), None)
     if kind is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
@@ -178,13 +183,6 @@ def _refuse_unreadable(name: str, path: Path, data: bytes) -> None:
         raise ToolError(
             f"{name!r} is a binary file of {len(data):,} bytes. Use bash with file, xxd or strings on it."
         )
-    if path.suffix == ".ipynb" and (cells := _notebook_cells(data)) is not None:
-        raise ToolError(
-            f"{name!r} is a Jupyter notebook with {cells} cells, which read does not show as JSON. Use grep "
-            "for its "
-            'text, or bash with: python3 -c \'import json,sys; [print("".join(c["source"])) for c in '
-            f'json.load(open(sys.argv[1]))["cells"]]\' {name}'
-        )
 
 
 def _advice(kind: str) -> str:
@@ -193,11 +191,3 @@ def _advice(kind: str) -> str:
     if "archive" in kind:
         return " Use bash to list what is in it."
     return ""
-
-
-def _notebook_cells(data: bytes) -> int | None:
-    try:
-        cells = json.loads(data).get("cells")
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return len(cells) if isinstance(cells, list) else None

@@ -137,7 +137,6 @@ async def test_an_empty_file_is_reported_as_empty(tmp_path: Path, context: Execu
         ("a.pdf", b"%PDF-1.7\nx", "a PDF document"),
         ("a.zip", b"PK\x03\x04\0", "a ZIP archive"),
         ("a.bin", b"a\0b", "a binary file of 3 bytes"),
-        ("a.ipynb", b'{"cells": [{}, {}], "nbformat": 4}', "a Jupyter notebook with 2 cells"),
     ],
 )
 async def test_non_text_files_are_reported_by_type(
