@@ -106,6 +106,22 @@ def branch(path: Path) -> str | None:
     return line[:_SHORT_SHA] if re.fullmatch(r"[0-9a-f]{40,64}", line) else None
 
 
+async def count_changes(folder: Path, timeout_s: float = 3.0) -> int:
+    """Return how many files of the repository have uncommitted changes, untracked ones included.
+
+    A folder without tracked files counts as one. Where there are very many, they are not all counted. Return
+    0 without a repository or git, or if git takes too long.
+    """
+    if find_repository(folder) is None:
+        return 0
+    arguments = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
+    try:
+        listed = await run_git(folder, *arguments, timeout_s=timeout_s, max_bytes=_CHUNK_BYTES)
+    except WorkspaceError:
+        return 0
+    return listed.raw.count(b"\0") if listed.returncode == 0 or listed.is_cut else 0
+
+
 def hardened_git_args() -> list[str]:
     """Return the `-c` options that keep git from running programs that a repository's config names."""
     return [part for setting in _SETTINGS for part in ("-c", setting)]

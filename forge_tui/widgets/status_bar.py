@@ -8,8 +8,9 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from forge_core.config.settings import PermissionMode
 from forge_tui.widgets.role_strip import role_strip
-from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells, fit
+from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells, fit, mode_role
 
 
 class StatusBar(Widget):
@@ -22,14 +23,28 @@ class StatusBar(Widget):
         color: $forge-muted;
         & > .status--strong { color: $foreground; }
         & > .status--accent { color: $accent; }
-        & > .status--primary { color: $primary; }
         & > .status--warning { color: $warning; }
+        & > .status--error { color: $error; }
+        & > .status--mode-ask { color: $mode-ask; }
+        & > .status--mode-accept-edits { color: $mode-accept-edits; }
+        & > .status--mode-plan { color: $mode-plan; }
+        & > .status--mode-auto { color: $mode-auto; }
+        & > .status--mode-yolo { color: $mode-yolo; }
         & > .status--badge { color: $background; background: $error; text-style: bold; }
         & > .status--faint { color: $forge-faint; }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"status--{role}" for role in ("strong", "accent", "primary", "warning", "badge", "faint")
+        f"status--{role}"
+        for role in (
+            "strong",
+            "accent",
+            "warning",
+            "error",
+            "badge",
+            "faint",
+            *map(mode_role, PermissionMode),
+        )
     }
 
     figures: reactive[Figures] = reactive(Figures())

@@ -28,7 +28,7 @@ DROP_ORDER = (
     "vendor",
     "sandbox on",
     "cache",
-    "counts",
+    "gauge",
     "cost",
     "context",
     "jobs",
@@ -38,6 +38,11 @@ DROP_ORDER = (
 (`StatusPart.shorter`). The mode, and a sandbox that is not fully on, are kept."""
 _SOON = 0.85
 """The share of the threshold from which the bar shows that a compaction is coming."""
+GAUGE_CELLS = 10
+_NEARLY_FULL = 0.8
+"""The share of the window from which its gauge is a warning."""
+_FULL = 0.95
+"""The share from which it is an error."""
 SANDBOX_ON = "sandbox: on"
 FREE = ("offline", "local")
 """Providers without cost."""
@@ -61,6 +66,8 @@ class Figures:
     """Of the whole session."""
     cached_tokens: int | None = None
     """Prompt tokens that came from the provider's cache; None if it does not report them."""
+    is_running: bool = False
+    """Whether a turn runs: the shares of the cache and the answer show only then."""
     turn_out: int = 0
     """Tokens that the model has generated in this turn."""
     is_turn_estimate: bool = False
@@ -79,6 +86,8 @@ class Figures:
     """Commands in the background."""
     folder: str = ""
     branch: str = ""
+    changed_files: int = 0
+    """Files with uncommitted changes; 0 also while that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +127,32 @@ def left_parts(figures: Figures) -> list[StatusPart]:
 
 
 def context_part(figures: Figures) -> StatusPart:
-    """Return how full the context window is: "12.4k/200k 6%", or only the percentage; near the threshold also
-    that the conversation will be compacted."""
+    """Return how full the context window is, as a gauge and a percentage, or in tokens if the size of the
+    window is unknown; near the threshold also that the conversation will be compacted."""
     used, window = figures.context_used, figures.context_window
     if used is None:
         return StatusPart("context", "")
     about = "~" if figures.is_context_estimate else ""
-    counts = f"{about}{tokens_text(used)}/{window_text(window)}"
     if not window:
+        counts = f"{about}{tokens_text(used)}/{window_text(window)}"
         return StatusPart("context", counts, spare=int(not about))
-    share = percent_text(used, window)
+    share = about + percent_text(used, window)
     if figures.compacts_at and used >= _SOON * figures.compacts_at:
         share += f" compacts at {percent_text(figures.compacts_at, window)}"
+    level = used / window
     return StatusPart(
-        "context", f"{counts} {share}", shorter=("counts", f"{about}{share}"), spare=int(not about)
+        "context",
+        f"{gauge(level)} {share}",
+        "error" if level >= _FULL else "warning" if level >= _NEARLY_FULL else "plain",
+        ("gauge", share),
+        spare=int(not about),
     )
+
+
+def gauge(level: float) -> str:
+    """Return a bar that is filled to this share. Any use fills a cell, and only the whole fills all."""
+    filled = min(max(round(level * GAUGE_CELLS), int(level > 0)), GAUGE_CELLS - int(level < 1))
+    return "▰" * filled + "▱" * (GAUGE_CELLS - filled)
 
 
 def cost_text(figures: Figures) -> str:
@@ -143,32 +163,44 @@ def cost_text(figures: Figures) -> str:
 
 
 def cache_text(figures: Figures) -> str:
-    """Return the share of the prompt that came from the provider's cache; "" if it does not report that."""
-    if figures.cached_tokens is None or not figures.prompt_tokens:
+    """Return the share of the prompt that came from the provider's cache; "" if it does not report that,
+    or between turns."""
+    if figures.cached_tokens is None or not figures.prompt_tokens or not figures.is_running:
         return ""
     return f"cache {percent_text(figures.cached_tokens, figures.prompt_tokens)}"
 
 
 def out_text(figures: Figures) -> str:
-    """Return the number of tokens that this turn has generated."""
-    if not figures.turn_out:
+    """Return the number of tokens that the running turn has generated."""
+    if not figures.turn_out or not figures.is_running:
         return ""
     return f"{'~' if figures.is_turn_estimate else ''}{tokens_text(figures.turn_out)} out"
 
 
 def right_parts(figures: Figures) -> list[StatusPart]:
     """Return the parts about permissions and place."""
-    role = {"ask": "plain", "accept-edits": "accent", "plan": "primary", "auto": "warning", "yolo": "badge"}
-    mode = f" {figures.mode} " if figures.mode == "yolo" else figures.mode
+    is_yolo = figures.mode == "yolo"
+    mode = f" {figures.mode} " if is_yolo else figures.mode
     parts = [
-        StatusPart("mode", mode, role.get(figures.mode, "plain")),
+        StatusPart("mode", mode, "badge" if is_yolo else mode_role(figures.mode)),
         StatusPart("away", "afk" if figures.is_away else "", "warning"),
         StatusPart("jobs", jobs_text(figures.running_jobs), "accent"),
         sandbox_part(figures.sandbox),
         StatusPart("folder", clip_middle(safe_line(figures.folder), FOLDER_CELLS)),
-        StatusPart("branch", clip(safe_line(figures.branch), BRANCH_CELLS)),
+        StatusPart("branch", branch_text(figures)),
     ]
     return [part for part in parts if part.text]
+
+
+def mode_role(mode: str) -> str:
+    """Return the role of a mode, which is also the theme's variable with its colour."""
+    return f"mode-{mode}"
+
+
+def branch_text(figures: Figures) -> str:
+    """Return the branch, with a mark if there are uncommitted changes."""
+    name = clip(safe_line(figures.branch), BRANCH_CELLS)
+    return f"{name}*" if name and figures.changed_files else name
 
 
 def jobs_text(count: int) -> str:

@@ -31,6 +31,7 @@ KNOWN = Figures(
     known_usd=Decimal("0.0312"),
     prompt_tokens=40_000,
     cached_tokens=33_200,
+    is_running=True,
     turn_out=870,
     context_used=12_430,
     context_window=200_000,

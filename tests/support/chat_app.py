@@ -35,6 +35,11 @@ class FakeClock:
         self.now += seconds
 
 
+async def no_changes(folder: Path) -> int:
+    """A repository without uncommitted changes."""
+    return 0
+
+
 class ChatApp(ForgeApp):
     """ForgeApp that knows its clock, its session and what was saved."""
 
@@ -77,6 +82,7 @@ def make_app(
         version="0.1.0",
         clock=clock,
         branch=lambda folder: "main",
+        changed_files=no_changes,
         home=Path("/home/ada"),
         clipboard=lambda folder: Route("terminal", is_obeyed=True),
     )

@@ -9,7 +9,7 @@ from forge_core.commands.result import Text
 from forge_core.llm.account.spending import Spending
 from forge_core.session.session import ForgeSession
 from forge_tui.screens.chat.live_figures import LiveFigures
-from forge_tui.widgets.status_text import SEPARATOR, fit
+from forge_tui.widgets.status_text import SEPARATOR, fit, gauge
 from tests.support.commands import run_command
 
 
@@ -34,7 +34,11 @@ async def assert_adds_up(session: ForgeSession) -> None:
     assert composition.used == sum(composition.by_kind().values()) == status.context_used
     assert composition.is_estimate == status.is_context_estimate
     about = "~" if status.is_context_estimate else ""
-    assert bar[1].startswith(f"{about}{tokens_text(composition.used)}/")
+    window, used = status.context_window, composition.used
+    shown = (
+        f"{gauge(used / window)} {about}{percent_text(used, window)}" if window else f"{tokens_text(used)}/?"
+    )
+    assert shown in bar[1]
     headline = (await command_text("/context", session)).splitlines()[0]
     status, bar = session.status, bar_text(session).split(SEPARATOR)
     if status.context_used == composition.used:  # else a turn that runs has gone on meanwhile

@@ -57,10 +57,10 @@ FIGURES = Figures(context_window=200_000, compacts_at=170_000)
 @pytest.mark.parametrize(
     ("used", "text"),
     [
-        (12_430, "12.4k/200k 6%"),
-        (144_000, "144.0k/200k 72%"),
-        (145_000, "145.0k/200k 72% compacts at 85%"),
-        (171_000, "171.0k/200k 86% compacts at 85%"),
+        (12_430, "▰▱▱▱▱▱▱▱▱▱ 6%"),
+        (144_000, "▰▰▰▰▰▰▰▱▱▱ 72%"),
+        (145_000, "▰▰▰▰▰▰▰▱▱▱ 72% compacts at 85%"),
+        (171_000, "▰▰▰▰▰▰▰▰▰▱ 86% compacts at 85%"),
     ],
 )
 def test_the_bar_shows_that_a_compaction_is_coming(used: int, text: str) -> None:
@@ -68,4 +68,4 @@ def test_the_bar_shows_that_a_compaction_is_coming(used: int, text: str) -> None
 
 
 def test_without_a_threshold_the_bar_says_nothing() -> None:
-    assert context_part(replace(FIGURES, context_used=199_000, compacts_at=None)).text == "199.0k/200k 100%"
+    assert context_part(replace(FIGURES, context_used=199_000, compacts_at=None)).text == "▰▰▰▰▰▰▰▰▰▱ 100%"

@@ -44,29 +44,31 @@ def test_a_running_answer_adds_estimates_until_its_end(config: ForgeConfig) -> N
     live = LiveFigures(config, HOME)
     live.use_status(status(config))
     live.begin_turn()
-    assert said(live) == "1.2k/200k <1% · $0.020 · cache 60%"
+    live.use_running(True)
+    assert said(live) == "▰▱▱▱▱▱▱▱▱▱ <1% · $0.020 · cache 60%"
     live.count(THOUSAND_TOKENS)
-    assert said(live) == "~2.2k/200k 1% · ~$0.030 · cache 60% · ~1.0k out"
+    assert said(live) == "▰▱▱▱▱▱▱▱▱▱ ~1% · ~$0.030 · cache 60% · ~1.0k out"
     live.count_arguments(2 * THOUSAND_TOKENS)
-    assert said(live) == "~4.2k/200k 2% · ~$0.050 · cache 60% · ~3.0k out"
+    assert said(live) == "▰▱▱▱▱▱▱▱▱▱ ~2% · ~$0.050 · cache 60% · ~3.0k out"
     live.answered(TokenUsage(1_200, 2_900, cost_usd=Decimal("0.03")))
     live.use_status(
         status(config, usage=TokenUsage(2_200, 3_100, 600, cost_usd=Decimal("0.05")), context_used=4_100)
     )
-    assert said(live) == "4.1k/200k 2% · $0.050 · cache 27% · 2.9k out"
+    assert said(live) == "▰▱▱▱▱▱▱▱▱▱ 2% · $0.050 · cache 27% · 2.9k out"
     live.count(HUNDRED_TOKENS)
     assert said(live).endswith("~3.0k out")
     live.begin_turn()
-    assert said(live) == "4.1k/200k 2% · $0.050 · cache 27%"
+    assert said(live) == "▰▱▱▱▱▱▱▱▱▱ 2% · $0.050 · cache 27%"
 
 
 def test_an_unknown_price_is_not_estimated(config: ForgeConfig) -> None:
     live = LiveFigures(config, HOME)
+    live.use_running(True)
     live.use_status(status(config, usage=TokenUsage(1_000, 200), known_cost_usd=None, output_price_usd=None))
     live.count(THOUSAND_TOKENS)
-    assert said(live) == "~2.2k/200k 1% · ? · ~1.0k out"
+    assert said(live) == "▰▱▱▱▱▱▱▱▱▱ ~1% · ? · ~1.0k out"
     live.use_status(status(config, usage=TokenUsage(), known_cost_usd=None, output_price_usd=None))
-    assert said(live) == "~2.2k/200k 1% · $0.00 · ~1.0k out"
+    assert said(live) == "▰▱▱▱▱▱▱▱▱▱ ~1% · $0.00 · ~1.0k out"
 
 
 def test_unknown_cost_stays_marked_while_known_cost_grows(config: ForgeConfig) -> None:
@@ -83,6 +85,7 @@ def test_an_interrupted_answer_leaves_its_estimate_marked(config: ForgeConfig) -
     live.answered(TokenUsage(900, 100, estimated=True))
     live.answered(TokenUsage(900, 50))
     live.use_status(status(config))
+    live.use_running(True)
     assert said(live).endswith(" · ~150 out")
 
 
@@ -101,12 +104,12 @@ async def test_the_bar_follows_a_streaming_answer_without_a_layout(config: Forge
         await ready(pilot)
         await say(pilot, "go")
         await until(pilot, gates[0].reached.is_set)
-        await until(pilot, lambda: "~1.0k/200k <1%" in last_row(shown(app)))
+        await until(pilot, lambda: "▰▱▱▱▱▱▱▱▱▱ ~<1%" in last_row(shown(app)))
         layouts = []
         app.chat.screen.screen_layout_refresh_signal.subscribe(app.chat, layouts.append)
         gates[0].open()
         await until(pilot, gates[1].reached.is_set)
-        await until(pilot, lambda: "12.4k/200k 6% · $0.031 · cache 80% · 1.4k out" in last_row(shown(app)))
+        await until(pilot, lambda: "▰▱▱▱▱▱▱▱▱▱ 6% · $0.031 · cache 80% · 1.4k out" in last_row(shown(app)))
         assert layouts == []
         app.chat.refresh(layout=True)
         await until(pilot, lambda: layouts, "a layout is noticed where there is one")

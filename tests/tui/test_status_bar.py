@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from forge_tui.widgets.status_text import SEPARATOR, Figures, context_part, fit
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.settings import PermissionMode
+from forge_tui.theming import VARIABLES
+from forge_tui.widgets.status_bar import StatusBar
+from forge_tui.widgets.status_text import SEPARATOR, Figures, context_part, fit, mode_role
+from tests.support.chat_app import make_app, ready, say, shown, until
+from tests.support.scripted_session import answer
 
 FULL = Figures(
     model="anthropic/claude-sonnet-4.5",
@@ -18,6 +25,7 @@ FULL = Figures(
     known_usd=Decimal("0.0312"),
     prompt_tokens=40_000,
     cached_tokens=33_200,
+    is_running=True,
     turn_out=870,
     context_used=12_430,
     context_window=200_000,
@@ -69,7 +77,7 @@ def test_a_wide_status_bar_shows_everything() -> None:
         "folder",
         "branch",
     ]
-    assert text(FULL) == "anthropic/claude-sonnet-4.5 · 12.4k/200k 6% · $0.031 · cache 83% · 870 out"
+    assert text(FULL) == "anthropic/claude-sonnet-4.5 · ▰▱▱▱▱▱▱▱▱▱ 6% · $0.031 · cache 83% · 870 out"
 
 
 def test_a_narrowing_status_bar_drops_parts_in_fixed_order_but_never_the_mode() -> None:
@@ -82,7 +90,7 @@ def test_a_narrowing_status_bar_drops_parts_in_fixed_order_but_never_the_mode() 
     gone = [everything]
     for lost in (" · 870 out", " · main", " · ~/src/engine", "anthropic/", " · sandbox: on", " · cache 83%"):
         gone.append(gone[-1].replace(lost, ""))
-    gone.append(gone[-1].replace("12.4k/200k ", ""))
+    gone.append(gone[-1].replace("▰▱▱▱▱▱▱▱▱▱ ", ""))
     gone.append(gone[-1].replace(" · $0.031", ""))
     gone += ["claude-sonnet-4.5 · accept-edits", "accept-edits"]
     assert said == gone
@@ -100,7 +108,7 @@ def test_switching_to_an_estimate_and_back_keeps_the_same_status_parts(width: in
 @pytest.mark.parametrize("mode", ["ask", "accept-edits"])
 def test_eighty_columns_keep_every_figure(mode: str) -> None:
     shown = text(replace(FULL, mode=mode), 76)
-    assert shown == "claude-sonnet-4.5 · 12.4k/200k 6% · $0.031 · cache 83%"
+    assert shown == "claude-sonnet-4.5 · ▰▱▱▱▱▱▱▱▱▱ 6% · $0.031 · cache 83%"
 
 
 @pytest.mark.parametrize("label", [OFF, WEAK, "sandbox: OFF"])
@@ -157,10 +165,12 @@ def test_cost_shows_an_amount_or_the_reason_for_none(changes: dict[str, Any], sa
 @pytest.mark.parametrize(
     ("used", "window", "is_estimate", "said"),
     [
-        (0, 200_000, False, "0/200k 0%"),
-        (120, 200_000, True, "~120/200k <1%"),
-        (62_000, 1_000_000, False, "62.0k/1M 6%"),
-        (5000, 1000, False, "5.0k/1k 100%"),
+        (0, 200_000, False, "▱▱▱▱▱▱▱▱▱▱ 0%"),
+        (120, 200_000, True, "▰▱▱▱▱▱▱▱▱▱ ~<1%"),
+        (62_000, 1_000_000, False, "▰▱▱▱▱▱▱▱▱▱ 6%"),
+        (499_000, 1_000_000, False, "▰▰▰▰▰▱▱▱▱▱ 50%"),
+        (199_000, 200_000, False, "▰▰▰▰▰▰▰▰▰▱ 100%"),
+        (5000, 1000, False, "▰▰▰▰▰▰▰▰▰▰ 100%"),
         (5000, None, False, "5.0k/?"),
         (5000, None, True, "~5.0k/?"),
         (None, 200_000, False, ""),
@@ -173,9 +183,36 @@ def test_context_shows_the_used_part_of_the_window(
     assert context_part(figures).text == said
 
 
+@pytest.mark.parametrize(
+    ("used", "role"),
+    [(0, "plain"), (159_000, "plain"), (160_000, "warning"), (189_000, "warning"), (190_000, "error")],
+)
+def test_a_window_that_fills_up_is_a_warning_and_then_an_error(used: int, role: str) -> None:
+    assert context_part(Figures(context_used=used, context_window=200_000)).role == role
+
+
+def test_the_cache_and_the_output_show_only_while_a_turn_runs() -> None:
+    idle = text(replace(FULL, is_running=False))
+    assert idle == "anthropic/claude-sonnet-4.5 · ▰▱▱▱▱▱▱▱▱▱ 6% · $0.031"
+
+
+@pytest.mark.parametrize(("branch", "said"), [("main", "main*"), ("", ""), ("b" * 30, "b" * 23 + "…*")])
+def test_uncommitted_changes_mark_the_branch(branch: str, said: str) -> None:
+    shown = [part.text for part in fit(replace(FULL, branch=branch, changed_files=2), 200)[1]]
+    assert (said or shown[-1]) == shown[-1] and shown[-1] != "*"
+
+
+@pytest.mark.parametrize("mode", PermissionMode)
+def test_every_mode_has_a_colour_of_its_own(mode: PermissionMode) -> None:
+    part = next(part for part in fit(replace(FULL, mode=str(mode)), 200)[1] if part.name == "mode")
+    assert part.text.strip() == mode
+    assert f"status--{part.role}" in StatusBar.COMPONENT_CLASSES
+    assert mode_role(mode) in VARIABLES
+
+
 def test_unknown_figures_are_not_shown() -> None:
     unknown = replace(FULL, cached_tokens=None, turn_out=0, provider="", cost_usd=None, known_usd=None)
-    assert text(unknown) == "anthropic/claude-sonnet-4.5 · 12.4k/200k 6%"
+    assert text(unknown) == "anthropic/claude-sonnet-4.5 · ▰▱▱▱▱▱▱▱▱▱ 6%"
     assert text(replace(FULL, cached_tokens=0)).endswith("cache 0% · 870 out")
 
 
@@ -191,3 +228,19 @@ def test_a_long_folder_keeps_its_end() -> None:
     figures = Figures(folder="~/a/very/long/path/to/some/deep/folder/engine")
     folder = next(part.text for part in fit(figures, 200)[1] if part.name == "folder")
     assert folder.endswith("/folder/engine") and folder.startswith("~/a") and "…" in folder
+
+
+async def test_uncommitted_changes_are_counted_between_turns(config: ForgeConfig) -> None:
+    counts = [2, 2, 2]
+
+    async def changed_files(folder: Path) -> int:
+        return counts.pop(0) if counts else 0
+
+    app = make_app(config, [answer("Done.")])
+    app.chat._repository._environment = replace(app._environment, changed_files=changed_files)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: shown(app).splitlines()[-1].endswith(" main*"))
+        counts[:] = [0]
+        await say(pilot, "commit")
+        await until(pilot, lambda: shown(app).splitlines()[-1].rstrip().endswith(" main"))

@@ -167,9 +167,10 @@ async def test_reset_clears_the_turn_figures_and_keeps_the_cost(config: ForgeCon
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await say(pilot, "one")
-        await until(pilot, lambda: "80 out" in shown(app) and not app.chat.has_turn)
+        await until(pilot, lambda: "$0.0021" in shown(app) and not app.chat.has_turn)
+        assert app.chat.status_bar.figures.turn_out == 80
         await say(pilot, "/reset")
-        await until(pilot, lambda: "80 out" not in shown(app))
+        await until(pilot, lambda: app.chat.status_bar.figures.turn_out == 0)
         assert "$0.0021" in shown(app)
 
 

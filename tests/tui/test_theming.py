@@ -36,6 +36,7 @@ ON_BACKGROUND = (
     "forge-heading",
     "forge-link",
     "forge-inline-code",
+    *(name for name in VARIABLES if name.startswith("mode-")),
     "diff-added",
     "diff-removed",
 )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core import __version__
+from forge_tui import workers
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.workspace.trust import TrustQuestion
+    from forge_tui.screens.chat.live_figures import LiveFigures
+    from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.terminal.clipboard import Route
 
 
@@ -22,6 +25,13 @@ def git_branch(folder: Path) -> str:
     from forge_core.workspace.git import branch  # after the first frame: it imports subprocess
 
     return branch(folder) or ""
+
+
+async def changed_files(folder: Path) -> int:
+    """Return how many files of the repository around `folder` have uncommitted changes."""
+    from forge_core.workspace.git import count_changes  # after the first frame: it imports subprocess
+
+    return await count_changes(folder)
 
 
 def trust_question(config: ForgeConfig) -> TrustQuestion | None:
@@ -47,6 +57,31 @@ class Environment:
     clock: Callable[[], float] = time.monotonic
     """Seconds; only differences count."""
     branch: Callable[[Path], str] = git_branch
+    changed_files: Callable[[Path], Awaitable[int]] = changed_files
     home: Path = field(default_factory=Path.home)
     trust_question: Callable[[ForgeConfig], TrustQuestion | None] = trust_question
     clipboard: Callable[[Path], Route] = clipboard_route
+
+
+class RepositoryWatch:
+    """Reads the repository's state into the figures; git runs beside the event loop, one call at a time."""
+
+    def __init__(
+        self, screen: ChatScreen, environment: Environment, folder: Path, figures: LiveFigures
+    ) -> None:
+        self._screen = screen
+        self._environment = environment
+        self._folder = folder
+        self._figures = figures
+
+    def refresh(self) -> None:
+        """Read the branch; between turns let git count the changes, too."""
+        self._figures.use_branch(branch := self._environment.branch(self._folder))
+        if branch and not self._screen.has_turn:
+            workers.start(self._screen, self._count, "repository", is_replacing=True)
+
+    async def _count(self) -> None:
+        count = await self._environment.changed_files(self._folder)
+        if count != self._figures.current().changed_files:
+            self._figures.use_changed_files(count)
+            self._screen.show_figures()

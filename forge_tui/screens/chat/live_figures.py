@@ -74,6 +74,10 @@ class LiveFigures:
         self.forget_count()
         self._figures = replace(self._figures, turn_out=0, is_turn_estimate=False)
 
+    def use_running(self, is_running: bool) -> None:
+        """Show the figures that are of interest while a turn runs, or hide them."""
+        self._figures = replace(self._figures, is_running=is_running)
+
     def count(self, text: str) -> None:
         """Count text of the running answer."""
         self._new_text.append(text)
@@ -130,6 +134,9 @@ class LiveFigures:
 
     def use_branch(self, branch: str) -> None:
         self._figures = replace(self._figures, branch=branch)
+
+    def use_changed_files(self, count: int) -> None:
+        self._figures = replace(self._figures, changed_files=count)
 
     def use_mode(self, mode: str) -> None:
         """Show the mode that the session will have once it is ready."""

@@ -23,7 +23,7 @@ from forge_core.errors import ForgeError
 from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.chat.attention import Attention
-from forge_tui.screens.chat.environment import Environment
+from forge_tui.screens.chat.environment import Environment, RepositoryWatch
 from forge_tui.screens.chat.find_mode import FindMode
 from forge_tui.screens.chat.input_saver import InputSaver
 from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle
@@ -84,10 +84,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.sending = Sending(self)
         self.sessions = SessionChange(self, self.sending.queue, config, open_session)
         self._live = LiveFigures(config, environment.home)
+        self._repository = RepositoryWatch(self, environment, config.working_dir, self._live)
         self.attention = Attention(config.notify, os.environ, self._notify)
         self._mode = ModeCycle(config.permission_mode)
         self._transcript: Transcript | None = None
-        self.activity = ActivityLine(environment.clock, self._show_figures, self._live.progress)
+        self.activity = ActivityLine(environment.clock, self.show_figures, self._live.progress)
         self._turn = TurnReader(self, self._live, environment.clock)
         self._interrupt_key = DoublePress(environment.clock, self.activity, "Ctrl+C again leaves Forge")
         self.rewinding = Rewinding(self, self._turn, environment.clock)
@@ -324,7 +325,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
             self.transcript.add_notice(f"Mode auto: {mode_summary(mode, is_sandboxed=False)}.", "info")
         self._live.use_mode(str(mode))
-        self._show_figures()
+        self.show_figures()
 
     def action_toggle_cards(self) -> None:
         if not self.transcript.fold_pointed():
@@ -416,8 +417,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         """Read the session's figures and the branch again."""
         if self.session is not None:
             self._live.use_status(self.session.status)
-        self._live.use_branch(self._environment.branch(self._config.working_dir))
-        self._show_figures()
+        self._repository.refresh()
+        self.show_figures()
 
     def refresh_todos(self, *, is_over: bool = False, is_update: bool = False) -> None:
         """Show the session's list of tasks; at the end of a turn a completed one is hidden."""
@@ -425,5 +426,6 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.todos.refresh_list(todos, is_over=is_over, is_update=is_update)
         self.activity.show_doing(self.todos.doing)
 
-    def _show_figures(self) -> None:
+    def show_figures(self) -> None:
+        """Show the figures as they are now."""
         self.status_bar.figures = self.welcome.figures = self._live.current()

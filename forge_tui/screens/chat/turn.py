@@ -61,6 +61,7 @@ class TurnReader:
         )
 
         figures, stopped = self._figures, "error"
+        figures.use_running(True)
         if is_resumed:
             figures.forget_count()
         else:
@@ -91,6 +92,7 @@ class TurnReader:
             return stopped
         finally:
             self._idle.set()
+            figures.use_running(False)
             self.ended_at = self._clock()
             self._screen.activity.working = None
 
