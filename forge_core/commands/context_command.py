@@ -12,6 +12,7 @@ from forge_core.commands.result import CommandNotice, CommandResult, Failure, Te
 from forge_core.context.elision import droppable
 from forge_core.context.ledger import Composition, Item, Kind
 from forge_core.sanitize import safe_line
+from forge_core.session.context_parts import is_present
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import cell_len, clip, clip_start
 
@@ -39,32 +40,80 @@ _KINDS = {
 """How the bar shows a category: its letter, then its shade, so that it needs no colour."""
 
 
+_CHANGED = "{} is no longer there to leave out. /context lists what is, with its number."
+
+
 async def context(argument: str, session: ForgeSession) -> CommandResult:
-    """Show the bar with its legend, the turns, the largest items and their price; `drop` leaves items out."""
+    """Show the bar with its legend, the turns, the largest items and their price; `drop` leaves items out,
+    `restore` brings instruction files back."""
     word, _, which = argument.partition(" ")
-    if word.lower() == "drop":
-        return _drop(which.split(), await session.composition(), session)
-    return Text(await asyncio.to_thread(_report, await session.composition()), "Context")
+    match word.lower():
+        case "drop":
+            return await _drop(which.split(), session)
+        case "restore":
+            return _restore(session)
+    composition = await session.composition()
+    listed = await asyncio.to_thread(droppable, composition, MAX_ITEMS)
+    session.context.listed = tuple(listed)
+    return Text(
+        await asyncio.to_thread(_report, composition, listed, len(session.context.left_out)), "Context"
+    )
 
 
-def _drop(which: Sequence[str], composition: Composition, session: ForgeSession) -> CommandResult:
-    """Leave out the items with these numbers in the list, or all results of tools."""
+async def _drop(which: Sequence[str], session: ForgeSession) -> CommandResult:
+    """Leave out the items that `/context` has listed with these numbers, or all results of tools."""
     if session.status.is_running:
         return Failure("/context drop works between turns. Press Esc to interrupt this one.")
+    composition = await session.composition()
     if which == ["results"]:
         chosen = [item for item in droppable(composition, sys.maxsize) if item.kind is Kind.RESULT]
     else:
-        shown = droppable(composition, MAX_ITEMS)
+        shown = session.context.listed
+        if shown is None:
+            return Failure("Nothing was listed yet. /context lists what can be left out, with its number.")
         numbers = {int(number) for number in which if number.isdecimal() and len(number) <= MAX_DIGITS}
-        if len(numbers) < len({*which}) or not numbers <= {*range(1, len(shown) + 1)}:
+        if len(numbers) < len({*which}) or not numbers or not numbers <= {*range(1, len(shown) + 1)}:
             valid = f"the numbers 1 to {len(shown)}" if shown else "results, once there are any"
             return Failure(f"/context lists no such items to drop. Use /context drop with {valid}.")
         chosen = [shown[number - 1] for number in sorted(numbers)]
-    before, after = session.compaction.drop([item.message for item in chosen if item.message])
+        gone = [item for item in chosen if not is_present(item, composition)]
+        if gone:  # the numbers mean what was listed, whatever has come since
+            return Failure(_CHANGED.format(_item_name(gone[0])))
+    return _left_out(chosen, session)
+
+
+def _left_out(chosen: Sequence[Item], session: ForgeSession) -> CommandResult:
+    messages = [item.message for item in chosen if item.message]
+    files = [item for item in chosen if not item.message]
+    before = session.status.context_used
+    if messages or not files:
+        session.compaction.drop(messages)
+    if files:
+        session.context.leave_out(files)
+        session.reload_instructions()
     names = ", ".join(_item_name(item) for item in chosen[:MAX_NAMED])
     more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
-    figures = f"~{tokens_text(before)} → ~{tokens_text(after)} tokens"
-    return CommandNotice(f"Left out: {names}{more}. {figures}. /compact undo restores it.")
+    figures = f"~{tokens_text(before)} → ~{tokens_text(session.status.context_used)} tokens"
+    undo = ["/compact undo restores it."] if messages else []
+    undo += ["/context restore brings instruction files back."] if files else []
+    return CommandNotice(f"Left out: {names}{more}. {figures}. {' '.join(undo)}")
+
+
+def _restore(session: ForgeSession) -> CommandResult:
+    """Bring back the instruction files that were left out."""
+    if session.status.is_running:
+        return Failure("/context restore works between turns. Press Esc to interrupt this one.")
+    count = session.context.restore_instructions()
+    if not count:
+        return Failure("No instruction file is left out. /compact undo restores what else was left out.")
+    session.reload_instructions()
+    files, _ = _files_text(count)
+    return CommandNotice(f"{files} sent again, from the next request on.")
+
+
+def _files_text(count: int) -> tuple[str, str]:
+    """Return a number of files with its verb, and the pronoun for them."""
+    return ("1 instruction file is", "it") if count == 1 else (f"{count} instruction files are", "them")
 
 
 def kind_name(kind: Kind) -> str:
@@ -72,15 +121,19 @@ def kind_name(kind: Kind) -> str:
     return _KINDS[kind][1]
 
 
-def _report(composition: Composition) -> str:
+def _report(composition: Composition, listed: Sequence[Item], omitted: int) -> str:
+    """Return the report; `listed` can be left out, and so many instruction files are `omitted`."""
     blocks = [
         _headline(composition),
         bar(composition),
         _legend(composition),
         _turns(composition),
         _largest(composition),
-        _droppable(composition),
+        _droppable(listed),
     ]
+    if omitted:
+        files, them = _files_text(omitted)
+        blocks.append(f"{files} left out of this session. /context restore brings {them} back.")
     if composition.is_estimate:
         blocks.append("~ is an estimate: the provider has not counted all of it yet.")
     return "\n\n".join(block for block in blocks if block)
@@ -191,13 +244,15 @@ def _item_price(item: Item, composition: Composition) -> str:
     return f"{dollars(price * item.tokens):>{PRICE_CELLS - 2}}  " if price else ""
 
 
-def _droppable(composition: Composition) -> str:
+def _droppable(items: Sequence[Item]) -> str:
     """Return the numbered list of what can be left out."""
-    items = droppable(composition, MAX_ITEMS)
     if not items:
         return ""
     rows = [
-        (f"{number:>2} {tokens_text(item.tokens):>6}  {_item_name(item)}", f"turn {item.turn}")
+        (
+            f"{number:>2} {tokens_text(item.tokens):>6}  {_item_name(item)}",
+            f"turn {item.turn}" if item.turn else "instructions",
+        )
         for number, item in enumerate(items, 1)
     ]
     return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from forge_core.commands.columns import columns
@@ -36,7 +37,8 @@ async def memory(argument: str, session: ForgeSession) -> CommandResult:
     if word.lower() == "add":
         changes = await asyncio.to_thread(note_changes, " ".join(text.split()), session.config)
         return ChooseInstructionFile(changes) if changes else Failure("No instruction file can be written.")
-    return Text(await asyncio.to_thread(_report, session.config, session.given_instructions), "Memory")
+    given, omitted = session.given_instructions, session.context.left_out
+    return Text(await asyncio.to_thread(_report, session.config, given, omitted), "Memory")
 
 
 def memory_values(session: ForgeSession) -> Sequence[ArgumentValue]:
@@ -65,12 +67,15 @@ def _editable(session: ForgeSession) -> dict[str, tuple[Path, str]]:
     return found
 
 
-def _report(config: ForgeConfig, given: Sequence[Instructions]) -> str:
-    counting = instructions_for(config)
+def _report(config: ForgeConfig, given: Sequence[Instructions], omitted: Sequence[str]) -> str:
+    found = instructions_for(config)
+    counting = replace(found, files=tuple(one for one in found.files if str(one.file) not in omitted))
+    left_out = [one for one in found.files if str(one.file) in omitted]
     blocks = [
         _table("Your own, in every project", [one for one in counting.files if one.is_own]),
         _table("Of this project", [one for one in counting.files if not one.is_own]),
         _table("Of folders below, given to the model when it worked there", given),
+        _table("Left out of this session; /context restore brings them back", left_out),
         _skipped(counting),
         _untrusted(config),
         _advice(config, counting),

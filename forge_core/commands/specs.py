@@ -318,7 +318,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "context",
         "Show what fills the context window and what it costs; drop parts",
         "context_command:context",
-        accepts=("drop results", "drop N..."),
+        accepts=("drop results", "drop N...", "restore"),
         keywords=("tokens", "window"),
     ),
     CommandSpec(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from forge_core.context.ledger import Composition, Item, call_name
+from forge_core.context.ledger import Composition, Item, Kind, call_name
 from forge_core.llm.models import Message, MessageRole, ToolCall
 from forge_core.tools.output import elision_note
 
@@ -32,13 +32,16 @@ def elided(messages: Sequence[Message]) -> list[Message]:
 
 
 def droppable(composition: Composition, count: int) -> list[Item]:
-    """Return the largest items whose messages have long parts that can be left out, largest first."""
-    items = composition.largest(len(composition.items))
-    return list(islice((item for item in items if item.message and _is_long(item.message)), count))
+    """Return the largest items that can be left out, largest first: instruction files, and messages with long
+    parts."""
+    return list(islice(filter(is_droppable, composition.largest(len(composition.items))), count))
 
 
-def _is_long(message: Message) -> bool:
-    return _shortened(message, {}) is not message
+def is_droppable(item: Item) -> bool:
+    """Return whether an item is an instruction file, or a message with long parts."""
+    if item.message is None:
+        return item.kind is Kind.INSTRUCTIONS
+    return _shortened(item.message, {}) is not item.message
 
 
 def _shortened(message: Message, calls: dict[str, ToolCall]) -> Message:

@@ -123,7 +123,7 @@ def _assemble(
         journal=journal,
         logger=logger,
         events=events,
-        system_prompt=tooling.prompt_maker(config, environment.sandbox_state, agent.registry),
+        system_prompt=tooling.prompt_maker(config, environment, agent.registry),
         budget=budget,
     )
     if saved is not None:

@@ -195,9 +195,9 @@ def build_agent(
 
 
 def prompt_maker(
-    config: ForgeConfig, state: SandboxState, tools: ToolRegistry
+    config: ForgeConfig, environment: ToolEnvironment, tools: ToolRegistry
 ) -> Callable[[PermissionMode], SystemPrompt]:
-    """Return the function that returns the system prompt of a mode."""
+    """Return the function that returns the system prompt of a mode, at this moment."""
     from forge_core.context.instructions import instructions_for
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
     from forge_core.workspace.git import branch
@@ -205,7 +205,9 @@ def prompt_maker(
     root = config.working_dir
 
     def prompt(mode: PermissionMode) -> SystemPrompt:
-        instructions = instructions_for(config).files
+        omitted, state = environment.omitted_instructions, environment.sandbox_state
+        found = instructions_for(config).files
+        instructions = tuple(one for one in found if str(one.file) not in omitted)
         text = system_prompt(
             root, mode, branch=branch(root), instructions=instructions, sandbox=state, tools=tools
         )

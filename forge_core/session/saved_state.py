@@ -16,6 +16,8 @@ from forge_core.store.journal import Journal
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 
+_OMITTED = "omitted_instructions"
+
 
 class StateRecorder:
     """Records what of a session's state differs from the last record."""
@@ -23,7 +25,7 @@ class StateRecorder:
     def __init__(self, journal: Journal, environment: ToolEnvironment) -> None:
         self._journal = journal
         self._environment = environment
-        self._recorded: dict[str, Any] = {"todos": [], "rules": [], "draft": "", "queue": []}
+        self._recorded: dict[str, Any] = {"todos": [], "rules": [], "draft": "", "queue": [], _OMITTED: []}
         self._reads: dict[str, str] = {}
 
     def assume_recorded(self, **values: Any) -> None:
@@ -54,6 +56,7 @@ class StateRecorder:
         return {
             "todos": as_json(self._environment.todos.items),
             "rules": [entry.rule for entry in policy.rules() if entry.origin == "session"],
+            _OMITTED: sorted(self._environment.omitted_instructions),
         }
 
 
@@ -101,11 +104,13 @@ class PendingNews:
 
 
 def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> None:
-    """Restore the task list, what the model has read, and what the user has allowed for the session.
+    """Restore the task list, what the model has read, which instruction files are left out, and what the user
+    has allowed for the session.
 
     Permissions are restored only in the same real folder.
     """
     replace_conversation(environment, saved)
+    environment.omitted_instructions.update(saved.omitted_instructions)
     if saved.working_dir != str(environment.working_dir):
         return
     for rule in saved.rules:

@@ -12,7 +12,7 @@ from logging import Logger
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions
-from forge_core.context.ledger import Composition, reserved_output
+from forge_core.context.ledger import Composition
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
 from forge_core.events import (
@@ -28,7 +28,6 @@ from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.langchain.callbacks import TokenTrackingCallback
-from forge_core.llm.account.pricing import input_prices
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
@@ -38,6 +37,7 @@ from forge_core.session.budget import SpendingBudget
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
+from forge_core.session.context_parts import ContextParts
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
@@ -111,6 +111,8 @@ class ForgeSession:
             agent, self._meter, environment, provider, journal, lambda: self._model
         )
         """Keeps the conversation below the model's context window."""
+        self.context = ContextParts(self._meter, environment, provider, self._billing, lambda: self._model)
+        """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
         self._news = PendingNews(journal, environment)
@@ -202,11 +204,7 @@ class ForgeSession:
 
     async def composition(self) -> Composition:
         """Return the content of the context window; a long history is processed in a thread."""
-        window, longest = self._provider.context_window(self._model), self._provider.max_output(self._model)
-        holding = self._meter.holding(self._billing.turn)
-        reserved = reserved_output(window, longest)
-        prices = input_prices(self._provider.price, self._model)
-        return await asyncio.to_thread(holding.composition, self._model, window, reserved, prices)
+        return await self.context.composition()
 
     def known_models(self) -> Sequence[ModelChoice]:
         """Return the models in the provider's list; the current one is always among them."""
@@ -227,6 +225,8 @@ class ForgeSession:
         fixed = filter(self.config.is_chosen, self.config.origins)
         self.budget.restore((call.usage for call in saved.calls), saved.budget, fixed)
         restore_environment(self._environment, saved)
+        if self.context.left_out:
+            self.reload_instructions()
         self._state.assume_recorded()
         self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
         saved.draft = self.drafts.take(saved)
@@ -389,6 +389,7 @@ class ForgeSession:
     def reload_instructions(self) -> None:
         """Read the instruction files again; the model gets them with its next request."""
         self._meter.use_prompt(self._system_prompt(self._environment.policy.mode))
+        self._record_state()
 
     def notify(self, notice: Notice) -> None:
         """Notify the user: in the running turn's stream, else through `notices()`. Safe from

@@ -61,6 +61,8 @@ class ToolEnvironment:
     """Real path → hash of what the model last read."""
     folder_instructions: FolderInstructions | None = None
     """None: only the instructions in the system prompt count."""
+    omitted_instructions: set[str] = field(default_factory=set)
+    """The real paths of the instruction files that the user has left out of the system prompt."""
 
     def context(self) -> ExecutionContext:
         """Return the context of one call."""

@@ -1,14 +1,14 @@
 """A saved session, read from its journal: what is needed to continue it, and what the screen shows of it.
 
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
-as it is in the history, changes of the session's state (`state`) and of its limits (`budget`), bills that
-replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in `session`), what the user
-rewinds (`rewind`, `unrewind`; see `rewinds`), what the model is to be informed of with the next message
-(`news`), the marks of a review of changes (`review`: a turn of the undo store, a file, and the keys of its
-kept hunks), and compactions (`window`: the messages of the shorter history, with `start` where only those
-from that index on were replaced; or `undo` where the one before it was restored. The records of the messages
-that it replaces are still shown). Results that follow a `resume` record answer the calls that a kill left
-without one.
+as it is in the history, changes of the session's state (`state`: also `omitted_instructions`, which older
+journals do not have) and of its limits (`budget`), bills that replace estimates (`bill`), titles (`title`),
+where a fork comes from (`parent` in `session`), what the user rewinds (`rewind`, `unrewind`; see `rewinds`),
+what the model is to be informed of with the next message (`news`), the marks of a review of changes
+(`review`: a turn of the undo store, a file, and the keys of its kept hunks), and compactions (`window`: the
+messages of the shorter history, with `start` where only those from that index on were replaced; or `undo`
+where the one before it was restored. The records of the messages that it replaces are still shown). Results
+that follow a `resume` record answer the calls that a kill left without one.
 """
 
 from __future__ import annotations
@@ -93,6 +93,8 @@ class SavedSession:
     """Real path → hash of what the model last read."""
     rules: list[str] = field(default_factory=list)
     """The session's own permissions."""
+    omitted_instructions: list[str] = field(default_factory=list)
+    """The real paths of the instruction files that the user has left out of the system prompt."""
     budget: dict[str, Any] = field(default_factory=dict)
     """The limits that were changed in the session, and the seconds that its turns took."""
     draft: str = ""
@@ -338,6 +340,8 @@ class _Reader:
         saved.draft = str(data.get("draft", saved.draft))
         saved.queue = [str(line) for line in _list(data.get("queue", saved.queue))]
         saved.rules = [str(rule) for rule in _list(data.get("rules", saved.rules))]
+        omitted = _list(data.get("omitted_instructions", saved.omitted_instructions))
+        saved.omitted_instructions = [str(path) for path in omitted]
         saved.todos = [item for item in _list(data.get("todos", saved.todos)) if isinstance(item, dict)]
         reads = data.get("reads")
         for path, digest in (reads if isinstance(reads, dict) else {}).items():

@@ -11,7 +11,10 @@ import pytest
 from forge_core.commands.context_command import BAR_CELLS, MAX_ITEMS, bar, context
 from forge_core.commands.figures import dollars
 from forge_core.commands.result import CommandNotice, Failure
+from forge_core.config.settings import PermissionMode
+from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Composition, Item, Kind, reserved_output
+from forge_core.context.system_prompt import SystemPrompt
 from forge_core.llm.account.pricing import ModelPrices, price
 from forge_core.session.session import ForgeSession
 from forge_core.store.saved_session import load_session
@@ -116,7 +119,8 @@ async def priced_session(tmp_path: Path) -> ForgeSession:
     session = scripted_session(tmp_path, [*script, ["Read."]], tools=[ReadTool()])
     session._agent.llm.prompt_tokens = 800  # type: ignore[attr-defined]
     prices = ModelPrices(prompt=Decimal("0.00001"), cache_read=Decimal("0.000001"))
-    session._provider = replace(session._provider, price=lambda model, usage: price(usage, prices))
+    provider = replace(session._provider, price=lambda model, usage: price(usage, prices))
+    session._provider = session.context._provider = provider
     async for _ in session.send("read them"):
         pass
     return session
@@ -161,4 +165,65 @@ async def test_all_results_of_tools_can_be_dropped(tmp_path: Path) -> None:
     assert len(results) == 2 and all(len(one.text) < 300 for one in results)
     assert isinstance(await context("drop 9", session), Failure)
     assert isinstance(await context(f"drop {'9' * 5_000}", session), Failure)
+    await session.aclose()
+
+
+async def test_numbers_mean_what_was_listed(tmp_path: Path) -> None:
+    session = await priced_session(tmp_path)
+    early = await context("drop 1", session)
+    assert isinstance(early, Failure) and "Nothing was listed yet" in early.text
+    await command_text("/context", session)
+    assert session.context.listed is not None
+    second = session.context.listed[1].message
+    await context("drop 1", session)
+    gone = await context("drop 1", session)
+    assert isinstance(gone, Failure) and "no longer there" in gone.text
+    assert isinstance(await context("drop 2", session), CommandNotice)  # the number has not moved
+    assert not any(second is one for one in session._agent.memory.get_history())
+    await session.aclose()
+
+
+def instructed_session(root: Path) -> ForgeSession:
+    """Return a session that is sent the AGENTS.md of its folder."""
+    session = scripted_session(root, [["Done."]])
+    file = root / "AGENTS.md"
+
+    def prompt(mode: PermissionMode) -> SystemPrompt:
+        files = (Instructions("AGENTS.md", file.read_text(), file=file),)
+        sent = tuple(one for one in files if str(one.file) not in session.context.left_out)
+        return SystemPrompt("You help. " + "".join(one.text for one in sent), sent)
+
+    session._system_prompt = prompt
+    session.reload_instructions()
+    return session
+
+
+async def test_instruction_files_are_left_out_until_they_are_restored(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs. " * 50)
+    session = instructed_session(tmp_path)
+    async for _ in session.send("hello"):
+        pass
+    listed = (await command_text("/context", session)).splitlines()
+    assert any(line.startswith(" 1 ") and line.endswith("AGENTS.md  instructions") for line in listed)
+    result = await context("drop 1", session)
+    assert isinstance(result, CommandNotice)
+    assert "/context restore" in result.text and "/compact undo" not in result.text
+    system = session._agent.memory.system_message
+    assert system is not None and "Use tabs" not in system.text
+    assert "1 instruction file is left out" in await command_text("/context", session)
+    assert isinstance(await context("drop 1", session), Failure)
+
+    session._journal.flush()
+    saved = load_session(session._journal.path)
+    assert saved.omitted_instructions == [str(tmp_path / "AGENTS.md")]
+    again = instructed_session(tmp_path)
+    again.restore(saved)
+    system = again._agent.memory.system_message
+    assert system is not None and "Use tabs" not in system.text
+
+    assert isinstance(await context("restore", again), CommandNotice)
+    system = again._agent.memory.system_message
+    assert system is not None and "Use tabs" in system.text
+    assert isinstance(await context("restore", again), Failure)
+    await again.aclose()
     await session.aclose()

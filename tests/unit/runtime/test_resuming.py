@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, deny_all
+from forge_core.commands.result import CommandNotice, Text
 from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import JournalError, SessionInUseError
@@ -20,6 +21,7 @@ from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.journal import journal_path, read_journal
+from tests.support.commands import run_command
 from tests.support.saved_journal import assert_valid_on_disk
 from tests.support.sessions import Answering
 from tests.support.sse_server import SseServer, answer, tool_answer
@@ -293,3 +295,21 @@ async def test_the_draft_and_the_queue_are_kept(tmp_path: Path) -> None:
         assert (again.restored.draft, again.restored.queue) == ("half a sent", ["next", "after that"])
         assert again.restored.title == "A name"
         await again.aclose()
+
+
+async def test_instruction_files_that_were_left_out_are_not_sent_after_a_restart(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    with SseServer(answer("One."), answer("Two."), answer("Three.")) as server:
+        config = dataclasses.replace(config_for(root, server), own_instructions=(root / "AGENTS.md",))
+        (root / "AGENTS.md").write_text("Use tabs.\n" * 500)
+        session = build_session(config, deny_all)
+        await say(session, "first")
+        assert isinstance(await run_command("/context", session), Text)
+        assert isinstance(await run_command("/context drop 1", session), CommandNotice)
+        await say(session, "second")
+        await session.aclose()
+        again = build_session(config, deny_all, resume=session.id)
+        await say(again, "third")
+        await again.aclose()
+        systems = [str(request.json["messages"][0]["content"]) for request in server.requests]
+    assert ["Use tabs." in system for system in systems] == [True, False, False]

@@ -271,7 +271,7 @@ def test_opening_a_session_that_does_not_exist_makes_none(tmp_path: Path) -> Non
 
 def test_a_fork_has_the_conversation_and_not_the_permissions(writer: Writer, tmp_path: Path) -> None:
     writer.user("go")
-    writer.record("state", rules=["bash(ls:*)"], todos=[{"content": "x"}])
+    writer.record("state", rules=["bash(ls:*)"], todos=[{"content": "x"}], omitted_instructions=["/w/A.md"])
     writer.message(Message.assistant("Done."))
     saved = writer.load()
     copy = tmp_path / "20261124-000000-000001.jsonl"
@@ -279,6 +279,7 @@ def test_a_fork_has_the_conversation_and_not_the_permissions(writer: Writer, tmp
     forked = load_session(copy)
     assert (forked.id, forked.parent) == ("20261124-000000-000001", saved.id)
     assert (forked.messages, forked.todos, forked.rules) == (saved.messages, saved.todos, [])
+    assert forked.omitted_instructions == ["/w/A.md"]
 
 
 def test_a_fork_from_an_earlier_point_ends_there(writer: Writer, tmp_path: Path) -> None:
