@@ -2,7 +2,7 @@
 
 The steps come in the order of the records, those of turns that were rewound or cleared later too, and as in a
 live run: every START has its END, and every turn its AgentEnd, also where the program was killed. Records
-that no screen shows (messages, bills, permissions that the policy granted) bring no step.
+that no screen shows (messages, permissions that the policy granted) bring no step.
 
 What a journal does not hold cannot be played: output of commands such as `/help`, the text of a request for
 permission (only its call, and the answer), and when each part of a text arrived (fragments are recorded
@@ -30,13 +30,13 @@ from forge_core.events import (
     ToolStart,
 )
 from forge_core.llm.account.catalog import bundled
-from forge_core.llm.models import TokenUsage
+from forge_core.llm.models import TOKEN_COUNTS, TokenUsage
 from forge_core.offline.protocol import CONTEXT_LENGTH
 from forge_core.session.replay import ReplayedTurn, missing_ends, replayed_turns
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.session.saved_state import saved_todos
 from forge_core.session.status import SessionStatus
-from forge_core.store.event_records import event_of
+from forge_core.store.event_records import event_of, usage_of
 from forge_core.store.saved_session import SavedSession, load_session, session_of
 from forge_core.tools.builtin.todo import TodoItem
 from forge_core.workspace.record_file import Record
@@ -76,7 +76,14 @@ class ConversationReplaced:
     """The conversation from now on."""
 
 
-StepContent: TypeAlias = AgentEvent | TurnBegins | TurnResumes | PermissionAsked | ConversationReplaced
+@dataclass(frozen=True, slots=True)
+class FiguresChanged:
+    """The bill of a cut call has replaced its estimate; it may come after the turn."""
+
+
+StepContent: TypeAlias = (
+    AgentEvent | TurnBegins | TurnResumes | PermissionAsked | ConversationReplaced | FiguresChanged
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,8 @@ class Playback:
         """The events of the running turn, without text and live output; None if no turn runs."""
         self._known_usd = Decimal(0)
         """The cost of the calls whose price was known."""
+        self._estimates: dict[float, LLMEnd] = {}
+        """The calls whose bill may still come, by the time of their end."""
         self.title = saved.title
         self.damage = saved.damage
         """What of the record could not be read, for the user; empty if all could."""
@@ -154,6 +163,9 @@ class Playback:
                 self._settings(data)
                 if isinstance(todos := data.get("todos"), list):
                     self.todos = saved_todos(todos)
+            case "bill":
+                if self._is_billed(data):
+                    yield FiguresChanged()
             case _:
                 if (event := event_of(record)) is not None:
                     yield from self._event(index, event)
@@ -204,15 +216,37 @@ class Playback:
             is_counted = bool(usage.prompt_tokens) and not usage.estimated
             if event.cost_usd is not None:
                 self._known_usd += event.cost_usd
+            if usage.estimated:
+                self._estimates[event.timestamp] = event
             self.status = replace(
                 status,
-                usage=event.total_usage,
+                # a summary is recorded without the total
+                usage=event.total_usage if event.total_usage.total_tokens else status.usage + usage,
                 known_cost_usd=self._known_usd or None,
                 context_used=usage.total_tokens if is_counted else status.context_used,
                 is_context_estimate=not is_counted,
             )
         elif isinstance(event, Compaction):
             self.status = replace(status, context_used=event.after, is_context_estimate=True)
+
+    def _is_billed(self, data: Record) -> bool:
+        """Count a bill; return whether it is that of a call that was estimated."""
+        of = data.get("of")
+        cut = self._estimates.pop(of, None) if isinstance(of, float) else None
+        if cut is None:
+            return False
+        estimate, bill, total = cut.usage, usage_of(data.get("usage")), self.status.usage
+        counts = {
+            name: getattr(total, name) - getattr(estimate, name) + getattr(bill, name)
+            for name in TOKEN_COUNTS
+        }
+        self._known_usd += (bill.cost_usd or Decimal(0)) - (cut.cost_usd or Decimal(0))
+        cost = total.cost_usd
+        if cost is not None and bill.cost_usd is not None:
+            cost += bill.cost_usd - (estimate.cost_usd or Decimal(0))
+        usage = replace(total, **counts, cost_usd=cost, estimated=bool(self._estimates))
+        self.status = replace(self.status, usage=usage, known_cost_usd=self._known_usd or None)
+        return True
 
 
 def load_recording(name: str, sessions: SavedSessions) -> SavedSession:

@@ -31,7 +31,7 @@ from tests.support.sessions import Answering, scripted_session
 from tests.support.skipped_time import run_skipping, use_clock
 from tests.support.terminal import Terminal, python
 from tests.support.transcripts import row_text
-from tests.unit.session.test_playback import ended, recorded, tool, user
+from tests.unit.session.test_playback import START, ended, recorded, tool, user
 from tests.unit.store.test_recorded_journals import JOURNALS, NAMES
 
 pytestmark = pytest.mark.slow
@@ -248,6 +248,17 @@ async def test_a_rewind_and_a_reset_are_shown_as_they_were(config: ForgeConfig, 
     async with replay(config, saved.path).run_test(size=SIZE) as pilot:
         text = shown(await played(pilot))
         assert "▎ first" not in text and "▎ third" in text
+
+
+async def test_a_bill_after_the_last_turn_is_shown(config: ForgeConfig, tmp_path: Path) -> None:
+    estimate = {"prompt_tokens": 80, "completion_tokens": 20, "cost_usd": "0.05", "estimated": True}
+    cut = ("llm_end", {"usage": estimate, "total_usage": estimate, "cost_usd": "0.05", "model": "a/b"})
+    bill = ("bill", {"of": START + 2, "usage": {**estimate, "cost_usd": "0.0375", "estimated": False}})
+    saved = recorded(tmp_path, user("x"), cut, ended("cancelled"), bill)
+    app = replay(config, saved.path)
+    async with app.run_test(size=SIZE) as pilot:
+        await played(pilot)
+        assert "$0.038 " in shown(app) and "~$" not in shown(app)
 
 
 async def test_damaged_lines_are_skipped_with_a_notice(config: ForgeConfig, tmp_path: Path) -> None:

@@ -109,7 +109,13 @@ class ReplayScreen(ChatScreen):
     # What is played
 
     async def _play(self, playback: Playback) -> None:
-        from forge_core.session.playback import ConversationReplaced, PermissionAsked, TurnBegins, TurnResumes
+        from forge_core.session.playback import (
+            ConversationReplaced,
+            FiguresChanged,
+            PermissionAsked,
+            TurnBegins,
+            TurnResumes,
+        )
 
         steps = self._paced(playback)
         async for content in steps:
@@ -123,6 +129,8 @@ class ReplayScreen(ChatScreen):
                     await self._play_turn(steps, is_resumed=True)
                 case ConversationReplaced():
                     await self._replace(content)
+                case FiguresChanged():
+                    self.refresh_status()
                 case PermissionAsked():
                     pass  # outside a turn nothing can be allowed
                 case event:
@@ -142,7 +150,7 @@ class ReplayScreen(ChatScreen):
     async def _events(self, steps: AsyncGenerator[StepContent, None]) -> AsyncGenerator[AgentEvent, None]:
         """Yield the events of a turn; show requests for permission in the bar."""
         from forge_core.events import AgentEnd, AgentEvent, Permission, ToolEnd
-        from forge_core.session.playback import PermissionAsked
+        from forge_core.session.playback import FiguresChanged, PermissionAsked
 
         async for content in steps:
             match content:
@@ -154,6 +162,8 @@ class ReplayScreen(ChatScreen):
                     self.bar.answer(content.call_id, _answer(content))
                 case ToolEnd():
                     self.bar.forget(content.call_id)
+                case FiguresChanged():
+                    self.refresh_status()
                 case _:
                     pass
             if isinstance(content, AgentEvent):

@@ -15,6 +15,7 @@ from forge_core.events import AgentEnd, AgentEvent, LLMEnd, LLMStart, Permission
 from forge_core.redact import Redactor
 from forge_core.session.playback import (
     ConversationReplaced,
+    FiguresChanged,
     PermissionAsked,
     Playback,
     Step,
@@ -194,6 +195,42 @@ def test_the_figures_are_those_at_the_step(tmp_path: Path) -> None:
     assert [one[0] for one in seen[:3]] == [TurnBegins, LLMStart, LLMEnd]
     assert playback.status.mode == "plan" and playback.status.known_cost_usd == Decimal("0.05")
     assert [item.content for item in playback.todos] == ["Fix it"]
+
+
+def test_a_bill_shows_when_it_came_and_not_with_the_next_call(tmp_path: Path) -> None:
+    estimate = {"prompt_tokens": 80, "completion_tokens": 20, "cost_usd": "0.05", "estimated": True}
+    cut = ("llm_end", {"usage": estimate, "total_usage": estimate, "cost_usd": "0.05", "model": "a/b"})
+    bill = {"prompt_tokens": 70, "completion_tokens": 40, "cost_usd": "0.0375"}
+    saved = recorded(
+        tmp_path,
+        user("x"),
+        cut,
+        ended("cancelled"),
+        ("bill", {"of": START + 2, "usage": bill, "model": "a/b"}),
+        ("bill", {"of": START + 2, "usage": bill, "model": "a/b"}),  # a second one replaces nothing
+        ("bill", {"of": "damaged"}),
+    )
+    playback = Playback(saved)
+    seen = [(type(step.content), step.time - START, playback.status) for step in playback.steps()]
+    assert [one[0] for one in seen] == [TurnBegins, LLMEnd, AgentEnd, FiguresChanged]
+    assert [one[2].known_cost_usd for one in seen[1:]] == [
+        Decimal("0.05"),
+        Decimal("0.05"),
+        Decimal("0.0375"),
+    ]
+    _, time, status = seen[-1]
+    assert time == 4
+    assert (status.usage.prompt_tokens, status.usage.completion_tokens) == (70, 40)
+    assert status.usage.cost_usd == Decimal("0.0375") and not status.usage.estimated
+
+
+def test_the_call_of_a_summary_adds_to_the_figures(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 90, "completion_tokens": 10, "cost_usd": "0.25"}
+    call = ("llm_end", {"usage": usage, "total_usage": usage, "cost_usd": "0.25", "model": "a/b"})
+    summary = ("llm_end", {"usage": usage, "model": "a/b", "purpose": "summary"})
+    playback = Playback(recorded(tmp_path, user("x"), call, ended(), summary))
+    list(playback.steps())
+    assert playback.status.usage.prompt_tokens == 180
 
 
 def test_a_turn_that_could_be_resumed_ends_so() -> None:
