@@ -77,6 +77,14 @@ def end_of_turn(stopped: StoppedReason = "complete", error: str | None = None) -
     )
 
 
+class ScriptedContext:
+    """What `/context` keeps of a session."""
+
+    def __init__(self) -> None:
+        self.listed: tuple[Item, ...] | None = None
+        self.left_out: Sequence[str] = ()
+
+
 class ScriptedSession:
     """The surface of a ForgeSession; each `send` plays the next script, then AGENT_END if it lacks one."""
 
@@ -97,6 +105,7 @@ class ScriptedSession:
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
         self.todos = TodoList()
+        self.context = ScriptedContext()
         self.undo: UndoStore | None = None
         self.jobs = JobTable()
         self.restored_files: list[UndoReport] = []
