@@ -237,6 +237,7 @@ class ForgeSession:
         self._state.record(draft=saved.draft)
         for answer in answers:
             self._journal.record("message", message_record(answer))
+        self._meter.count()
 
     def save_input(self, *, queue: Sequence[str], draft: str = "") -> None:
         """Record the messages that wait for the running turn, and the text in the composer."""

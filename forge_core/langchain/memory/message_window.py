@@ -10,6 +10,9 @@ from langchain_core.messages import BaseMessage
 
 from forge_core.llm.models import Message, MessageRole, ToolCall
 
+_COUNTED_CHARS = 4_000_000
+"""Of a history that was loaded: about a million tokens, counted in 0.25 s."""
+
 
 @dataclass(slots=True, eq=False)
 class Entry:
@@ -70,9 +73,13 @@ class MessageWindow:
 
     @property
     def tokens(self) -> int:
-        """Of all messages held: counted once each, at the first question; from then on a running total."""
+        """Of all messages held: counted once each, at the first question; from then on a running total.
+
+        Of a history longer than any window only the newest part is counted; what is before it is estimated
+        from its length.
+        """
         if self._tokens is None:
-            self._tokens = sum(map(self._tokens_of, self.entries()))
+            self._tokens = self._count_all()
         return self._tokens
 
     def add(self, message: Message) -> None:
@@ -214,7 +221,23 @@ class MessageWindow:
                 del self._waiting[call.id]
                 self._stale_calls.add(call.id)
 
+    def _count_all(self) -> int:
+        total = chars = 0
+        for unit in reversed(self._units):
+            for entry in unit.entries:
+                length = _length(entry.message)
+                if entry.tokens is None and chars > _COUNTED_CHARS:
+                    entry.tokens = total * length // chars
+                total += self._tokens_of(entry)
+                chars += length
+        return total
+
     def _tokens_of(self, entry: Entry) -> int:
         if entry.tokens is None:
             entry.tokens = self._count_tokens(entry.message)
         return entry.tokens
+
+
+def _length(message: Message) -> int:
+    calls = message.tool_calls or ()
+    return len(message.text) + sum(len(call.name) + len(call.arguments) for call in calls)

@@ -96,6 +96,22 @@ class TestConversation:
         assert [text.split()[0] for text in texts(memory.get_history())] == ["6", "7", "8", "9"]
         assert memory.system_message is not None
 
+    def test_of_a_history_beyond_any_window_only_the_newest_part_is_counted(self) -> None:
+        counted: list[int] = []
+
+        def count(text: str) -> int:
+            counted.append(len(text))
+            return len(text) // 4
+
+        memory = ConversationMemory(token_counter=count)
+        for _ in range(100):
+            memory.add_messages([Message.user("word " * 10_000), Message.assistant("word " * 10_000)])
+        assert abs(memory.token_count() - 2_500_000) < 100
+        assert sum(counted) <= 4_100_000
+        memory.trim(max_tokens=500_000)
+        assert 480_000 < memory.token_count() <= 500_000
+        assert sum(tokens for _, tokens in memory.counted_history()) == memory.token_count()
+
     def test_mixed_messages_become_langchain_messages(self) -> None:
         """Scenario: Convert to LangChain messages."""
         memory = ConversationMemory()
