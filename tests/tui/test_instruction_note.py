@@ -94,6 +94,16 @@ async def test_escape_sends_the_line_as_a_message(config: ForgeConfig) -> None:
         assert not (config.working_dir / "AGENTS.md").exists()
 
 
+async def test_a_line_is_saved_while_its_prompt_is_open(config: ForgeConfig) -> None:
+    app = note_app(config, [["Understood."]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await asked(app, pilot)
+        drafts = config.state_dir / "sessions" / "drafts"
+        await until(pilot, lambda: any("# Use tabs." in one.read_text() for one in drafts.glob("*.json")))
+        await pilot.press("enter")
+        await until(pilot, lambda: not any(drafts.glob("*.json")))
+
+
 async def test_init_sends_the_model_its_request_as_the_users_message(config: ForgeConfig) -> None:
     app = note_app(config, [["It is written."]])
     async with app.run_test(size=(100, 30)) as pilot:

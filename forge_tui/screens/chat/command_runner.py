@@ -100,7 +100,8 @@ class CommandRunner:
 
         screen, is_message = self._screen, line.line.startswith(NOTE)
         prompt = partial(NotePrompt, wanted.changes, heading=wanted.heading, is_message=is_message)
-        reply = await screen.prompts.show(prompt)
+        with screen.unsent.holding(line.line if is_message else ""):
+            reply = await screen.prompts.show(prompt)
         if reply.change is None:
             if is_message:
                 screen.sending.send(UserText(f"{line.line}\n{reply.more}".strip()))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from forge_tui import workers
@@ -31,11 +33,24 @@ class InputSaver:
         self._queue = queue
         self._delay_s = DELAY_S
         self._is_due = False
+        self._held = ""
+
+    @contextmanager
+    def holding(self, line: str) -> Iterator[None]:
+        """Save a line that has left the composer, as long as a prompt asks where it goes and the composer is
+        empty."""
+        self._held = line
+        self.text_changed()
+        try:
+            yield
+        finally:
+            self._held = ""
+            self.text_changed()
 
     def save(self) -> None:
         """Record the queue and the text in the composer, in case the session is continued."""
         if (session := self._session()) is not None:
-            session.save_input(queue=self._queue.typed, draft=self._screen.composer.text)
+            session.save_input(queue=self._queue.typed, draft=self._screen.composer.text or self._held)
 
     def text_changed(self) -> None:
         """Take note of a change of the text in the composer."""
@@ -51,14 +66,15 @@ class InputSaver:
         workers.start(self._screen, self._save_text, "draft")
 
     async def _save_text(self) -> None:
-        session, text = self._session(), self._screen.composer.text
+        session, text, held = self._session(), self._screen.composer.text, self._held
         try:
             if session is not None:
                 started = time.monotonic()
-                session.drafts.set(text if isinstance(parse_line(text), UserText) else "")
+                session.drafts.set(text if isinstance(parse_line(text), UserText) else held)
                 await asyncio.to_thread(session.drafts.write)
                 self._delay_s = max(DELAY_S, _COST_FACTOR * (time.monotonic() - started))
         finally:
             self._is_due = False
-        if self._screen.composer.text != (text if session is not None else ""):
+        is_changed = self._screen.composer.text != text or self._held != held
+        if is_changed if session is not None else self._screen.composer.text or self._held:
             self.text_changed()
