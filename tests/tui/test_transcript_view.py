@@ -63,6 +63,20 @@ async def test_scrolling_up_holds_the_view_and_indicates_new_content_below() -> 
         assert not app.transcript.new_below
 
 
+async def test_rows_that_were_left_keep_no_strip() -> None:
+    async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
+        app.transcript.add_text("\n".join(f"line {n}" for n in range(900)))
+        await pilot.pause()
+        rows = set()
+        for _ in range(60):
+            app.transcript.page(-1)
+            await pilot.pause()
+            rows.update(app.transcript.frame.rows)
+        assert len(rows) > 600
+        assert sum(row.final is not None for row in rows) <= 300
+        assert all(row.final is not None for row in app.transcript.frame.rows)
+
+
 async def test_a_new_line_triggers_no_layout_and_reuses_the_other_strips() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
         app.transcript.add_text("\n".join(f"line {n}" for n in range(100)))

@@ -9,6 +9,7 @@ row through the styles cache.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
@@ -36,6 +37,9 @@ from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _SCROLLBAR_S = 0.25
 """Between two moves of the scroll bar while blocks are added: each costs a repaint of its column."""
+_PAINTED_ROWS = 300
+"""Rows whose strips are kept, if no more than these are visible: with what Textual caches in them, each takes
+10 KB."""
 
 
 class BlockView(ScrollView):
@@ -74,6 +78,8 @@ class BlockView(ScrollView):
         self._painted: tuple[Size, TranscriptStyles | None] = (Size(0, 0), None)
         self._variables: dict[str, str] | None = None
         self._background = TRANSPARENT
+        self._finished: deque[Row] = deque()
+        """The rows with a strip, the one painted first at the left."""
         self._block_styles: TranscriptStyles | None = None
         self._scrollbar_handle: asyncio.TimerHandle | None = None
 
@@ -307,6 +313,9 @@ class BlockView(ScrollView):
             return _finished(segments, width, styles.base)
         if row.final is None:
             row.final = _finished(row.segments, width, styles.base)
+            self._finished.append(row)
+            while len(self._finished) > max(_PAINTED_ROWS, 2 * self.size.height):
+                self._finished.popleft().final = None
         return row.final
 
     def _highlighted(self, row: Row, block: int, styles: TranscriptStyles) -> list[Segment]:
