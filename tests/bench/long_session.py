@@ -144,9 +144,10 @@ def figures(session: LongSession, marks: Sequence[int]) -> Iterator[Figure]:
     yield Figure("after turn", " / ".join(map(str, marks)))
     memory = [turns[mark - 1].memory_mb for mark in marks]
     begin = min(1, len(marks) - 1)
-    yield flat("memory", memory, 1.5, 25, "MB")
+    yield flat("memory, after the first of these spans", memory[begin:], 1.15, 0, "MB")
     grown = (memory[-1] - memory[begin]) * 1024 / max(marks[-1] - marks[begin], 1)
-    yield at_most("memory per turn, after the first of these spans", grown, 150, "KB")
+    yield Figure("memory per turn, after the same", f"{grown:.0f} KB")
+    yield Figure("memory at the first mark", f"{memory[0]:.0f} MB")
     plain = [[turn for turn in span if not turn.has_summary] for span in spans]
     yield flat("Enter → first words, median", medians(lambda turn: turn.first_frame_ms, plain), 1.3, 15, "ms")
     yield flat("CPU of a turn, median", medians(lambda turn: turn.cpu_ms), 1.3, 50, "ms")
