@@ -86,16 +86,7 @@ class DraftKeeper:
 def newest_draft(saved: SavedSession) -> str:
     """Return what the composer held last in a saved session."""
     found = _read(_session_file(saved.path))
-    recorded = max(
-        (
-            float(record["timestamp"])
-            for record in saved.records
-            if record["type"] == "user"
-            or (record["type"] == "state" and not {"draft", "queue"}.isdisjoint(record["data"]))
-        ),
-        default=0.0,
-    )
-    return saved.draft if found is None or found.at < recorded else found.text
+    return saved.draft if found is None or found.at < saved.draft_recorded else found.text
 
 
 def _session_file(journal: Path) -> Path:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from forge_core.events import (
     AgentEnd,
@@ -27,8 +27,8 @@ class ReplayedTurn:
     """One turn: the user's message, and what happened."""
 
     text: str
-    records: list[Record] = field(default_factory=list)
-
+    records: Iterable[Record]
+    """What was recorded after the message; read from the journal each time."""
     is_last: bool = False
     """Whether it is the last of its session, which cannot be resumed any more."""
 
@@ -60,16 +60,27 @@ class ReplayedTurn:
 
 def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
     """Return the turns of the conversation, the oldest first: not those that were cleared or rewound."""
-    turns: list[ReplayedTurn] = []
-    for record in saved.shown_records():
-        if record["type"] == "user":
-            data = record.get("data")
-            turns.append(ReplayedTurn(str(data.get("text", "")) if isinstance(data, dict) else ""))
-        elif turns:
-            turns[-1].records.append(record)
+    turns = [
+        ReplayedTurn(turn.text, _TurnRecords(saved, turn.record + 1, end))
+        for turn, end in zip(
+            saved.turns, [*(turn.record for turn in saved.turns[1:]), len(saved.records)], strict=True
+        )
+    ]
     if turns:
         turns[-1].is_last = True
     return turns
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnRecords:
+    """The records of a turn, as often as they are iterated over."""
+
+    saved: SavedSession
+    start: int
+    end: int
+
+    def __iter__(self) -> Iterator[Record]:
+        return self.saved.records_between(self.start, self.end)
 
 
 def _shows(event: AgentEvent) -> bool:

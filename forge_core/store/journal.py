@@ -305,15 +305,15 @@ def read_journal(path: Path) -> JournalContent:
         lines = list(read_records(path))
     except OSError as error:
         raise JournalError(f"The session's record {str(path)!r} cannot be read: {error.strerror}.") from error
-    records = [_timed(record) for record in lines if record is not None and _is_usable(record)]
+    records = [record for line in lines if (record := usable_record(line)) is not None]
     return JournalContent(records, len(lines) - len(records))
 
 
-def _is_usable(record: Record) -> bool:
-    return isinstance(record.get("type"), str) and isinstance(record.get("data"), dict)
-
-
-def _timed(record: Record) -> Record:
+def usable_record(record: Record | None) -> Record | None:
+    """Return a record with a `type`, a dict as its `data`, and a `timestamp` that can be shown as a time, 0
+    where it was unusable; None if it has no such values."""
+    if record is None or not isinstance(record.get("type"), str) or not isinstance(record.get("data"), dict):
+        return None
     return record if is_time(record.get("timestamp")) else {**record, "timestamp": 0.0}
 
 

@@ -24,7 +24,8 @@ from forge_core.errors import JournalError
 from forge_core.llm.models import Message, TokenUsage, ToolCall
 from forge_core.redact import MASK
 from forge_core.store.event_records import message_of, usage_of
-from forge_core.store.journal import JOURNAL_VERSION, read_journal
+from forge_core.store.journal import JOURNAL_VERSION
+from forge_core.store.journal_records import JournalRecords
 from forge_core.store.rewinds import Rewinds, find_rewinds
 from forge_core.workspace.record_file import Record, read_records
 
@@ -76,8 +77,8 @@ class SavedSession:
     """When it was last used."""
     model: str = ""
     mode: str = ""
-    records: list[Record] = field(default_factory=list)
-    """All records, in order."""
+    records: Sequence[Record] = ()
+    """All records, in order; those of a journal are read when they are asked for."""
     first_shown: int = 0
     """The index of the first record of the conversation: those before it were cleared by `/reset`."""
     messages: list[Message] = field(default_factory=list)
@@ -97,7 +98,13 @@ class SavedSession:
     """The real paths of the instruction files that the user has left out of the system prompt."""
     budget: dict[str, Any] = field(default_factory=dict)
     """The limits that were changed in the session, and the seconds that its turns took."""
+    messages_sent: int = 0
+    """The user's messages, with those that were cleared or rewound."""
+    last_text: str = ""
+    """The last of them."""
     draft: str = ""
+    draft_recorded: float = 0.0
+    """When the draft was recorded last, or a message sent; 0 for never."""
     queue: list[str] = field(default_factory=list)
     news: list[str] = field(default_factory=list)
     """What the model is still to be informed of, with the next message."""
@@ -119,28 +126,41 @@ class SavedSession:
         lines = "1 damaged line was" if self.damaged == 1 else f"{self.damaged} damaged lines were"
         return f"{lines} left out of the session's record {str(self.path)!r}."
 
-    def shown_records(self) -> Iterator[Record]:
-        """Yield the records of the conversation: without what was cleared or rewound."""
-        shown = enumerate(self.records[self.first_shown :], self.first_shown)
-        return (record for index, record in shown if index not in self.rewinds.hidden)
+    def records_between(self, start: int, end: int) -> Iterator[Record]:
+        """Yield the records from an index on, before another one, without what was rewound."""
+        shown = (index for index in range(start, end) if index not in self.rewinds.hidden)
+        return (self.records[index] for index in shown)
 
 
 def load_session(path: Path) -> SavedSession:
-    """Read a journal.
+    """Read a journal. Its records are not kept in memory.
 
     Raises:
         JournalError: it cannot be read, holds no session, or was written by a later version of Forge.
     """
-    content = read_journal(path)
-    newest = max((_version(record) for record in content.records), default=0)
-    if newest > JOURNAL_VERSION:
-        raise JournalError(
-            f"Session {path.stem} was written by a later version of Forge (format {newest}; this one reads "
-            f"up to {JOURNAL_VERSION}). Update Forge to open it; the file is unchanged."
-        )
-    if not any(_version(record) and record["type"] in ("session", "user") for record in content.records):
+    records = JournalRecords(path)
+    saved = SavedSession(path, id=path.stem, records=records)
+    reader, marks = _Reader(saved), list[Record]()
+    is_session = is_rewound = False
+    for index, record in enumerate(records.scan()):
+        kind, version = record["type"], _version(record)
+        if version > JOURNAL_VERSION:
+            raise JournalError(
+                f"Session {path.stem} was written by a later version of Forge (format {version}; this one "
+                f"reads up to {JOURNAL_VERSION}). Update Forge to open it; the file is unchanged."
+            )
+        is_session = is_session or (version > 0 and kind in ("session", "user"))
+        is_rewound = is_rewound or kind == "rewind"
+        marks.append(record if kind == "rewind" else {"type": records.types[-1]})
+        if not is_rewound:
+            reader.add(index, record)
+    if not is_session:
         raise JournalError(f"{str(path)!r} holds no session of Forge.")
-    return session_of(path, content.records, damaged=content.damaged)
+    if is_rewound:  # what is hidden is known only now
+        return _read_again(path, records, records.damaged, find_rewinds(marks))
+    reader.end()
+    saved.damaged = records.damaged
+    return saved
 
 
 def begins_as_session(path: Path) -> bool:
@@ -152,10 +172,17 @@ def begins_as_session(path: Path) -> bool:
     return False
 
 
-def session_of(path: Path, records: list[Record], *, damaged: int = 0) -> SavedSession:
+def session_of(path: Path, records: Sequence[Record], *, damaged: int = 0) -> SavedSession:
     """Return what the records of a journal say; there is at least one."""
-    saved = SavedSession(path, id=path.stem, records=records, damaged=damaged, rewinds=find_rewinds(records))
-    _Reader(saved).read()
+    return _read_again(path, records, damaged, find_rewinds(records))
+
+
+def _read_again(path: Path, records: Sequence[Record], damaged: int, rewinds: Rewinds) -> SavedSession:
+    saved = SavedSession(path, id=path.stem, records=records, damaged=damaged, rewinds=rewinds)
+    reader = _Reader(saved)
+    for index, record in enumerate(records):
+        reader.add(index, record)
+    reader.end()
     return saved
 
 
@@ -180,20 +207,29 @@ class _Reader:
         self._former: list[int | None] = []
         """The same before the last compaction."""
 
-    def read(self) -> None:
+    def add(self, index: int, record: Record) -> None:
+        """Apply the next record."""
+        saved, data, kind, at = self._saved, record["data"], record["type"], _time(record)
+        if not index:
+            saved.started = at
+        if kind != "title":  # a new title is no use
+            saved.updated = max(saved.updated, at)
+        if kind == "user":
+            saved.messages_sent, saved.last_text = saved.messages_sent + 1, str(data.get("text", ""))
+        if kind == "user" or (kind == "state" and not {"draft", "queue"}.isdisjoint(data)):
+            saved.draft_recorded = max(saved.draft_recorded, at)
+        if index in saved.rewinds.hidden:
+            self._apply_hidden(index, record, data)
+        else:
+            self._apply(index, record, data)
+
+    def end(self) -> None:
+        """Complete what was read, after the last record."""
         saved = self._saved
-        for index, record in enumerate(saved.records):
-            data = record["data"]
-            if index in saved.rewinds.hidden:
-                self._apply_hidden(index, record, data)
-            else:
-                self._apply(index, record, data)
         self._end_turn()
         starts = zip(saved.turns, self._starts, strict=True)
         saved.turns = [replace(turn, message=start) for turn, start in starts]
         saved.title = self._own_title or saved.title
-        used = [record for record in saved.records if record["type"] != "title"]  # a new title is no use
-        saved.started, saved.updated = _time(saved.records[0]), max(map(_time, used or saved.records))
 
     def _apply(self, index: int, record: Record, data: dict[str, Any]) -> None:
         saved = self._saved

@@ -138,17 +138,15 @@ def _stamp(status: os.stat_result) -> list[int]:
 
 def summary_of(saved: SavedSession, size: int) -> SessionSummary:
     """Return the row of a session."""
-    texts = [record["data"].get("text", "") for record in saved.records if record["type"] == "user"]
-    shown = [turn.text for turn in saved.turns]
     costs = [call.usage.cost_usd for call in saved.calls if call.usage.cost_usd is not None]
-    last = str((shown or texts or [""])[-1])
+    last = saved.turns[-1].text if saved.turns else saved.last_text
     return SessionSummary(
         id=saved.id,
         title=saved.title,
         working_dir=saved.working_dir,
         started=saved.started,
         updated=saved.updated,
-        turns=len(texts),
+        turns=saved.messages_sent,
         cost_usd=sum(costs, Decimal(0)) if costs else None,
         model=saved.model,
         preview=" ".join(last[: 4 * PREVIEW_CHARS].split())[:PREVIEW_CHARS],

@@ -113,7 +113,7 @@ class RecordFile:
         tail = self._tail()
         if not tail:
             return
-        if _decoded(tail) is not None:  # only the end of the line is missing
+        if decoded_record(tail) is not None:  # only the end of the line is missing
             os.write(self._fd, b"\n")
         else:
             self.was_torn = True
@@ -156,10 +156,11 @@ def read_records(path: Path) -> Generator[Record | None, None, None]:
     """Yield the records of a file, None for each line that is torn or no JSON object. Raises OSError."""
     with path.open("rb") as file:
         for line in filter(bytes.strip, file):
-            yield _decoded(line)
+            yield decoded_record(line)
 
 
-def _decoded(line: bytes) -> Record | None:
+def decoded_record(line: bytes) -> Record | None:
+    """Return the record of a line; None if it is torn or no JSON object."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
