@@ -3,7 +3,9 @@
 The client awaits `admit` before every model call, also those of summaries and sub-agents; the tracker reports
 what each has cost to `spent`. At a limit the user is asked to raise it; without a user the call is refused.
 Below a limit of the day or the month the estimate of a call is reserved until its cost is known, so that two
-processes cannot pass the limit together.
+processes cannot pass the limit together. A call whose price is unknown reserves all that is left. Near the
+limit a call waits for those that are running; so each can pass it by no more than its own estimate was too
+low.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from forge_core.durations import time_so_far
 from forge_core.errors import BudgetExceededError
 from forge_core.llm.account.call_estimate import PlannedCall
 from forge_core.llm.models import TokenUsage
+from forge_core.sanitize import safe_line
 from forge_core.store.spending_ledger import SpendingLedger
 
 WARN_SHARE = Decimal("0.8")
@@ -31,6 +34,9 @@ _FIRST_ANSWER_TOKENS = 500
 _CHARS_PER_TOKEN = 3.5
 """Assumed for the first request; code has fewer characters per token than prose."""
 _RECENT_CALLS = 25
+_PATIENCE_S = 60.0
+_POLL_S = 0.05
+"""Between looks at the reservations of other processes, which send no signal."""
 STOP = "Stop"
 
 
@@ -106,6 +112,14 @@ class _Recent:
     """Characters of the request whose answer has not come yet."""
     cost: Decimal = Decimal(0)
     """Of the last call."""
+    model: str = ""
+    """The model of the request whose answer has not come yet."""
+    reporting: set[str] = field(default_factory=set)
+    """The models whose calls have reported a cost."""
+
+    def is_priced(self, call: PlannedCall) -> bool:
+        """Return whether anything is known of what a call will cost."""
+        return call.model in self.reporting or call.cost(1, 1) is not None
 
     def needs(self, call: PlannedCall) -> Mapping[Measure, Decimal]:
         """Return what a call will probably need."""
@@ -125,6 +139,8 @@ class _Recent:
             return
         self.answers.append(usage.completion_tokens)
         self.cost = usage.cost_usd or Decimal(0)
+        if usage.cost_usd is not None and self.model:
+            self.reporting.add(self.model)
         if self.chars:
             self.chars_per_token = min(max(self.chars / usage.prompt_tokens, 1.0), 8.0)
             self.chars = 0
@@ -144,10 +160,12 @@ class SpendingBudget:
         is_free: bool = False,
         local: str = "",
         is_attended: bool = True,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         """`limits` holds amounts by the name of their setting, `elapsed` returns seconds without those spent
         waiting for the user. If `is_free`, a call without a price costs nothing; `local` is the host of a
-        local endpoint, which may report costs all the same. `is_attended`: whether there is a user to ask."""
+        local endpoint, which may report costs all the same. `is_attended`: whether there is a user to ask.
+        `patience_s`: how long a call waits for running calls of other sessions."""
         self._limits = {name: Decimal(str(value)) for name, value in limits.items() if value is not None}
         self._ledger = ledger
         self._ask = ask
@@ -156,6 +174,7 @@ class SpendingBudget:
         self._is_free = is_free
         self._local = local
         self._is_attended = is_attended
+        self._patience_s = patience_s
         self._session, self._turn = _Totals(), _Totals()
         self._recent = _Recent()
         self._turn_start: float | None = None
@@ -165,6 +184,9 @@ class SpendingBudget:
         self._unpriced = ""
         """A model whose price is unknown."""
         self._accepts_unpriced = False
+        self._is_waiting = False
+        self._announced = ""
+        """The model whose unknown price the user was notified of."""
         self._admission = asyncio.Lock()
         """Held while a call is checked: two calls never ask at once."""
 
@@ -270,14 +292,17 @@ class SpendingBudget:
         """
         async with self._admission:
             await self._check_prices()
+            until = asyncio.get_running_loop().time() + self._patience_s
             while (found := self._reserved_or_exceeded(call)) is not None:
                 kind, need = found
+                if await self._waits(kind, need, until):
+                    continue
                 raised = await self._ask_to_raise(kind, need)
                 if raised is None:
                     raise BudgetExceededError(f"{self._reached(kind, need)} Stopped.")
                 self.set_limit(kind.setting, raised)
             self._warn()
-            self._recent.chars = call.chars
+            self._recent.chars, self._recent.model = call.chars, call.model
             self._session.calls += 1
             self._turn.calls += 1
         return self._ledger.reservations.release
@@ -287,12 +312,45 @@ class SpendingBudget:
         none."""
         if not any(kind.scope in _SHARED for kind in self._set()):
             return self._exceeded(call)
-        reservations = self._ledger.reservations
+        reservations, is_known = self._ledger.reservations, self._is_price_known(call)
         with reservations.exclusive():
-            found = self._exceeded(call, reservations.total())
+            reserved = reservations.total()
+            found = self._exceeded(call, reserved)
             if found is None:
-                reservations.reserve(self._recent.needs(call)[Measure.COST])
-            return found
+                need = self._recent.needs(call)[Measure.COST]
+                reservations.reserve(need if is_known else max(need, self._left() - reserved))
+        if found is None and not is_known and self._announced != call.model:
+            self._announced = call.model
+            self._on_warning(
+                f"The price of {safe_line(call.model)} is unknown. Until its first answer says what it cost, "
+                "calls of other sessions wait, so that the limit is not exceeded together."
+            )
+        return found
+
+    def _is_price_known(self, call: PlannedCall) -> bool:
+        """Return whether the cost of a call can be estimated, or the user accepts that it cannot."""
+        return self._accepts_unpriced or self._never_charges() or self._recent.is_priced(call)
+
+    def _left(self) -> Decimal:
+        """Return what is left of the limits that sessions share."""
+        shared = [kind for kind in self._set() if kind.scope in _SHARED]
+        return min(self._limits[kind.setting] - self.spent_on(kind) for kind in shared)
+
+    async def _waits(self, kind: LimitKind, need: Decimal, until: float) -> bool:
+        """Wait a moment and return True, if a limit would be exceeded only together with running calls."""
+        spent, limit = self.spent_on(kind), self._limits[kind.setting]
+        if kind.scope not in _SHARED or spent >= limit or spent + need > limit:
+            return False
+        if asyncio.get_running_loop().time() >= until:
+            return False
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._on_warning(
+                f"Waiting for running calls of other sessions: together the limit of {kind.label} would be "
+                "exceeded."
+            )
+        await asyncio.sleep(_POLL_S)
+        return True
 
     def _exceeded(
         self, call: PlannedCall, reserved: Decimal = Decimal(0)
@@ -315,13 +373,13 @@ class SpendingBudget:
         return self._is_free and not self._ledger.has_charged(self._local)
 
     async def _check_prices(self) -> None:
-        """Ask before a call whose price is unknown where a limit of cost was set for this session."""
-        kinds = [kind for kind in self._set() if kind.measure is Measure.COST and kind.scope not in _SHARED]
+        """Ask before another call whose price is unknown where there is a limit of cost."""
+        kinds = [kind for kind in self._set() if kind.measure is Measure.COST]
         if not kinds or not self._unpriced or self._accepts_unpriced:
             return
         text = (
-            f"The price of {self._unpriced} is unknown, so {kinds[0].label} cannot be limited. A limit of "
-            "tokens can."
+            f"The price of {safe_line(self._unpriced)} is unknown, so {kinds[0].label} cannot be limited. A "
+            "limit of tokens can."
         )
         options = (QuestionOption(STOP, "End here; nothing is lost."), QuestionOption("Continue without it"))
         answer = await self._answer(Question(f"{text} Continue?", "Unknown price", options))

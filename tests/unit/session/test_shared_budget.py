@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from decimal import Decimal
@@ -19,6 +20,7 @@ from forge_core.store.spending_ledger import SpendingLedger
 CAP = Decimal("1.00")
 ESTIMATE = Decimal("0.10")
 CALL = PlannedCall("m", 350, 100, lambda model, usage: ESTIMATE)
+UNPRICED = PlannedCall("new", 350, 100, lambda model, usage: None)
 
 _PROGRAM = """\
 import asyncio, sys
@@ -29,7 +31,7 @@ from forge_core.errors import BudgetExceededError
 from tests.unit.session.test_shared_budget import CALL, budget_at
 
 async def main():
-    budget, seed = budget_at(Path(sys.argv[1])), int(sys.argv[2])
+    budget, seed = budget_at(Path(sys.argv[1]), 60.0), int(sys.argv[2])
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(20):
@@ -52,17 +54,19 @@ async def _nobody(request: QuestionRequest) -> QuestionReply:
     return QuestionReply((), declined=True)
 
 
-def budget_at(folder: Path) -> SpendingBudget:
-    return SpendingBudget({"budget_day": float(CAP)}, SpendingLedger(folder), _nobody, lambda: 0.0)
+def budget_at(folder: Path, patience_s: float = 0.0, warnings: list[str] | None = None) -> SpendingBudget:
+    warn = [].append if warnings is None else warnings.append
+    limits, ledger = {"budget_day": float(CAP)}, SpendingLedger(folder)
+    return SpendingBudget(limits, ledger, _nobody, lambda: 0.0, warn, patience_s=patience_s)
 
 
 def spend(budget: SpendingBudget, usd: Decimal) -> None:
     budget.spent(TokenUsage(100, 100, 200, cost_usd=usd), "m", None)
 
 
-async def is_admitted(budget: SpendingBudget) -> bool:
+async def is_admitted(budget: SpendingBudget, call: PlannedCall = CALL) -> bool:
     try:
-        await budget.admit(CALL)
+        await budget.admit(call)
     except BudgetExceededError:
         return False
     return True
@@ -98,6 +102,48 @@ async def test_what_others_need_is_part_of_the_reason(tmp_path: Path) -> None:
     assert reason in str(caught.value)
 
 
+async def test_near_the_limit_a_call_waits_for_those_that_are_running(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    one, other = budget_at(tmp_path), budget_at(tmp_path, 60.0, warnings)
+    spend(one, Decimal("0.85"))
+    assert await is_admitted(one)
+    waiting = asyncio.create_task(is_admitted(other))
+    while not warnings:  # that it waits
+        await asyncio.sleep(0)
+    spend(one, Decimal("0.04"))
+    assert await waiting
+    assert sum("Waiting for running calls" in text for text in warnings) == 1
+
+
+async def test_a_call_that_does_not_fit_alone_does_not_wait(tmp_path: Path) -> None:
+    one, other = budget_at(tmp_path), budget_at(tmp_path, 60.0)
+    spend(one, Decimal("0.95"))
+    assert not await is_admitted(other)
+
+
+async def test_a_call_of_unknown_price_reserves_all_that_is_left_and_is_announced_once(
+    tmp_path: Path,
+) -> None:
+    warnings: list[str] = []
+    one, other = budget_at(tmp_path, 0.0, warnings), budget_at(tmp_path)
+    assert await is_admitted(one, UNPRICED)
+    assert not await is_admitted(other)
+    spend(one, Decimal("0.30"))
+    assert await is_admitted(other)
+    spend(other, ESTIMATE)
+    assert await is_admitted(one, UNPRICED)  # its price is that of the last call now
+    assert await is_admitted(other)
+    assert len([text for text in warnings if "is unknown" in text]) == 1
+
+
+async def test_a_second_call_without_any_price_is_asked_about(tmp_path: Path) -> None:
+    budget = budget_at(tmp_path)
+    assert await is_admitted(budget, UNPRICED)
+    budget.spent(TokenUsage(100, 100, 200), "m", None)
+    with pytest.raises(BudgetExceededError, match="The price of m is unknown, so the day's cost cannot be"):
+        await budget.admit(UNPRICED)
+
+
 def test_processes_never_pass_the_limit_and_the_ledger_is_their_sum(tmp_path: Path) -> None:
     programs = [
         subprocess.Popen(
@@ -119,4 +165,4 @@ def test_processes_never_pass_the_limit_and_the_ledger_is_their_sum(tmp_path: Pa
     assert [program.returncode for program in programs] == [0] * 4
     total = SpendingLedger(tmp_path).day()
     assert total == sum(costs)
-    assert CAP - 2 * ESTIMATE < total <= CAP
+    assert CAP - ESTIMATE < total <= CAP  # the last ones have waited for each other
