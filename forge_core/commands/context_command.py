@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
+from textwrap import wrap
 
 from forge_core.commands.columns import columns, table
 from forge_core.commands.figures import dollars, percent_text, share_text, tokens_text, window_text
@@ -26,6 +27,7 @@ MAX_NAMED = 3
 PRICE_CELLS = 11
 NAME_CELLS = 44
 TITLE_CELLS = 34
+REPORT_CELLS = 74
 
 _KINDS = {
     Kind.SYSTEM: ("S█", "System prompt"),
@@ -55,9 +57,18 @@ async def context(argument: str, session: ForgeSession) -> CommandResult:
     composition = await session.composition()
     listed = await asyncio.to_thread(droppable, composition, MAX_ITEMS)
     session.context.listed = tuple(listed)
-    return Text(
-        await asyncio.to_thread(_report, composition, listed, len(session.context.left_out)), "Context"
-    )
+    report = await asyncio.to_thread(_report, composition, listed, len(session.context.left_out))
+    return Text("\n\n".join([report, *_cache_breaks(session)]), "Context")
+
+
+def _cache_breaks(session: ForgeSession) -> list[str]:
+    """Return where the prompt cache broke in the last turn, and where it will; empty for nowhere."""
+    cache = session.context.cache
+    last, following = cache.loss, cache.next_loss()
+    texts = [f"The prompt cache broke in the last turn: {last.past}"] if last is not None else []
+    if following is not None and not session.status.is_running:
+        texts.append(f"The next request breaks the prompt cache at: {following.future}")
+    return ["\n".join(wrap(safe_line(text), REPORT_CELLS)) for text in texts]
 
 
 async def _drop(which: Sequence[str], session: ForgeSession) -> CommandResult:

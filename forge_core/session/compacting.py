@@ -103,6 +103,8 @@ class SessionCompactor:
         self._next_at = 0
         """Tokens below which no further compaction begins by itself."""
         self._running: asyncio.Task[None] | None = None
+        self.cache_warning: Callable[[], str] = str
+        """Returns what a compaction by the user costs, before the next request; empty if that is little."""
         agent.fit_window = self.fit
 
     @property
@@ -168,6 +170,8 @@ class SessionCompactor:
             for event in crash_events(error):  # a bug ends the turn, not the session
                 events.emit(event)
             return
+        if warning := self.cache_warning():
+            events.emit(Notice(level="info", text=warning))
         stopped: StoppedReason = "cancelled" if task.cancelled() else "complete"
         duration = time.monotonic() - started
         result = AgentResult("", [], [], TokenUsage(), 0, duration=duration, stopped_reason=stopped)

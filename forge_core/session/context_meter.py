@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forge_core.context.ledger import Composition, Item, Kind, fitted, history_items
+from forge_core.context.prompt_cache import Segment
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.events import LLMEnd
 from forge_core.langchain.agent import ForgeAgent
@@ -63,7 +64,7 @@ class ContextMeter:
         self._agent = agent
         self._anchor: _Anchor | None = None
         self._prompt = SystemPrompt("")
-        self._tools: tuple[ToolRegistry | None, tuple[Item, ...]] = (None, ())
+        self._tools: tuple[ToolRegistry | None, tuple[Segment, ...]] = (None, ())
 
     @property
     def prompt(self) -> SystemPrompt:
@@ -125,7 +126,7 @@ class ContextMeter:
         return self._anchor.reasoning if self._anchor is not None else 0
 
     def _estimate(self) -> int:
-        return self._agent.memory.token_count() + sum(item.tokens for item in self._tool_items())
+        return self._agent.memory.token_count() + sum(tool.tokens for tool in self.tool_segments())
 
     def _scaled(self, estimate: int) -> int:
         anchor = self._anchor
@@ -142,13 +143,17 @@ class ContextMeter:
         rest = max(whole - sum(item.tokens for item in files), 0)
         return [Item(Kind.SYSTEM, rest, "system prompt"), *files]
 
-    def _tool_items(self) -> tuple[Item, ...]:
+    def _tool_items(self) -> list[Item]:
+        return [Item(Kind.TOOLS, tool.tokens, tool.name) for tool in self.tool_segments()]
+
+    def tool_segments(self) -> tuple[Segment, ...]:
+        """Return the definitions of the tools as they are sent; the same object while they are the same."""
         registry = self._agent.registry
         if self._tools[0] is not registry:
-            self._tools = registry, tuple(_tool_item(tool) for tool in registry)
+            self._tools = registry, tuple(_tool_segment(tool) for tool in registry)
         return self._tools[1]
 
 
-def _tool_item(tool: BaseTool) -> Item:
+def _tool_segment(tool: BaseTool) -> Segment:
     schema = json.dumps(tool.to_openai_schema(), ensure_ascii=False)
-    return Item(Kind.TOOLS, estimate_tokens(schema), tool.name)
+    return Segment(tool.name, schema, estimate_tokens(schema))

@@ -6,8 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from forge_core.context.ledger import Composition, Item, Kind, reserved_output
+from forge_core.events import AgentEvent, LLMEnd, LLMStart
+from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.account.pricing import input_prices
 from forge_core.session.billing import SessionBilling
+from forge_core.session.cache_watch import CacheWatch
+from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.provider import SessionProvider
 from forge_core.session.tool_environment import ToolEnvironment
@@ -18,10 +22,12 @@ class ContextParts:
 
     def __init__(
         self,
+        agent: ForgeAgent,
         meter: ContextMeter,
         environment: ToolEnvironment,
         provider: SessionProvider,
         billing: SessionBilling,
+        compaction: SessionCompactor,
         model: Callable[[], str],
     ) -> None:
         self._meter = meter
@@ -29,8 +35,18 @@ class ContextParts:
         self._provider = provider
         self._billing = billing
         self._model = model
+        self.cache = CacheWatch(agent, meter, environment, provider, compaction, model)
+        """Where the prompt cache broke."""
+        compaction.cache_warning = self.cache.warning
         self.listed: tuple[Item, ...] | None = None
         """What `/context` has listed last as what can be left out, by number; None before it has."""
+
+    def follow(self, event: AgentEvent) -> None:
+        """Compare the requests of a turn."""
+        if isinstance(event, LLMStart):
+            self.cache.requested(event)
+        elif isinstance(event, LLMEnd):
+            self.cache.answered(event)
 
     async def composition(self) -> Composition:
         """Return the content of the context window; a long history is processed in a thread."""

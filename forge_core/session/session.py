@@ -111,7 +111,9 @@ class ForgeSession:
             agent, self._meter, environment, provider, journal, lambda: self._model
         )
         """Keeps the conversation below the model's context window."""
-        self.context = ContextParts(self._meter, environment, provider, self._billing, lambda: self._model)
+        self.context = ContextParts(
+            agent, self._meter, environment, provider, self._billing, self.compaction, lambda: self._model
+        )
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
@@ -462,6 +464,7 @@ class ForgeSession:
             await environment.end_turn()
 
     def _follow(self, event: AgentEvent) -> None:
+        self.context.follow(event)
         if isinstance(event, LLMEnd):
             self._meter.answered(event)
             self._billing.answered(event)

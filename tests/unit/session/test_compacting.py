@@ -523,3 +523,15 @@ async def test_what_survives_three_compactions(tmp_path: Path) -> None:
     answer = one(await turn(session, "What do you know?"), AgentEnd).result.output
     assert answer == "GOALWORD FILEWORD STEPWORD SAIDWORD"
     await session.aclose()
+
+
+async def test_what_a_compaction_costs_in_the_prompt_cache_is_said_before_the_next_request(
+    tmp_path: Path,
+) -> None:
+    session = scripted_session(tmp_path, [["answer"]])
+    async for _ in session.send("question"):
+        pass
+    session.compaction.cache_warning = lambda: "That costs $1."
+    notices = [event.text async for event in session.compact(is_fast=True) if isinstance(event, Notice)]
+    assert notices[-1] == "That costs $1."
+    await session.aclose()
