@@ -33,6 +33,7 @@ from forge_core.errors import ForgeError
 from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
 from forge_tui import garbage_collection, workers
+from forge_tui.keys.dispatch import KEYS_FILE, KeyDispatcher
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.terminal import internals
@@ -52,6 +53,8 @@ MakeSession: TypeAlias = (
 """Builds a new session, or the saved one of an id. Called in a thread, since it imports much; an awaitable is
 awaited on the loop."""
 
+KEYS_INTERVAL_S = 2.0
+"""Between looks at the user's file of keys."""
 WARM_UP_DELAY_S = 0.05
 """After the first frame: the keys that waited for it show first, then imports hold the interpreter."""
 MAX_FINDINGS = 6
@@ -97,6 +100,11 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self.chat = self.CHAT_SCREEN(
             config, self._environment, self.theme_names, save_setting, self._open_session
         )
+        self._keys = KeyDispatcher(
+            self, config.config_dir / KEYS_FILE, self.chat.activity, self._environment.clock
+        )
+        self._key_problems: list[str] = []
+        """What is wrong with the user's file of keys, until it can be shown."""
         self._use_first_theme(config.theme)
 
     @property
@@ -133,6 +141,10 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
                 self.chat.prompts.button_pressed(event.time)
             if isinstance(event, events.MouseDown) and not self.app_focus:
                 self.chat.prompts.rearm()  # some terminals report the focus after the click that brings it
+            if isinstance(event, events.Key) and not event.is_forwarded:
+                if (key := self._keys.translate(event)) is None:
+                    return  # the beginning of a chord
+                event = key
             focused = self.focused if isinstance(event, events.MouseEvent) else None
             await super().on_event(event)
             if focused is not None and focused.screen.focused is None:
@@ -144,11 +156,28 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         # GNU screen holds a lone Esc back until the next key while a program captures the mouse.
         if os.environ.get("STY") and not os.environ.get("TMUX"):
             self.action_toggle_mouse()
+        problems = self._keys.follow_file()
+        self.set_interval(KEYS_INTERVAL_S, self._follow_keys)
         early, self._early = self._early or [], None
         for event in early:
-            await super().on_event(event)
+            key = self._keys.translate(event) if isinstance(event, events.Key) else event
+            if key is not None:
+                await super().on_event(key)
+        self._key_problems = problems or []
+
+    def _follow_keys(self) -> None:
+        """Apply the user's file of keys if it has changed."""
+        if (problems := self._keys.follow_file()) is not None:
+            self.mutate_reactive(ForgeApp.theme)  # texts that name keys are drawn again
+            self.chat.activity.note(f"{KEYS_FILE} applied")
+            self._report_keys(problems)
+
+    def _report_keys(self, problems: list[str]) -> None:
+        if problems:
+            self.chat.complain("\n".join([f"{KEYS_FILE}:", *(f"  {problem}" for problem in problems)]))
 
     def on_app_focus(self) -> None:
+        self._follow_keys()
         self.chat.attention.focus_changed(True)
         self.chat.prompts.rearm()  # the click that brought the terminal to the front must not answer anything
 
@@ -266,6 +295,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
         for problem in self._themes().problems:
             self.chat.complain(problem)
+        self._report_keys(self._key_problems)
 
     async def _offer_last_session(self) -> None:
         """Show the folder's last session in the welcome, before anything is shown below it."""

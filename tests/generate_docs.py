@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -39,7 +39,9 @@ from forge_core.permissions.tool_files import TOOL_FILES
 from forge_core.result import StoppedReason
 from forge_core.tools.base import BaseTool, ToolParameter
 from forge_core.tools.registry import builtin_tools
-from forge_tui.keymap import KeyContext, help_rows
+from forge_tui.keymap import KeyContext
+from forge_tui.keys.assignment import FIXED_CONTEXTS
+from forge_tui.keys.effective import EffectiveKeys, default_keys
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -93,10 +95,22 @@ def main() -> int:
 
 
 def keys() -> str:
-    """A table of keys for each part of the screen."""
-    return "\n\n".join(
-        f"## {context.value}\n\n{_table(('key', 'action'), help_rows(context))}" for context in KeyContext
-    )
+    """A table of keys for each part of the screen, with the ids for `keys.toml`."""
+    parts = []
+    for context in KeyContext:
+        is_fixed = context in FIXED_CONTEXTS
+        rows = [
+            (row.label, row.summary, *(() if is_fixed else (_ids(row.ids),)))
+            for row in EffectiveKeys().rows(context)
+        ]
+        columns = ("key", "action") if is_fixed else ("key", "action", "id")
+        parts.append(f"## {context.value}\n\n{_table(columns, rows)}")
+    return "\n\n".join(parts)
+
+
+def _ids(ids: Sequence[str]) -> str:
+    usual = default_keys()
+    return ", ".join(_code(key_id) for key_id in ids if key_id in usual)
 
 
 def commands() -> str:

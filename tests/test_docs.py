@@ -20,6 +20,7 @@ from forge_core.config.load import flattened
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.llm.endpoints import PROVIDERS
 from forge_tui.arguments import COMMANDS, parse
+from forge_tui.keys.user_file import keys_from
 from forge_tui.submitted_line import InvalidCommand, parse_line
 from tests.generate_docs import ROOT, TABLES, pages, rendered
 from tests.package_shape import load
@@ -109,11 +110,17 @@ def test_every_slash_command_exists(page: Path) -> None:
 
 
 def test_the_settings_in_examples_are_accepted() -> None:
-    found = [body for page in DOCS for body in blocks(page, "toml")]
+    found = [body for page in DOCS if page.name != "keys.md" for body in blocks(page, "toml")]
     assert found
     for body in found:
         for name, value in flattened(tomllib.loads(body)):
             check_value(name, value)
+
+
+def test_the_keys_in_examples_are_accepted() -> None:
+    (example,) = blocks(ROOT / "docs/keys.md", "toml")
+    keys, problems = keys_from(example)
+    assert keys.changed and all("has no key now" in problem for problem in problems)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -51,6 +51,16 @@ def unbind(node: DOMNode, key: str) -> None:
     node._bindings.key_to_bindings.pop(key, None)
 
 
+def all_bindings(node: DOMNode) -> dict[str, list[Binding]]:
+    """Return the bindings of this node by key, its bases included (`DOMNode._bindings`)."""
+    return node._bindings.key_to_bindings
+
+
+def rebind(node: DOMNode, bindings: dict[str, list[Binding]]) -> None:
+    """Replace the bindings of this node (`DOMNode._bindings`, a copy of its own)."""
+    node._bindings.key_to_bindings = bindings
+
+
 def is_wrapped_to_width(area: TextArea) -> bool:
     """Return whether the text is wrapped for its current width (`WrappedDocument._width`)."""
     return area.wrapped_document._width == area.wrap_width

@@ -18,7 +18,8 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from forge_core.sanitize import safe_text
-from forge_tui.keymap import KEYS, KeyContext, bindings
+from forge_tui.keymap import KeyContext, bindings
+from forge_tui.keys.effective import effective_keys
 from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import handle_key, typed_text
@@ -28,12 +29,6 @@ from forge_tui.widgets.welcome_text import PLACEHOLDER
 HISTORY_LIMIT = 1000
 LONGEST = 1_000_000
 """The most characters that a paste may lead to: more than any model reads, and all of them are wrapped."""
-_NEWLINES = frozenset(
-    name
-    for key in KEYS
-    if (key.context, key.action) == (KeyContext.COMPOSER, "newline")
-    for name in key.keys.split(",")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,8 @@ def writes(event: events.Key) -> bool:
 
 def is_newline(key: str) -> bool:
     """Return whether a key begins a new line, and does not send."""
-    return key in _NEWLINES or key.endswith("\r")  # with a modifier, as xterm's modifyOtherKeys reports Enter
+    # The second: with a modifier, as xterm's modifyOtherKeys reports Enter.
+    return key in effective_keys().keys["composer.newline"] or key.endswith("\r")
 
 
 class Composer(TextArea):

@@ -43,6 +43,7 @@ STEADY = [
     name
     for key in KEYS
     if key.context in (KeyContext.CHAT, KeyContext.COMPOSER) and key.action not in ("newline", "", "escape")
+    if not key.action.startswith(("cursor_", "delete_"))
     for name in key.keys.split(",")
     if name not in APART
 ]

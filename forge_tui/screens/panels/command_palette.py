@@ -26,7 +26,7 @@ class CommandPalette(Overlay[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n", "move(1)", show=False),
         Binding("up", "move(-1)", show=False),
-        Binding(keys_of("chat.palette"), "leave", show=False),
+        Binding(keys_of("chat.palette"), "leave", show=False, id="chat.palette"),
     ]
 
     def __init__(self) -> None:

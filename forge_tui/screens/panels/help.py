@@ -13,7 +13,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from forge_core.commands.specs import SPECS
-from forge_tui.keymap import KeyContext, help_rows, keys_of
+from forge_tui.keymap import KeyContext, keys_of
+from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.panels.overlay import ScrollingOverlay
 
 COLUMN = 24
@@ -22,10 +23,11 @@ COLUMN = 24
 
 def help_content(width: int = 80, only: KeyContext | None = None) -> Content:
     """Return the page, or the keys of one part, for a width in cells. Styles are theme variables."""
+    keys = effective_keys()
     if only is not None:
-        return _section(str(only), help_rows(only), width)
+        return _section(str(only), keys.help_rows(only), width)
     blocks = [_section("Commands", list(_command_rows()), width)]
-    blocks += [_section(str(context), help_rows(context), width) for context in KeyContext]
+    blocks += [_section(str(context), keys.help_rows(context), width) for context in KeyContext]
     return Content("\n\n").join(blocks)
 
 
@@ -57,7 +59,8 @@ class HelpScreen(ScrollingOverlay):
     """Shows the help page."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(f"{keys_of('chat.help')},q,Q,enter", "leave", show=False)
+        Binding(keys_of("chat.help"), "leave", show=False, id="chat.help"),
+        Binding("q,Q,enter", "leave", show=False),
     ]
 
     def __init__(self, only: KeyContext | None = None) -> None:
