@@ -18,7 +18,7 @@ from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 from forge_tui.theme_files import frame_colors
 from forge_tui.widgets import status_text, welcome_text
 from forge_tui.widgets.replay_text import REPLAY, REPLAY_HINTS
-from forge_tui.widgets.welcome_text import IDLE_HINTS, PLACEHOLDER
+from forge_tui.widgets.welcome_text import IDLE_HINTS, MARK, PLACEHOLDER
 
 Run = tuple[str, str]
 """Role and text."""
@@ -26,9 +26,11 @@ TALL = 20
 """Rows from which a blank one precedes the hints, as in `ChatScreen.VERTICAL_BREAKPOINTS`."""
 SMALLEST = (20, 7)
 """Columns and rows below which the app shows only parts of the frame, and the launcher an empty one."""
-MARGIN = 2
+LEFT, RIGHT = 3, 2
+"""The cells left free beside text."""
 _ROLES = {
     "brand": ("accent", "background", "1"),
+    "mark": ("forge-user", "background", "1"),
     "badge": ("background", "error", "1"),
     "plain": ("foreground", "background"),
     "strong": ("foreground", "background"),
@@ -53,15 +55,16 @@ class FirstFrame:
         if width < SMALLEST[0] or height < SMALLEST[1]:
             return Skeleton(tuple(self._row([], width) for _ in range(height)))
         inner = width - 2
-        hints, boxed, role, edge = IDLE_HINTS, "", "plain", "dim"
+        hints, edge, boxed = IDLE_HINTS, status_text.mode_role(self._figures.mode), [("mark", MARK)]
         if self._is_replay:
-            hints, boxed, role, edge = REPLAY_HINTS, f" {REPLAY}", "dim", "faint"
+            hints, edge, boxed = REPLAY_HINTS, "faint", [("dim", f" {REPLAY}")]
+        cells = sum(cell_len(text) for _, text in boxed)
         below = [
-            self._row([("dim", clip_parts(hints, width - 2 * MARGIN - 2))], width),
+            self._row([("dim", clip_parts(hints, width - LEFT - RIGHT - 2))], width),
             self._row([(edge, f"╭{'─' * inner}╮")], width, 0),
-            self._row([(edge, "│"), (role, boxed.ljust(inner)), (edge, "│")], width, 0),
+            self._row([(edge, "│"), *boxed, ("plain", " " * (inner - cells)), (edge, "│")], width, 0),
             self._row([(edge, f"╰{'─' * inner}╯")], width, 0),
-            self._row(self._status(width - 2 * MARGIN), width),
+            self._row(self._status(width - LEFT - RIGHT), width),
         ]
         blank = self._row([], width)
         if height >= TALL:
@@ -73,9 +76,9 @@ class FirstFrame:
             return Skeleton(rows)
         line = Line(
             height - 3,
-            MARGIN,
-            width - 2 * MARGIN,
-            _first_line(PLACEHOLDER, width - 2 * MARGIN),
+            LEFT,
+            width - LEFT - RIGHT,
+            _first_line(PLACEHOLDER, width - LEFT - RIGHT),
             text_sgr=self._sgr("plain"),
             placeholder_sgr=self._sgr("dim"),
             cursor_sgr=self._codes("background", "foreground"),
@@ -83,7 +86,7 @@ class FirstFrame:
         return Skeleton(rows, line)
 
     def _welcome(self, width: int, height: int) -> list[str]:
-        room = width - 2 * MARGIN
+        room = width - LEFT - RIGHT
         lines = welcome_text.lines(self._figures, __version__, self._examples, room, height)
         return [self._row(runs, width) for runs in lines]
 
@@ -92,7 +95,7 @@ class FirstFrame:
         gap = max(width - status_text.cells(left) - status_text.cells(right), 1)
         return [*_parts(left), ("plain", " " * gap), *_parts(right)]
 
-    def _row(self, runs: list[Run], width: int, margin: int = MARGIN) -> str:
+    def _row(self, runs: list[Run], width: int, margin: int = LEFT) -> str:
         """Return a whole row of the screen: the runs between margins."""
         plain = self._sgr("plain")
         used = sum(cell_len(text) for _, text in runs)

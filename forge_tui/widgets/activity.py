@@ -24,6 +24,8 @@ FRAME_S = 0.25
 """Four a second show that Forge works, at next to no CPU time."""
 NOTE_S = 2.0
 WORKING = "Working"
+INDENT = "  "
+"""Before text without a spinner, so that all text begins in the same column."""
 VERB_CELLS = 48
 NEW_BELOW = ("↓ new below · Ctrl+End", "↓ Ctrl+End")
 MOUSE_RELEASED = ("mouse released · F9", "F9: mouse")
@@ -52,7 +54,7 @@ class ActivityLine(Widget):
     DEFAULT_CSS = """
     ActivityLine {
         height: 1;
-        padding: 0 2;
+        padding: 0 2 0 1;
         color: $forge-muted;
         & > .activity--spinner { color: $accent; }
         & > .activity--note { color: $foreground; }
@@ -147,7 +149,7 @@ class ActivityLine(Widget):
     def right_text(self) -> str:
         """The text of the right side: in full if the left side has room, too."""
         full, short = self._right(0), self._right(1)
-        fits = cell_len(self.text) + 2 + cell_len(full) <= self.content_size.width
+        fits = cell_len(INDENT + self.text) + 2 + cell_len(full) <= self.content_size.width
         return full if fits else short
 
     def _right(self, form: int) -> str:
@@ -165,16 +167,17 @@ class ActivityLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
+        indent = "" if self._working is not None and not self.note_text else INDENT
         queue = clip(self.right_text, width)
-        room = max(width - cell_len(queue) - 2, 0)
+        room = max(width - cell_len(indent) - cell_len(queue) - 2, 0)
         text = clip(self.text, room) if self.note_text else clip_parts(self.text, room)
         if self.note_text:
-            left = [("note", text)]
+            left = [("plain", indent), ("note", text)]
         elif self._working is not None:
             left = [("spinner", text[:1]), ("plain", text[1:])]
         else:
-            left = [("plain", text)]
-        gap = max(width - cell_len(text) - cell_len(queue), 0)
+            left = [("plain", indent + text)]
+        gap = max(width - cell_len(indent + text) - cell_len(queue), 0)
         return role_strip(self, "activity", [*left, ("plain", " " * gap), ("spinner", queue)])
 
     def _frame(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.actions import SkipAction
@@ -24,7 +25,8 @@ from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import handle_key, typed_text
 from forge_tui.widgets.pacing import FramePacer
-from forge_tui.widgets.welcome_text import PLACEHOLDER
+from forge_tui.widgets.role_strip import role_style
+from forge_tui.widgets.welcome_text import MARK, PLACEHOLDER
 
 HISTORY_LIMIT = 1000
 LONGEST = 1_000_000
@@ -59,17 +61,23 @@ class Composer(TextArea):
         height: auto;
         min-height: 3;
         max-height: 10;
-        padding: 0 1;
+        padding: 0 1 0 2;
         color: $foreground;
         background: $background;
         border: round $forge-faint;
         scrollbar-size-vertical: 1;
-        &:focus { border: round $forge-muted; }
+        &:focus { border: round $mode-ask; }
+        &.-accept-edits:focus { border: round $mode-accept-edits; }
+        &.-plan:focus { border: round $mode-plan; }
+        &.-auto:focus { border: round $mode-auto; }
+        &.-yolo:focus { border: round $mode-yolo; }
+        & > .composer--mark { color: $forge-user; text-style: bold; }
         & .text-area--placeholder { color: $forge-muted; }
         & .text-area--cursor { color: $background; background: $foreground; text-style: none; }
         &:light .text-area--cursor { color: $background; background: $foreground; }
     }
     """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"composer--mark"}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.COMPOSER)]
 
     class Submitted(Message):
@@ -112,6 +120,7 @@ class Composer(TextArea):
         self._recall = recall
         self._may_send = may_send
         self._on_edit = on_edit
+        self._mode = ""
         self._history: list[str] = []
         self._position = 0
         """Index into the history; the index after its last message is that of the draft."""
@@ -124,6 +133,13 @@ class Composer(TextArea):
     def on_mount(self) -> None:
         if self.first_text:
             self.replace_text(self.first_text)
+
+    def show_mode(self, mode: str) -> None:
+        """Draw the border in the colour of the permission mode; the status bar has its name."""
+        if mode != self._mode:
+            self.remove_class(f"-{self._mode}")
+            self.add_class(f"-{mode}")
+            self._mode = mode
 
     @property
     def is_blank(self) -> bool:
@@ -198,6 +214,7 @@ class Composer(TextArea):
         frame = self._frame
         if crop != size.region or frame is None or frame.variables is not variables or frame.key != key:
             strips = super().render_lines(crop)
+            self._draw_mark(strips, crop)
             self._frame = _DrawnFrame(variables, key, strips) if crop == size.region else None
             return strips
         gutter, width, background = self.gutter, self.content_size.width, self.background_colors[1]
@@ -210,6 +227,14 @@ class Composer(TextArea):
             drawn = strips[y]
             strips[y] = Strip.join([drawn.crop(0, gutter.left), line, drawn.crop(gutter.left + width)])
         return strips
+
+    def _draw_mark(self, strips: list[Strip], crop: Region) -> None:
+        """Draw the mark between the border and the text's first row, where `crop` shows that."""
+        x, y = 1 - crop.x, 1 - crop.y
+        if 0 <= x < crop.width and 0 <= y < len(strips) and self.content_size.width > 0:
+            mark = Segment(MARK, self.rich_style + role_style(self, "composer", "mark"))
+            row = strips[y]
+            strips[y] = Strip.join([row.crop(0, x), Strip([mark], 1), row.crop(x + 1)])
 
     def render_line(self, y: int) -> Strip:
         # Textual 8.2.8 wraps the placeholder to a width of 0, and fails.

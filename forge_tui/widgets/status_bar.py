@@ -19,7 +19,7 @@ class StatusBar(Widget):
     DEFAULT_CSS = """
     StatusBar {
         height: 1;
-        padding: 0 2;
+        padding: 0 2 0 3;
         color: $forge-muted;
         & > .status--strong { color: $foreground; }
         & > .status--accent { color: $accent; }

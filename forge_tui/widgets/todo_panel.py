@@ -53,7 +53,7 @@ class TodoPanel(Widget):
     TodoPanel {
         height: auto;
         margin-top: 1;
-        padding: 0 2;
+        padding: 0 2 0 1;
         color: $foreground;
         display: none;
         &.-shown { display: block; }

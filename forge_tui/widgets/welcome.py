@@ -21,7 +21,7 @@ class Welcome(Widget):
     DEFAULT_CSS = """
     Welcome {
         height: auto;
-        padding: 1 2 0 2;
+        padding: 1 2 0 3;
         color: $foreground;
         & > .welcome--brand { color: $accent; text-style: bold; }
         & > .welcome--accent { color: $accent; }

@@ -17,6 +17,8 @@ from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.status_text import SANDBOX_ON, Figures, shorter_labels
 
 IDLE_HINTS = "Enter send · Ctrl+J new line · / commands · F1 help"
+MARK = "❯"
+"""Before the input line."""
 PLACEHOLDER = "Ask about this folder, or say what to change"
 MAX_EXAMPLES = 3
 MAX_NAMES = 200

@@ -165,7 +165,7 @@ async def test_a_complete_line_has_no_selected_row_until_an_arrow_is_pressed(con
         await ready(pilot)
         await type_text(pilot, "/undo ")
         await pilot.pause()
-        assert "list" in shown(app) and "❯" not in shown(app)
+        assert "list" in shown(app) and "❯ list" not in shown(app)
         await pilot.press("up")
         await pilot.pause()
         assert "❯ list" in shown(app)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from textual import events
 from textual._xterm_parser import XTermParser
+from textual.color import Color
 from textual.document._wrapped_document import WrappedDocument
+from textual.geometry import Region
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_tui.terminal.input import TerminalInput
 from forge_tui.widgets.composer import LONGEST, Composer
 from forge_tui.widgets.find_bar import FindLine
@@ -322,10 +327,10 @@ async def test_the_longest_paste_is_accepted_and_rewrapped_only_when_its_width_c
         await until(pilot, lambda: app.chat.composer.content_size.height == 8)
         await pilot.pause()
         assert app.chat.composer.text == text
-        assert widths == [74]
+        assert widths == [73]
         await pilot.resize_terminal(60, 24)
         await until(pilot, lambda: len(widths) > 1)
-        assert widths[-1] == 54
+        assert widths[-1] == 53
 
 
 async def test_the_limit_of_a_paste_counts_what_is_already_in_the_composer(config: ForgeConfig) -> None:
@@ -367,3 +372,28 @@ async def test_releasing_mouse_capture_ends_a_drag_selection_in_the_composer(con
         await pilot.mouse_up(offset=(8, 2))  # above the composer
         await pilot.hover(offset=(12, y))
         assert app.chat.composer.selection == before
+
+
+@pytest.mark.parametrize("mode", PermissionMode)
+async def test_the_border_has_the_colour_of_the_mode(config: ForgeConfig, mode: PermissionMode) -> None:
+    app = make_app(replace(config, permission_mode=mode))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: app.focused is app.chat.composer)
+        wanted = app.theme_variables[f"mode-{mode}"]
+        assert app.chat.composer.styles.border_top[1] == Color.parse(wanted)
+
+
+async def test_the_mark_stays_where_an_overlay_has_covered_it(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        composer = app.chat.composer
+        await type_text(pilot, "one")
+        await pilot.press("ctrl+j")
+        await until(pilot, lambda: composer.content_size.height == 2)
+        whole = [strip.text for strip in composer.render_lines(composer.outer_size.region)]
+        assert whole[1].startswith("│❯ one") and whole[2].startswith("│  ")
+        for crop in (Region(0, 1, 10, 1), Region(1, 0, 4, 4), Region(2, 0, 5, 4), Region(0, 2, 9, 2)):
+            rows = [strip.text for strip in composer.render_lines(crop)]
+            assert rows == [row[crop.x : crop.right] for row in whole[crop.y : crop.bottom]]

@@ -146,7 +146,7 @@ async def test_the_welcome_keeps_the_composer_in_place(config: ForgeConfig, size
         rows = shown(app).splitlines()
         assert "Forge 0.1.0" in rows[1]
         assert any("asks before it writes" in row for row in rows)
-        assert rows[-3].startswith("│ Ask about this folder") and "test/model" in rows[-1]
+        assert rows[-3].startswith("│❯ Ask about this folder") and "model · " in rows[-1]
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 36), (20, 5), (10, 3)])
@@ -175,4 +175,4 @@ async def test_resizing_keeps_the_composer_and_status_in_view(config: ForgeConfi
             await pilot.resize_terminal(*size)
             await until(pilot, lambda size=size: len(shown(app).splitlines()) == size[1])  # type: ignore[misc]
             rows = shown(app).splitlines()
-            assert "test/model" in rows[-1] and "draft" in rows[-3]
+            assert "model · " in rows[-1] and "draft" in rows[-3]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from forge_tui.screens.chat.sending import Sending
+from forge_core.config.forge_config import ForgeConfig
+from forge_tui.screens.chat.sending import QUEUES, RESUMES, SENDS_QUEUE, Sending
 from forge_tui.submitted_line import UserText
 from forge_tui.widgets.composer import Composer
+from forge_tui.widgets.welcome_text import PLACEHOLDER
+from tests.support.chat_app import make_app, ready, say, say_until, shown, until
+from tests.support.scripted_session import Gate, answer
 
 if TYPE_CHECKING:
     from forge_tui.screens.chat.screen import ChatScreen
@@ -100,3 +104,28 @@ def test_an_unknown_command_is_reported_and_remembered() -> None:
     sends.run_by_name("nonsense")
     sends.run_by_name(None)
     assert len(screen.calls) == 2
+
+
+async def test_the_placeholder_says_what_enter_does(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate, *answer("One.")], answer("Two.")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        assert f"│❯ {PLACEHOLDER}" in shown(app)
+        await say_until(pilot, "one", gate)
+        await until(pilot, lambda: f"│❯ {QUEUES}" in shown(app))
+        await say(pilot, "two")
+        await pilot.press("escape")
+        gate.open()
+        await until(pilot, lambda: f"│❯ {SENDS_QUEUE}" in shown(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: f"│❯ {PLACEHOLDER}" in shown(app) and not app.chat.has_turn)
+
+
+async def test_the_placeholder_offers_to_resume_a_failed_turn(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        app.scripted.can_retry = True
+        app.chat.refresh_status()
+        await until(pilot, lambda: f"│❯ {RESUMES}" in shown(app))

@@ -98,11 +98,11 @@ async def test_a_task_list_unchanged_during_a_turn_folds_at_its_end(config: Forg
         assert "Doing step 1" not in app.chat.activity.text, "this one may be about something else"
         gate.open()
         await until(pilot, lambda: "It rains." in shown(app) and not app.chat.has_turn)
-        await until(pilot, lambda: "  ● Do step 1 · 1 of 5 done · Ctrl+T" in shown(app))
+        await until(pilot, lambda: " ● Do step 1 · 1 of 5 done · Ctrl+T" in shown(app))
         assert "○ Do step 4" not in shown(app)
         await say(pilot, "what time is it?")
         await until(pilot, second.reached.is_set)
-        assert "  ● Do step 1 · 1 of 5 done · Ctrl+T" in shown(app)
+        assert " ● Do step 1 · 1 of 5 done · Ctrl+T" in shown(app)
         second.open()
         await until(pilot, lambda: not app.chat.has_turn)
         await say(pilot, "now go on")

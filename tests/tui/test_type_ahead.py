@@ -45,8 +45,8 @@ def starting(
 def written(terminal: Terminal) -> str:
     """What stands in the composer's first row."""
     for line in terminal.emulator.lines():
-        if line.startswith("│ "):
-            return line[2:].rpartition("│")[0].rstrip().replace("\u0000", "")
+        if line.startswith("│❯"):
+            return line[3:].rpartition("│")[0].rstrip().replace("\u0000", "")
     return ""
 
 
@@ -57,8 +57,8 @@ def compact(text: str) -> str:
 
 def text_of_screen(terminal: Terminal) -> str:
     """The composer's text, its rows put together."""
-    rows = [line for line in terminal.emulator.lines() if line.startswith("│ ")]
-    return compact("".join(row[2:].rpartition("│")[0] for row in rows))
+    rows = [line for line in terminal.emulator.lines() if line.startswith(("│❯ ", "│  "))]
+    return compact("".join(row[3:].rpartition("│")[0] for row in rows))
 
 
 def has_taken_over(terminal: Terminal) -> bool:
@@ -110,7 +110,7 @@ def test_a_key_shows_before_textual_is_imported_and_is_kept(tmp_path: Path) -> N
     longest = 0
     for emulator in states(output, size):
         line = emulator.screen.display[21]
-        shown = next((n for n, (a, b) in enumerate(zip(line[2:], keys, strict=False)) if a != b), len(keys))
+        shown = next((n for n, (a, b) in enumerate(zip(line[3:], keys, strict=False)) if a != b), len(keys))
         assert shown >= longest, "what was typed went away"
         longest = shown
         if longest > 5:
@@ -181,14 +181,14 @@ def test_a_resize_during_startup_repaints_the_frame_at_the_new_size(tmp_path: Pa
         terminal.wait_for("Ask about this folder")
         terminal.send("hello")
         terminal.resize(60, 20)
-        terminal.wait_for(lambda terminal: terminal.emulator.lines()[17].startswith("│ hello"))
+        terminal.wait_for(lambda terminal: terminal.emulator.lines()[17].startswith("│❯ hello"))
         terminal.send(" there")
         terminal.wait_for("hello there")
         go_on()
         terminal.wait_for(has_taken_over)
         terminal.send("!")
-        terminal.wait_for(lambda terminal: terminal.emulator.lines()[17].startswith("│ hello there!"))
-        assert terminal.emulator.lines()[17].startswith("│ hello there!")
+        terminal.wait_for(lambda terminal: terminal.emulator.lines()[17].startswith("│❯ hello there!"))
+        assert terminal.emulator.lines()[17].startswith("│❯ hello there!")
 
 
 @pytest.mark.parametrize("size", [(19, 24), (80, 6), (1, 1)])

@@ -69,6 +69,11 @@ class LiveFigures:
             is_cost_estimate=True,
         )
 
+    @property
+    def mode(self) -> str:
+        """The permission mode, which the session has or will have."""
+        return self._figures.mode
+
     def begin_turn(self) -> None:
         """Start counting the output of a new turn."""
         self.forget_count()

@@ -100,6 +100,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.composer = Composer(
             self.popup, self.sending.recall, self.prompts.may_send, self.unsent.text_changed
         )
+        self.composer.show_mode(self._live.mode)
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.current(), environment.version, self._live.examples)
 
@@ -428,4 +429,6 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def show_figures(self) -> None:
         """Show the figures as they are now."""
+        self.composer.show_mode(self._live.mode)
+        self.composer.placeholder = self.sending.placeholder
         self.status_bar.figures = self.welcome.figures = self._live.current()

@@ -11,10 +11,15 @@ from forge_tui import workers
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
+from forge_tui.widgets.welcome_text import PLACEHOLDER
 
 if TYPE_CHECKING:
     from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.widgets.composer import Composer
+
+QUEUES = "Queue a message for after this turn"
+SENDS_QUEUE = "Enter sends what is queued"
+RESUMES = "Enter resumes the turn that failed"
 
 
 class Sending:
@@ -26,6 +31,16 @@ class Sending:
         self.commands = CommandRunner(screen)
         self.failure = ""
         """Why there will be no session."""
+
+    @property
+    def placeholder(self) -> str:
+        """What Enter does now, for the empty composer."""
+        session = self._screen.session
+        if self._screen.has_turn:
+            return QUEUES
+        if self.queue and self.queue.is_paused:
+            return SENDS_QUEUE
+        return RESUMES if session is not None and session.can_retry else PLACEHOLDER
 
     def submit(self, message: Composer.Submitted) -> None:
         """Send a line of the composer; an empty one sends what waits, or resumes a failed turn."""
