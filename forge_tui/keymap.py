@@ -112,7 +112,7 @@ KEYS: tuple[Key, ...] = (
         "ctrl+o",
         "toggle_cards",
         "Ctrl+O",
-        "Expand or collapse the card under the mouse, else all cards and reasoning",
+        "Expand the paste at the cursor, else the card under the mouse, else all cards and reasoning",
     ),
     Key(
         "chat.toggle_raw",

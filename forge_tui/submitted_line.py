@@ -8,11 +8,14 @@ from typing import TypeAlias
 
 from forge_core.commands import specs
 from forge_core.sanitize import safe_line
+from forge_tui.pastes.folded_text import BEGIN, plain_text
 
 
 @dataclass(frozen=True, slots=True)
 class UserText:
     text: str
+    typed: str = ""
+    """The text with folded parts (`folded_text`), if it has any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,9 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
     """Parse a submitted text; return None if it is blank. A leading space makes any line a message.
 
     A single line that begins with `NOTE` is `/memory add`, unless it `has_paste`, that is, any part of it was
-    not typed: pasted Markdown is a message.
+    not typed: pasted Markdown is a message. So is what begins with a folded paste, whatever is in it.
     """
-    text = typed.strip()
+    text = plain_text(typed).strip()
     if not text:
         return None
     if typed.startswith(NOTE) and text != NOTE.strip() and "\n" not in text and not has_paste:
@@ -51,7 +54,7 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
         assert spec is not None
         return Command(spec, f"add {text.removeprefix(NOTE).strip()}", text)
     if not typed.startswith("/"):
-        return UserText(text)
+        return UserText(text, typed.strip() if BEGIN in typed else "")
     name = re.split("[ \n]", text[1:], maxsplit=1)[0]
     argument = text[len(name) + 2 :]
     spec = specs.find(name)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual import events
 from textual.actions import SkipAction
 from textual.binding import BindingType
@@ -16,11 +17,13 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
-from textual.widgets.text_area import Selection
+from textual.widgets.text_area import Edit, EditResult, Location, Selection
 
 from forge_core.sanitize import safe_text
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
+from forge_tui.pastes import chips, folded_text
+from forge_tui.pastes.chips import Chips
 from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import handle_key, typed_text
@@ -75,9 +78,10 @@ class Composer(TextArea):
         & .text-area--placeholder { color: $forge-muted; }
         & .text-area--cursor { color: $background; background: $foreground; text-style: none; }
         &:light .text-area--cursor { color: $background; background: $foreground; }
+        & .composer--chip { color: $accent; }
     }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"composer--mark"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"composer--chip", "composer--mark"}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.COMPOSER)]
 
     class Submitted(Message):
@@ -86,6 +90,7 @@ class Composer(TextArea):
         def __init__(self, text: str, *, has_paste: bool = True) -> None:
             super().__init__()
             self.text = text
+            """With folded parts: see `folded_text`."""
             self.has_paste = has_paste
             """Whether any part of it may have been pasted."""
 
@@ -126,13 +131,14 @@ class Composer(TextArea):
         """Index into the history; the index after its last message is that of the draft."""
         self._draft = ""
         self._has_paste = False
+        self._chips = Chips()
         self._pacer = FramePacer(time.monotonic)
         self._frame: _DrawnFrame | None = None
         """The frame around the text as drawn last; None if the styles have changed since."""
 
     def on_mount(self) -> None:
         if self.first_text:
-            self.replace_text(self.first_text)
+            self.replace_text(folded_text.without_marks(self.first_text))
 
     def show_mode(self, mode: str) -> None:
         """Draw the border in the colour of the permission mode; the status bar has its name."""
@@ -145,15 +151,26 @@ class Composer(TextArea):
     def is_blank(self) -> bool:
         return not self.text
 
+    @property
+    def typed(self) -> str:
+        """The text with folded parts in place of chips: see `folded_text`."""
+        return self._chips.unfold(self.text)
+
+    @property
+    def has_chips(self) -> bool:
+        return folded_text.BEGIN in self.text
+
     def replace_text(self, text: str) -> None:
-        """Replace the text, with the cursor at the end; one step of undo. The text must be safe."""
-        self.replace(text, self.document.start, self.document.end)
+        """Replace the text, with the cursor at the end; one step of undo. The text must be safe; folded parts
+        become chips."""
+        self.replace(self._chips.fold(text), self.document.start, self.document.end)
         self.move_cursor(self.document.end)
 
     def take(self) -> str:
-        """Return the text, and clear it."""
-        text = self.text
+        """Return the text with folded parts, and clear it."""
+        text = self.typed
         self.load_text("")
+        self._chips.clear()
         self._has_paste = False
         return text
 
@@ -167,13 +184,13 @@ class Composer(TextArea):
 
     @property
     def cursor_index(self) -> int:
-        """The number of characters before the cursor."""
+        """The number of characters before the cursor, in the text with folded parts."""
         before = self.get_text_range(self.document.start, self.cursor_location)
-        return len(before)
+        return len(self._chips.unfold(before))
 
     def restore_draft(self, text: str, cursor: int) -> None:
         """Append text that was typed elsewhere, with the cursor `cursor` characters into it."""
-        text, before = safe_text(text, keep_invisible=True), self.text
+        text, before = safe_text(text, keep_invisible=True), self.typed
         self._has_paste = True
         if len(before) + len(text) > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
@@ -181,7 +198,7 @@ class Composer(TextArea):
         if before and not before[-1].isspace():
             before += " "
         self.replace_text(before + text)
-        lines = (before + text[:cursor]).split("\n")
+        lines = self._chips.fold(before + text[:cursor]).split("\n")
         self.move_cursor((len(lines) - 1, len(lines[-1])))
 
     def remember(self, text: str) -> None:
@@ -247,7 +264,7 @@ class Composer(TextArea):
             event.prevent_default()
             event.stop()
         else:
-            await handle_key(self, event, self._write)
+            await handle_key(self, event, lambda text: self._write(folded_text.without_marks(text)))
 
     async def _on_mouse_release(self, event: events.MouseRelease) -> None:
         # Textual 8.2.8 would continue to select after F9 has taken the mouse away.
@@ -261,18 +278,78 @@ class Composer(TextArea):
     def paste(self, text: str) -> None:
         """Insert pasted text, with its control characters made visible; never send it.
 
-        All of it or nothing: half a text in a message is worse than none.
+        All of it or nothing: half a text in a message is worse than none. A big one becomes a chip.
         """
-        if len(text) + len(self.text) > LONGEST:
+        if len(text) + len(self.text) + self._chips.size > LONGEST:
             self.post_message(self.PasteRefused(len(text)))
             return
         self._has_paste = True
-        self._write(safe_text(text.replace("\r\n", "\n").replace("\r", "\n"), keep_invisible=True))
+        text = safe_text(text.replace("\r\n", "\n").replace("\r", "\n"), keep_invisible=True)
+        text = folded_text.without_marks(text)
+        self._write(self._chips.fold(folded_text.folded(text)) if folded_text.is_big(text) else text)
 
     def _write(self, text: str) -> None:
         """Insert text at the cursor, in place of the selection."""
         result = self.replace(text, *self.selection, maintain_selection_offset=False)
         self.move_cursor(result.end_location)
+
+    # Chips
+
+    def expand_chip(self) -> bool:
+        """Replace the chip that the cursor is beside by its text; return whether there is one."""
+        row, column = self.cursor_location
+        if not self.has_focus or (span := chips.touched(self.document[row], column)) is None:
+            return False
+        start, end = (row, span[0]), (row, span[1])
+        text = folded_text.plain_text(self._chips.unfold(self.get_text_range(start, end)))
+        self.history.checkpoint()
+        self.replace(text, start, end, maintain_selection_offset=False)
+        return True
+
+    @property
+    def selected_text(self) -> str:
+        return folded_text.plain_text(self._chips.unfold(super().selected_text))
+
+    def edit(self, edit: Edit) -> EditResult:
+        # No edit leaves a part of a chip: what deletes one character of it deletes all of it.
+        (top_row, top), (bottom_row, bottom) = edit.top, edit.bottom
+        first, last = chips.around(self.document[top_row], top), (bottom, bottom)
+        if bottom_row < self.document.line_count:
+            last = chips.around(self.document[bottom_row], bottom)
+        start, end = (top_row, first[0]), (bottom_row, last[1])
+        if (start, end) != (edit.top, edit.bottom):
+            if edit.top == edit.bottom:  # an insertion: after the chip
+                start = end
+            edit = Edit(edit.text, start, end, edit.maintain_selection_offset)
+        return super().edit(edit)
+
+    def undo(self) -> None:
+        self._leave_for(self.history.undo_stack)
+        super().undo()
+
+    def redo(self) -> None:
+        self._leave_for(self.history.redo_stack)
+        super().redo()
+
+    def _leave_for(self, steps: Sequence[object]) -> None:
+        """Move the cursor to where every document has a line: Textual 8.2.8 looks at its line before it
+        restores the selection, and fails if undo or redo has removed that line."""
+        if steps:
+            self.selection = Selection.cursor((0, 0))
+
+    def clamp_visitable(self, location: Location) -> Location:
+        row, column = super().clamp_visitable(location)
+        before_row, before = self.selection.end
+        return row, chips.snapped(self.document[row], column, before if before_row == row else None)
+
+    def get_line(self, line_index: int) -> Text:
+        line = super().get_line(line_index)
+        if found := chips.spans(line.plain):
+            line.plain = chips.drawn(line.plain)
+            style = self.get_component_rich_style("composer--chip", partial=True)
+            for start, end in found:
+                line.stylize(style, start, end)
+        return line
 
     def on_resize(self, event: events.Resize) -> None:
         if internals.is_wrapped_to_width(self):
@@ -358,7 +435,7 @@ class Composer(TextArea):
         if position == self._position:
             return
         if self._position == len(self._history):
-            self._draft = self.text
+            self._draft = self.typed
         self._position = position
         text = self._history[position] if position < len(self._history) else self._draft
         self._popup.close(text)

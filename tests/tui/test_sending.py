@@ -33,7 +33,7 @@ class Screen:
     def _show_queue(self, text: str) -> None:
         self.queue_text = text
 
-    def start_turn(self, text: str) -> None:
+    def start_turn(self, text: str, typed: str = "") -> None:
         self.has_turn = True
         self.calls.append(f"turn {text}")
 

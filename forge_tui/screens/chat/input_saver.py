@@ -50,7 +50,7 @@ class InputSaver:
     def save(self) -> None:
         """Record the queue and the text in the composer, in case the session is continued."""
         if (session := self._session()) is not None:
-            session.save_input(queue=self._queue.typed, draft=self._screen.composer.text or self._held)
+            session.save_input(queue=self._queue.typed, draft=self._screen.composer.typed or self._held)
 
     def text_changed(self) -> None:
         """Take note of a change of the text in the composer."""
@@ -66,7 +66,7 @@ class InputSaver:
         workers.start(self._screen, self._save_text, "draft")
 
     async def _save_text(self) -> None:
-        session, text, held = self._session(), self._screen.composer.text, self._held
+        session, text, held = self._session(), self._screen.composer.typed, self._held
         try:
             if session is not None:
                 started = time.monotonic()
@@ -75,6 +75,6 @@ class InputSaver:
                 self._delay_s = max(DELAY_S, _COST_FACTOR * (time.monotonic() - started))
         finally:
             self._is_due = False
-        is_changed = self._screen.composer.text != text or self._held != held
-        if is_changed if session is not None else self._screen.composer.text or self._held:
+        is_changed = self._screen.composer.typed != text or self._held != held
+        if is_changed if session is not None else self._screen.composer.typed or self._held:
             self.text_changed()

@@ -85,4 +85,6 @@ class MessageQueue:
 def _typed(line: UserText | Command) -> str:
     if isinstance(line, Command):
         return line.line
+    if line.typed:
+        return line.typed
     return f" {line.text}" if line.text.startswith("/") else line.text  # the space makes it a message

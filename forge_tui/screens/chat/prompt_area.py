@@ -235,8 +235,11 @@ class PromptArea:
         return self._last_key
 
     def take(self) -> tuple[str, int]:
-        """Remove the composer's text; return it and the index of its cursor."""
+        """Remove the composer's text; return it and the index of its cursor. A text with chips stays: it is
+        no text for a line."""
         composer = self._screen.composer
+        if composer.has_chips:
+            return "", 0
         cursor = composer.cursor_index
         return composer.take(), cursor
 

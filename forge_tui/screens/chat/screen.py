@@ -22,6 +22,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.pastes.folded_text import with_labels
 from forge_tui.screens.chat.attention import Attention
 from forge_tui.screens.chat.environment import Environment, RepositoryWatch
 from forge_tui.screens.chat.find_mode import FindMode
@@ -199,10 +200,10 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def has_turn(self) -> bool:
         return self._turn.is_running
 
-    def start_turn(self, text: str) -> None:
-        """Show a message and start the turn that answers it."""
+    def start_turn(self, text: str, typed: str = "") -> None:
+        """Show a message, with folded parts as `typed`, and start the turn that answers it."""
         self.welcome.display = False
-        self.transcript.add_user(text)
+        self.transcript.add_user(text, with_labels(typed))
         self.unsent.save()
         self.todos.begin_turn()
         self._read_turn(text)
@@ -329,7 +330,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.show_figures()
 
     def action_toggle_cards(self) -> None:
-        if not self.transcript.fold_pointed():
+        if not (self.composer.expand_chip() or self.transcript.fold_pointed()):
             self.transcript.toggle_cards()
 
     def action_toggle_raw(self) -> None:

@@ -75,14 +75,14 @@ class Sending:
             self.queue.add(line)
             self._show_queue()
         else:
-            self._screen.start_turn(line.text)
+            self._screen.start_turn(line.text, line.typed)
 
     def start_next(self) -> None:
         """Start the next queued line if nothing runs."""
         if not self._screen.has_turn and self._screen.session is not None:
             match self.queue.next():
-                case UserText(text):
-                    self._screen.start_turn(text)
+                case UserText(text, typed):
+                    self._screen.start_turn(text, typed)
                 case Command() as command:
                     self._start_command(command)
         self._show_queue()

@@ -140,7 +140,7 @@ class SessionChange:
         if draft := safe_text(saved.draft, keep_invisible=True):
             if screen.composer.is_blank:
                 screen.composer.replace_text(draft)
-            elif screen.composer.text != draft:
+            elif screen.composer.typed != draft:
                 screen.composer.remember(draft)
         self._queue.put_back(
             line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)

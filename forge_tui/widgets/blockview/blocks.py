@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
+from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
@@ -23,6 +24,10 @@ GUTTER = [Segment(" " * TEXT_INDENT)]
 _NO_LETTER = re.compile(r"[\W_]+")
 _UNWRAPPED = 100_000
 """Cells of a canvas on which no line is wrapped."""
+
+_LONG_MESSAGE = 60
+"""Lines of a message of the user above which only its beginning shows while it is folded."""
+_SHOWN_LINES = 12
 
 Level = Literal["info", "warning", "error"]
 
@@ -158,18 +163,82 @@ class TextBlock(LinesBlock):
 
 
 class UserBlock(LinesBlock):
-    """A message of the user: an accent bar on a quiet background."""
+    """A message of the user: an accent bar on a quiet background. One with big pastes, or that is long, is
+    folded: the pastes show as labels, the end as the number of its lines."""
 
     is_landmark = True
 
-    def __init__(self, text: str) -> None:
-        super().__init__(safe_text(text, keep_invisible=True).rstrip().split("\n"))
+    def __init__(self, text: str, folded: str = "", everyone: SharedFolding | None = None) -> None:
+        """`folded` is the text with labels for its pastes; `everyone` the folding that it takes part in."""
+        super().__init__(_lines_of(text))
+        self._folded = _lines_of(folded) if folded else _beginning(self._lines)
+        self._fold = Fold(everyone if self._folded != self._lines else None)
+        self._was_open = False
+        """Whether it was unfolded before the last click."""
+        self._is_revealed = False
+        """Whether it is unfolded only for a match."""
+
+    @property
+    def revision(self) -> int:
+        return self._changes + (self._fold.round << 32)
+
+    @property
+    def _is_shown_folded(self) -> bool:
+        return self._folded != self._lines and not self._fold.is_open
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         bar = [Segment(MARGIN), Segment("▎", styles.user_bar), Segment(" ", styles.user)]
         with canvas.indented(bar):
-            for line in self._lines:
+            for line in self._folded if self._is_shown_folded else self._lines:
                 canvas.text([(line.expandtabs(4), styles.user)], fill=styles.user, original=line)
+
+    def estimate(self, width: int) -> int:
+        return self.gap + estimate_rows(self._folded if self._is_shown_folded else self._lines, width)
+
+    def lines_of(self, passage: Passage, rendered: RenderedBlock) -> range:
+        return range(0) if self._is_shown_folded else super().lines_of(passage, rendered)
+
+    def toggle(self, row: int) -> bool:
+        """Unfold on a click anywhere; fold on a click on the first row."""
+        self._was_open = self._fold.is_open
+        return self._set_open(True) if row > self.gap or not self._was_open else self._set_open(False)
+
+    def fold_at(self, row: int) -> bool:
+        return self._set_open(not self._fold.is_open)
+
+    def toggle_back(self) -> bool:
+        return self._set_open(self._was_open)
+
+    def row_to_keep(self, row: int) -> int:
+        return self.gap
+
+    def reveal(self, passage: Passage) -> bool:
+        if not self._is_shown_folded:
+            return False
+        self._is_revealed = True
+        return self._set_open(True)
+
+    def end_reveal(self, *, is_kept: bool) -> None:
+        if self._is_revealed and not is_kept:
+            self._set_open(False)
+        self._is_revealed = False
+
+    def _set_open(self, is_open: bool) -> bool:
+        if self._folded == self._lines or not self._fold.set(is_open):
+            return False
+        self.changed()
+        return True
+
+
+def _lines_of(text: str) -> list[str]:
+    return safe_text(text, keep_invisible=True).rstrip().split("\n")
+
+
+def _beginning(lines: list[str]) -> list[str]:
+    """Return what shows of a message without labels while it is folded: all of it unless it is long."""
+    if len(lines) <= _LONG_MESSAGE:
+        return lines
+    return [*lines[:_SHOWN_LINES], f"… +{len(lines) - _SHOWN_LINES:,} lines (Ctrl+O)"]
 
 
 class NoticeBlock(LinesBlock):

@@ -178,7 +178,7 @@ class TranscriptBuilder:
         started = time.monotonic()
         for turn in turns:
             earlier.begin_turn()
-            earlier.add(UserBlock(turn.text))
+            earlier.add(UserBlock(turn.text, everyone=folding))
             for number, events in enumerate(turn.runs):
                 if number:
                     earlier.resume_turn()

@@ -45,11 +45,11 @@ class Transcript(BlockView):
         self._builder.apply(event)
         self._schedule()
 
-    def add_user(self, text: str) -> None:
-        """Show a message of the user, and scroll to the end."""
+    def add_user(self, text: str, folded: str = "") -> None:
+        """Show a message of the user, with labels for its pastes as in `folded`, and scroll to the end."""
         self.model.follows_end = True
         self._builder.begin_turn()
-        self._add(UserBlock(text))
+        self._add(UserBlock(text, folded, self._builder.calls.folding))
 
     async def show_earlier_turns(self, turns: Sequence[ReplayedTurn]) -> None:
         """Show the turns of a continued session before everything else, the newest of them at once."""

@@ -1,0 +1,54 @@
+"""Text with folded parts: a big paste is shown as a label, but edited, queued, kept and sent as a whole.
+
+A folded part is the pasted text between two marks, which are noncharacters: Unicode reserves them for use
+inside a program, and no text from outside keeps them (`without_marks`). So a label that somebody types is
+never taken for a folded part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+BEGIN, END = "\ufdd0", "\ufdd1"
+"""The marks around a folded part."""
+FOLDED = re.compile(f"{BEGIN}([^{BEGIN}{END}]*){END}")
+"""A folded part; its text is the first group."""
+MOST_CHARACTERS = 1_000
+MOST_LINES = 15
+"""A paste with more than that is folded."""
+
+
+def is_big(text: str) -> bool:
+    """Return whether a paste is folded."""
+    return len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES
+
+
+def folded(text: str) -> str:
+    """Return text, which has no marks, as one folded part."""
+    return f"{BEGIN}{text}{END}"
+
+
+def plain_text(text: str) -> str:
+    """Return the text with its folded parts in full."""
+    return FOLDED.sub(r"\1", text) if BEGIN in text else text
+
+
+def without_marks(text: str) -> str:
+    """Return text from outside, which must not contain marks, with the replacement character for each."""
+    return text.replace(BEGIN, "\ufffd").replace(END, "\ufffd")
+
+
+def label(number: int, text: str) -> str:
+    """Return the name of a folded part, without brackets."""
+    lines = text.count("\n")
+    size = f"+{lines:,} line{'s'[: lines != 1]}" if lines else f"{len(text):,} characters"
+    return f"Pasted text #{number} {size}"
+
+
+def with_labels(text: str) -> str:
+    """Return the text as it is shown, with a label in brackets for each folded part."""
+    if BEGIN not in text:
+        return text
+    numbers = itertools.count(1)
+    return FOLDED.sub(lambda found: f"[{label(next(numbers), found[1])}]", text)
