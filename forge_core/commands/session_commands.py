@@ -1,9 +1,8 @@
-"""The short commands of the session: `/reset`, `/retry`, `/model`, `/diff`, `/todo`, `/jobs` and `/afk`."""
+"""The short commands of the session: `/reset`, `/retry`, `/diff`, `/todo`, `/jobs` and `/afk`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
 from forge_core.commands.result import (
@@ -15,7 +14,6 @@ from forge_core.commands.result import (
     ShowDiff,
     Text,
 )
-from forge_core.commands.specs import ArgumentValue
 from forge_core.errors import ForgeError
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
@@ -33,34 +31,6 @@ async def reset(argument: str, session: ForgeSession) -> CommandResult:
 async def retry(argument: str, session: ForgeSession) -> CommandResult:
     """Resume the turn that failed."""
     return ResumeTurn() if session.can_retry else Failure(NOTHING_TO_RETRY)
-
-
-async def model(argument: str, session: ForgeSession) -> CommandResult:
-    """List the known models, or choose one."""
-    status = session.status
-    if not argument:
-        rows = [
-            (f"{'›' if choice.id == status.model else ' '} {choice.id}", choice.note)
-            for choice in session.known_models()
-        ]
-        return Text(f"{columns(rows)}\n\n/model NAME changes it, from the next answer on.", "Model")
-    if status.provider_label == "offline":
-        return Failure(
-            "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
-            "`forge chat --base-url URL --model NAME`."
-        )
-    if len(argument.split()) > 1:
-        return Failure(
-            f"{argument!r} is not the name of a model: it contains spaces. /model alone lists some."
-        )
-    session.set_model(argument)
-    return CommandNotice(f"Model: {argument}")
-
-
-def model_values(session: ForgeSession) -> Sequence[ArgumentValue]:
-    """Return the known models."""
-    current = session.status.model
-    return [ArgumentValue(choice.id, choice.note, choice.id == current) for choice in session.known_models()]
 
 
 async def diff(argument: str, session: ForgeSession) -> CommandResult:

@@ -188,12 +188,21 @@ SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(
         "model",
         "Show or change the model",
-        "session_commands:model",
+        "model_commands:model",
         accepts=("NAME...",),
         keywords=("provider",),
         tier=Tier.IDLE,
         is_open=True,
-        values="session_commands:model_values",
+        values="model_commands:model_values",
+    ),
+    CommandSpec(
+        "effort",
+        "Show or change how much the model reasons before it answers",
+        "model_commands:effort",
+        accepts=("|".join((*choices("effort"), "default")),),
+        keywords=("reasoning", "model"),
+        tier=Tier.IDLE,
+        values="model_commands:effort_values",
     ),
     CommandSpec(
         "theme",

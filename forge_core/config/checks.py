@@ -103,6 +103,20 @@ def rules(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+_MODEL = re.compile(r"[^\s\x00-\x1f\x7f]{1,200}")
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Return names without spaces, such as ids of models; commas separate them in a single text."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple):
+        raise ValueError('a list of names like ["openai/gpt-5"]')
+    for name in given:
+        if not isinstance(name, str) or not _MODEL.fullmatch(name.strip()):
+            raise ValueError(f'a list of names like ["openai/gpt-5"]; {name!r} is not one')
+    return tuple(name.strip() for name in given)
+
+
 def paths(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError('a list of paths like ["~/data"]')

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform
 
     Declared = TypeVar("Declared")
+    DataCollectionSetting: TypeAlias = Literal["allow", "deny"]
+    EffortSetting: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
     LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
     NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
     ProjectAccess: TypeAlias = Literal["always", "trusted", "never"]
+    RoutingSetting: TypeAlias = Literal["price", "throughput", "latency"]
     SandboxSetting: TypeAlias = Literal["auto", "strict", "off"]
     ThinkingSetting: TypeAlias = Literal["hidden", "folded", "full"]
 else:
+    DataCollectionSetting = EffortSetting = RoutingSetting = str
     LogLevel = NotifySetting = SandboxSetting = ThinkingSetting = str
 
     def dataclass_transform(**_options):
@@ -129,7 +133,7 @@ class Setting:
     @property
     def is_list(self) -> bool:
         """Whether the values of all sources are joined. Otherwise the strongest source wins."""
-        return self.check in (checks.rules, checks.paths)
+        return self.check in (checks.rules, checks.paths, checks.names)
 
     @property
     def choices(self) -> tuple[str, ...] | None:
@@ -167,6 +171,62 @@ class Settings:
         option="--base-url",
         metavar="URL",
         summary="an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1",
+    )
+    effort: EffortSetting | None = setting(
+        default=None,
+        check=checks.OneOf("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+        variable="FORGE_EFFORT",
+        option="--effort",
+        project="trusted",
+        summary="how much the model reasons before it answers (default: the model's own)",
+    )
+    models: tuple[str, ...] = setting(
+        default=(),
+        check=checks.names,
+        summary="models that answer, in this order, when the chosen one cannot",
+    )
+    provider_order: tuple[str, ...] = setting(
+        default=(),
+        check=checks.names,
+        table="provider",
+        summary="OpenRouter: the upstream providers to try first, in this order",
+    )
+    provider_only: tuple[str, ...] = setting(
+        default=(),
+        check=checks.names,
+        table="provider",
+        summary="OpenRouter: the only upstream providers that may answer",
+    )
+    provider_ignore: tuple[str, ...] = setting(
+        default=(),
+        check=checks.names,
+        table="provider",
+        summary="OpenRouter: upstream providers that never answer",
+    )
+    provider_allow_fallbacks: bool | None = setting(
+        default=None,
+        check=checks.yes_or_no,
+        table="provider",
+        summary="OpenRouter: whether other upstream providers may answer when those in `provider_order` "
+        "cannot",
+    )
+    provider_sort: RoutingSetting | None = setting(
+        default=None,
+        check=checks.OneOf("price", "throughput", "latency"),
+        table="provider",
+        summary="OpenRouter: what upstream providers are chosen by",
+    )
+    provider_data_collection: DataCollectionSetting | None = setting(
+        default=None,
+        check=checks.OneOf("allow", "deny"),
+        table="provider",
+        summary="OpenRouter: whether upstream providers may be used that keep prompts",
+    )
+    provider_zdr: bool | None = setting(
+        default=None,
+        check=checks.yes_or_no,
+        table="provider",
+        summary="OpenRouter: whether only endpoints with zero data retention may answer",
     )
     context_window: int | None = setting(
         default=None,

@@ -17,7 +17,14 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from forge_core import __version__
-from forge_core.errors import ConfigError, MalformedResponseError, ModelNotFoundError, ProviderError
+from forge_core.errors import (
+    ConfigError,
+    MalformedResponseError,
+    ModelNotFoundError,
+    ProviderError,
+    RateLimitError,
+    ServerError,
+)
 from forge_core.llm.account.account_info import (
     Credits,
     GenerationInfo,
@@ -45,6 +52,9 @@ PROBE_TIMEOUT_S = 5.0
 PROBE_BYTES = 8 * 1024 * 1024
 _GENERATION_WAITS_S = (0.5, 1.0, 2.0)
 """A generation can be requested only a few moments after its end."""
+
+FALLBACK_ERRORS = (ServerError, RateLimitError, ModelNotFoundError)
+"""Failures after which another model is asked, if the request names one."""
 
 T = TypeVar("T")
 
@@ -118,7 +128,15 @@ class OpenRouterClient:
     async def complete(self, request: CompletionRequest) -> CompletionResponse:
         """Return the whole answer. Raise a ProviderError; ProviderTimeoutError when it takes longer than
         `timeout`."""
+        *first, last = self._candidates(request)
+        for candidate in first:
+            try:
+                return await self._complete(candidate)
+            except FALLBACK_ERRORS:
+                continue
+        return await self._complete(last)
 
+    async def _complete(self, request: CompletionRequest) -> CompletionResponse:
         async def attempt() -> CompletionResponse:
             return self._read_answer(*await self._exchange().fetch("POST", "chat/completions", body))
 
@@ -126,6 +144,7 @@ class OpenRouterClient:
             body = self._encode(request, stream=False)
             answer = await self._repeated(attempt)
             on_failure.pop_all()
+            answer.model = answer.model or request.model
             return answer
 
     async def stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
@@ -136,6 +155,31 @@ class OpenRouterClient:
         sent again once a token has been yielded: it cannot be taken back, so the retry is left to the caller,
         who knows what was done with the text.
         """
+        *first, last = self._candidates(request)
+        for candidate in first:
+            has_token = False
+            try:
+                async with aclosing(self._stream(candidate)) as chunks:
+                    async for chunk in chunks:
+                        has_token = has_token or is_token(chunk)
+                        yield chunk
+                return
+            except FALLBACK_ERRORS:
+                if has_token:
+                    raise
+        async with aclosing(self._stream(last)) as chunks:
+            async for chunk in chunks:
+                if first:
+                    chunk.model = chunk.model or last.model
+                yield chunk
+
+    def _candidates(self, request: CompletionRequest) -> list[CompletionRequest]:
+        """Return the request for each model that may answer it; one, where the provider tries the others."""
+        if self.provider.routes_requests or not request.fallbacks:
+            return [request]
+        return [replace(request, model=name, fallbacks=()) for name in (request.model, *request.fallbacks)]
+
+    async def _stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
         with await self._admitted(request) as on_failure:
             body = self._encode(request, stream=True)
             retries = current_count()

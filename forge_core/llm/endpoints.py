@@ -59,6 +59,8 @@ class Provider:
     usage_in_body: bool = False
     """Usage is requested with `usage: {include: true}`; otherwise with `stream_options: {include_usage:
     true}`."""
+    reasoning_in_object: bool = False
+    """The reasoning effort is requested with `reasoning: {effort: …}`; otherwise with `reasoning_effort`."""
     takes_reasoning: bool = True
     """Accepts `reasoning_details` of earlier answers in assistant messages."""
     takes_reasoning_text: bool = False
@@ -92,6 +94,7 @@ _HOSTED = (
             "X-OpenRouter-Categories": "cli-agent",
         },
         usage_in_body=True,
+        reasoning_in_object=True,
         takes_reasoning_text=True,
     ),
     Provider(

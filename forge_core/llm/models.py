@@ -172,6 +172,8 @@ class CompletionRequest:
     presence_penalty: float | None = None
     stop: list[str] | None = None
     response_format: dict[str, Any] | None = None
+    fallbacks: tuple[str, ...] = ()
+    """Models that answer, in this order, when `model` cannot."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 

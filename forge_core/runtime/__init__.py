@@ -97,13 +97,15 @@ def _assemble(
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.runtime import tooling
     from forge_core.runtime.provider_setup import session_provider
-    from forge_core.runtime.resuming import continued_config, notices_of
+    from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
     from forge_core.session.session import ForgeSession
     from forge_core.store.log import log_path, open_log
 
     clock, session_id = RunClock(), journal.path.stem
     responder = tooling.build_responder(approver, questioner, clock)
     budget = tooling.build_budget(config, responder, clock, events, is_attended=questioner is not None)
+    if saved is not None:
+        config = continued_effort(config, saved)
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
     tracker = TokenTrackingCallback(price=provider.price, on_spent=budget.spent)
     environment = tooling.build_environment(config, session_id, responder, events, redact)

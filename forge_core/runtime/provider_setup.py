@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from forge_core.llm.endpoints import Provider
     from forge_core.llm.models import CompletionRequest, TokenUsage
     from forge_core.session.event_channel import EventChannel
-    from forge_core.session.provider import SessionProvider
+    from forge_core.session.provider import ModelPreferences, SessionProvider
     from forge_core.session.status import ModelChoice
+
+ROUTING_FIELDS = ("order", "only", "ignore", "allow_fallbacks", "sort", "data_collection", "zdr")
+"""https://openrouter.ai/docs/features/provider-routing"""
 
 
 def build_client(
@@ -55,13 +58,16 @@ def build_client(
     )
 
 
-def llm_factory(client: OpenRouterClient, session_id: str) -> Callable[[str], BaseChatModel]:
-    """Return the function that makes the chat model of a name."""
+def llm_factory(
+    client: OpenRouterClient, session_id: str, preferences: ModelPreferences
+) -> Callable[[str], BaseChatModel]:
+    """Return the function that makes the chat model of a name, with the preferences of that moment."""
     from forge_core.langchain.llm import OpenRouterLLM
 
     provider = client.provider
 
     def make(model: str) -> BaseChatModel:
+        effort = preferences.effort if takes_effort(provider, model) else None
         # One breakpoint on the last block: the provider caches the whole prompt up to it.
         is_marked = model.startswith(provider.cache_control_models)
         return OpenRouterLLM(
@@ -69,6 +75,10 @@ def llm_factory(client: OpenRouterClient, session_id: str) -> Callable[[str], Ba
             model=model,
             session_id=session_id if provider.takes_session_id else None,
             cache_control={"type": "ephemeral"} if is_marked else None,
+            fallbacks=tuple(one for one in preferences.fallbacks if one != model) or None,
+            provider=dict(preferences.routing) or None,
+            reasoning={"effort": effort} if effort and provider.reasoning_in_object else None,
+            model_kwargs={"reasoning_effort": effort} if effort and not provider.reasoning_in_object else {},
         )
 
     return make
@@ -89,7 +99,7 @@ def session_provider(
     from forge_core.llm.account.catalog_cache import refresh_catalogue
     from forge_core.llm.account.context_windows import ContextWindows
     from forge_core.offline.protocol import CONTEXT_LENGTH
-    from forge_core.session.provider import SessionProvider
+    from forge_core.session.provider import ModelPreferences, SessionProvider
 
     abandoned: deque[str] = deque(maxlen=1)
 
@@ -109,10 +119,15 @@ def session_provider(
         found = entry(model)
         return found.context_length if found is not None else windows.get(model)
 
+    preferences = ModelPreferences(
+        effort=config.effort,
+        fallbacks=config.models if kind != "offline" else (),
+        routing=routing_of(config) if provider.routes_requests else {},
+    )
     has_windows = not provider.has_catalogue and kind != "offline"
     return SessionProvider(
         label="local" if provider.is_local else kind,
-        make_llm=llm_factory(client, session_id),
+        make_llm=llm_factory(client, session_id, preferences),
         close=client.aclose,
         price=partial(price_at, provider),
         context_window=context_window,
@@ -122,8 +137,29 @@ def session_provider(
         bill=partial(_bill, client) if provider.reports_bills else None,
         refresh=partial(refresh_catalogue, client, cache) if provider.has_catalogue else None,
         learn_window=windows.learn if learns_windows and has_windows else None,
+        takes_effort=partial(takes_effort, provider),
+        preferences=preferences,
         abandoned=abandoned,
     )
+
+
+def takes_effort(provider: Provider, model: str) -> bool:
+    """Return whether a model of the provider can reason; assumed where unknown."""
+    from forge_core.config.forge_config import OFFLINE_MODEL
+    from forge_core.llm.account.catalog import lookup_at
+
+    found = lookup_at(provider, model)
+    return model != OFFLINE_MODEL and (found is None or found.takes_reasoning)
+
+
+def routing_of(config: ForgeConfig) -> dict[str, Any]:
+    """Return the settings of the table `provider` that are set, as OpenRouter's API names them."""
+    values = {name: getattr(config, f"provider_{name}") for name in ROUTING_FIELDS}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value not in (None, ())
+    }
 
 
 async def _bill(client: OpenRouterClient, generation_id: str) -> TokenUsage | None:

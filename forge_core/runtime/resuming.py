@@ -64,6 +64,17 @@ def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxS
     return replace(config, model=model, permission_mode=mode)
 
 
+def continued_effort(config: ForgeConfig, saved: SavedSession) -> ForgeConfig:
+    """Return the settings with the reasoning effort of the saved session, unless the command line or the
+    environment names another."""
+    from forge_core.config.settings import check_value, choices
+
+    if not saved.effort or config.is_chosen("effort"):
+        return config
+    is_known = saved.effort in choices("effort")
+    return replace(config, effort=check_value("effort", saved.effort) if is_known else None)
+
+
 def notices_of(saved: SavedSession) -> list[str]:
     """Return what the user should know about a session that is continued."""
     notices = [saved.damage] if saved.damage else []

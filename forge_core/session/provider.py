@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
+from forge_core.config.settings import EffortSetting
 from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.models import TokenUsage
 from forge_core.session.status import ModelChoice
+
+
+@dataclass(slots=True)
+class ModelPreferences:
+    """What requests say beside the model's name; read when a chat model is made."""
+
+    effort: EffortSetting | None = None
+    """How much the model reasons; None for its own default."""
+    fallbacks: tuple[str, ...] = ()
+    """Models that answer when the chosen one cannot."""
+    routing: Mapping[str, Any] = field(default_factory=dict)
+    """OpenRouter's preferences for upstream providers, as its API names them; empty elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,5 +53,8 @@ class SessionProvider:
     """Updates the list of models, beside the first turn."""
     learn_window: Callable[[str], Awaitable[None]] | None = None
     """Asks the endpoint for the context window of a model, which `context_window` returns from then on."""
+    takes_effort: Callable[[str], bool] = lambda model: True
+    """Returns whether a model can reason; assumed where unknown."""
+    preferences: ModelPreferences = field(default_factory=ModelPreferences)
     abandoned: deque[str] = field(default_factory=lambda: deque(maxlen=1))
     """The id of the generation that was abandoned last; the client puts it here."""

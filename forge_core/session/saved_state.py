@@ -25,7 +25,14 @@ class StateRecorder:
     def __init__(self, journal: Journal, environment: ToolEnvironment) -> None:
         self._journal = journal
         self._environment = environment
-        self._recorded: dict[str, Any] = {"todos": [], "rules": [], "draft": "", "queue": [], _OMITTED: []}
+        self._recorded: dict[str, Any] = {
+            "todos": [],
+            "rules": [],
+            "draft": "",
+            "queue": [],
+            "effort": "default",
+            _OMITTED: [],
+        }
         self._reads: dict[str, str] = {}
 
     def assume_recorded(self, **values: Any) -> None:

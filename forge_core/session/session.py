@@ -40,6 +40,7 @@ from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
+from forge_core.session.model_selection import DEFAULT_EFFORT, ModelSelection
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import Rewinder
@@ -50,7 +51,7 @@ from forge_core.session.saved_state import (
     restore_environment,
     restore_history,
 )
-from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.session.status import SessionStatus
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import TurnRecorder, crash_events, message_record
 from forge_core.store.journal import Journal
@@ -97,7 +98,8 @@ class ForgeSession:
         self._logger = logger
         self._events = events
         self._system_prompt = system_prompt
-        self._model = config.model
+        self.models = ModelSelection(config.model, provider, agent.set_llm, self._record_state)
+        """The model in use, and the choice of another."""
         self._meter = ContextMeter(agent)
         self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
         self._state = StateRecorder(journal, environment)
@@ -108,11 +110,17 @@ class ForgeSession:
         self.review = ChangeReview(environment, journal, events, self._has_turn, self.files_restored)
         """Keeps and reverts parts of the last turn's changes."""
         self.compaction = SessionCompactor(
-            agent, self._meter, environment, provider, journal, lambda: self._model
+            agent, self._meter, environment, provider, journal, lambda: self.models.current
         )
         """Keeps the conversation below the model's context window."""
         self.context = ContextParts(
-            agent, self._meter, environment, provider, self._billing, self.compaction, lambda: self._model
+            agent,
+            self._meter,
+            environment,
+            provider,
+            self._billing,
+            self.compaction,
+            lambda: self.models.current,
         )
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
@@ -128,17 +136,18 @@ class ForgeSession:
         environment, provider, meter = self._environment, self._provider, self._meter
         spending = self._tracker.spending()
         return SessionStatus(
-            model=self._model,
+            model=self.models.current,
+            effort=self.models.effort,
             provider_label=provider.label,
             mode=environment.policy.mode,
             sandbox=environment.sandbox_state.label,
             is_away=self.is_away,
             usage=spending.usage,
             known_cost_usd=spending.known_usd,
-            output_price_usd=provider.output_price(self._model),
+            output_price_usd=provider.output_price(self.models.current),
             context_used=meter.used,
             is_context_estimate=meter.is_estimate,
-            context_window=provider.context_window(self._model),
+            context_window=provider.context_window(self.models.current),
             compacts_at=self.compaction.compacts_at,
             working_dir=self.config.working_dir,
             is_running=self._task is not None,
@@ -208,12 +217,6 @@ class ForgeSession:
         """Return the content of the context window; a long history is processed in a thread."""
         return await self.context.composition()
 
-    def known_models(self) -> Sequence[ModelChoice]:
-        """Return the models in the provider's list; the current one is always among them."""
-        known = self._provider.known_models()
-        is_listed = any(choice.id == self._model for choice in known)
-        return known if is_listed else (ModelChoice(self._model), *known)
-
     def restore(self, saved: SavedSession) -> None:
         """Continue a saved session, whose journal this session writes: its conversation, figures and state.
 
@@ -231,6 +234,7 @@ class ForgeSession:
             self.reload_instructions()
         self._state.assume_recorded()
         self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
+        self._state.assume_recorded(effort=saved.effort or DEFAULT_EFFORT)
         saved.draft = self.drafts.take(saved)
         self.review.restore(saved)
         self._news.restore(saved)
@@ -379,9 +383,7 @@ class ForgeSession:
 
     def set_model(self, model: str) -> None:
         """Use `model` from the next model call on."""
-        self._agent.set_llm(self._provider.make_llm(model))
-        self._model = model
-        self._record_state()
+        self.models.choose(model)
 
     def set_mode(self, mode: PermissionMode) -> None:
         """Change how much runs without asking; the system message informs the model."""
@@ -468,7 +470,9 @@ class ForgeSession:
         if isinstance(event, LLMEnd):
             self._meter.answered(event)
             self._billing.answered(event)
-            self._billing.learn_window(self._model)
+            self._billing.learn_window(self.models.current)
+            if notice := self.models.answered_by(event.model):
+                self.notify(Notice(text=notice, level="warning"))
         elif isinstance(event, ToolEnd):
             self._record_state()
         elif isinstance(event, AgentEnd):
@@ -476,7 +480,7 @@ class ForgeSession:
 
     def _begin(self, text: str | None) -> None:
         self._begin_journal()
-        about_turn = {"model": self._model, "mode": str(self._environment.policy.mode)}
+        about_turn = {"model": self.models.current, "mode": str(self._environment.policy.mode)}
         self._state.assume_recorded(**about_turn)
         if text is None:  # the retry belongs to the same turn
             self._journal.record("retry", about_turn)
@@ -494,7 +498,9 @@ class ForgeSession:
 
     def _record_state(self) -> None:
         if self._has_begun:
-            self._state.record(model=self._model, mode=str(self._environment.policy.mode))
+            effort = self.models.effort or DEFAULT_EFFORT
+            mode = str(self._environment.policy.mode)
+            self._state.record(model=self.models.current, effort=effort, mode=mode)
 
     def _record_bill(self, cut: LLMEnd, usage: TokenUsage) -> None:
         self._journal.record("bill", {"of": cut.timestamp, "usage": usage.as_dict(), "model": cut.model})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.settings import EffortSetting, PermissionMode
 from forge_core.llm.models import TokenUsage
 
 
@@ -43,6 +43,8 @@ class SessionStatus:
     """Of the calls whose price is known, where that of others is not."""
     output_price_usd: Decimal | None = None
     """Of a token that the model writes; None where unknown."""
+    effort: EffortSetting | None = None
+    """How much the model reasons; None for its own default."""
     is_running: bool = False
     running_jobs: int = 0
     """Commands in the background."""

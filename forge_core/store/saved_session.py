@@ -1,14 +1,14 @@
 """A saved session, read from its journal: what is needed to continue it, and what the screen shows of it.
 
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
-as it is in the history, changes of the session's state (`state`: also `omitted_instructions`, which older
-journals do not have) and of its limits (`budget`), bills that replace estimates (`bill`), titles (`title`),
-where a fork comes from (`parent` in `session`), what the user rewinds (`rewind`, `unrewind`; see `rewinds`),
-what the model is to be informed of with the next message (`news`), the marks of a review of changes
-(`review`: a turn of the undo store, a file, and the keys of its kept hunks), and compactions (`window`: the
-messages of the shorter history, with `start` where only those from that index on were replaced; or `undo`
-where the one before it was restored. The records of the messages that it replaces are still shown). Results
-that follow a `resume` record answer the calls that a kill left without one.
+as it is in the history, changes of the session's state (`state`: also `omitted_instructions` and `effort`,
+the reasoning effort, which older journals do not have) and of its limits (`budget`), bills that replace
+estimates (`bill`), titles (`title`), where a fork comes from (`parent` in `session`), what the user rewinds
+(`rewind`, `unrewind`; see `rewinds`), what the model is to be informed of with the next message (`news`), the
+marks of a review of changes (`review`: a turn of the undo store, a file, and the keys of its kept hunks), and
+compactions (`window`: the messages of the shorter history, with `start` where only those from that index on
+were replaced; or `undo` where the one before it was restored. The records of the messages that it replaces
+are still shown). Results that follow a `resume` record answer the calls that a kill left without one.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ class SavedSession:
     """When it was last used."""
     model: str = ""
     mode: str = ""
+    effort: str = ""
+    """The reasoning effort, "default" for the model's own; empty where none was ever chosen."""
     records: Sequence[Record] = ()
     """All records, in order; those of a journal are read when they are asked for."""
     first_shown: int = 0
@@ -373,6 +375,7 @@ class _Reader:
     def _state(self, data: dict[str, Any]) -> None:
         saved = self._saved
         self._settings(data)
+        saved.effort = str(data.get("effort", saved.effort))
         saved.draft = str(data.get("draft", saved.draft))
         saved.queue = [str(line) for line in _list(data.get("queue", saved.queue))]
         saved.rules = [str(rule) for rule in _list(data.get("rules", saved.rules))]

@@ -29,6 +29,7 @@ DROP_ORDER = (
     "sandbox on",
     "cache",
     "gauge",
+    "effort",
     "cost",
     "context",
     "jobs",
@@ -77,6 +78,8 @@ class Figures:
     compacts_at: int | None = None
     """Tokens at which the conversation is compacted by itself; None if it is not."""
     is_context_estimate: bool = False
+    effort: str = ""
+    """How much the model reasons; empty for its own default."""
     mode: str = "ask"
     sandbox: str = ""
     """Its label ("sandbox: on"); empty while unknown."""
@@ -118,6 +121,7 @@ def left_parts(figures: Figures) -> list[StatusPart]:
         StatusPart(
             "model", clip(name, MODEL_CELLS) or "starting", "strong", ("vendor", clip(bare, MODEL_CELLS))
         ),
+        StatusPart("effort", f"effort {figures.effort}" if figures.effort else ""),
         context_part(figures),
         StatusPart("cost", cost_text(figures), spare=int(not figures.is_cost_estimate)),
         StatusPart("cache", cache_text(figures)),

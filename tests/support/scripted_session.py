@@ -30,6 +30,8 @@ from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
+from forge_core.session.model_selection import ModelSelection
+from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.store.journal import Journal, journal_path
@@ -38,6 +40,7 @@ from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoReport, UndoStore
 from forge_core.workspace.change_source import ChangeSource
+from tests.support.scripted_llm import ScriptedLLM
 
 
 @dataclass(slots=True)
@@ -127,7 +130,20 @@ class ScriptedSession:
         self.items: tuple[Item, ...] = ()
         self.on_figures: Callable[[], None] | None = None
         self._label = label
-        self._model = config.model
+        self.models = ModelSelection(
+            config.model,
+            SessionProvider(
+                label=label,
+                make_llm=lambda model: ScriptedLLM(replies=[], model=model),
+                close=self.aclose,
+                context_window=lambda model: 200_000,
+                known_models=lambda: tuple(ModelChoice(name, "200k") for name in self.model_names),
+            ),
+            lambda llm: None,
+            lambda: None,
+        )
+        self.model_names: tuple[str, ...] = (config.model,)
+        """The models in the provider's list."""
         self.policy = PermissionPolicy(config.working_dir, config.permission_mode)
         self._interrupted = asyncio.Event()
         self._is_running = False
@@ -140,7 +156,8 @@ class ScriptedSession:
     @property
     def status(self) -> SessionStatus:
         return SessionStatus(
-            model=self._model,
+            model=self.models.current,
+            effort=self.models.effort,
             provider_label=self._label,
             mode=self.policy.mode,
             sandbox=self.sandbox,
@@ -159,13 +176,7 @@ class ScriptedSession:
         return SessionSpending(self.book.total(), self.book.by_model(), tuple(turns))
 
     async def composition(self) -> Composition:
-        return Composition(self._model, self.items, self.status.context_window, reserved=32_000)
-
-    def known_models(self) -> Sequence[ModelChoice]:
-        return (ModelChoice(self._model, "200k"),)
-
-    def set_model(self, model: str) -> None:
-        self._model = model
+        return Composition(self.models.current, self.items, self.status.context_window, reserved=32_000)
 
     def set_mode(self, mode: PermissionMode) -> None:
         self.policy.mode = mode
@@ -238,7 +249,7 @@ class ScriptedSession:
         if isinstance(event, AgentEnd):
             self.can_retry = event.result.is_resumable
         if isinstance(event, LLMEnd):
-            self.book.add(event.usage, self._model)
+            self.book.add(event.usage, self.models.current)
 
     async def _perform(self, step: Step) -> bool:
         """Ask, wait or raise; False when an interrupt ended it."""

@@ -300,7 +300,7 @@ async def completion(stage: Stage, texts: Sequence[str]) -> str:
     session: Any = stage.app.scripted
     from forge_core.session.status import ModelChoice
 
-    session.known_models = lambda: [ModelChoice(text, text) for text in texts]
+    session.models.known = lambda: [ModelChoice(text, text) for text in texts]
     await stage.type("/model ")
     await stage.until(lambda: chat.popup.is_open)
     shown = [await stage.painted()]

@@ -190,6 +190,16 @@ async def test_changing_the_model_waits_for_the_turn(config: ForgeConfig) -> Non
         await until(pilot, lambda: "other/model" in shown(app).splitlines()[-1])
 
 
+async def test_the_effort_shows_in_the_status_bar_until_it_is_the_default(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/effort high")
+        await until(pilot, lambda: "effort high" in shown(app).splitlines()[-1])
+        await say(pilot, "/effort default")
+        await until(pilot, lambda: "effort" not in shown(app).splitlines()[-1])
+
+
 async def test_the_model_command_without_an_argument_shows_the_model(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:

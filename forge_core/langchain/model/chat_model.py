@@ -44,7 +44,7 @@ from forge_core.llm.tokenizer import token_ids
 from forge_core.llm.tokens import estimate_tokens
 
 _SAMPLING = ("temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty")
-_ROUTING = ("models", "provider", "reasoning", "session_id", "cache_control", "seed")
+_ROUTING = ("fallbacks", "models", "provider", "reasoning", "session_id", "cache_control", "seed")
 
 
 class _UnsetTemperature(float):
@@ -96,8 +96,11 @@ class OpenRouterLLM(BaseChatModel):
     stop: list[str] | None = Field(default=None, validation_alias=AliasChoices("stop", "stop_sequences"))
     """Joined with a call's own; the API takes four in all."""
     seed: int | None = None
+    fallbacks: tuple[str, ...] | None = None
+    """Models that answer, in this order, when `model` cannot: tried by OpenRouter itself, at other
+    endpoints by the client."""
     models: list[str] | None = None
-    """Fallbacks that OpenRouter tries in order."""
+    """The same as a field of the request, for OpenRouter alone."""
     provider: dict[str, Any] | None = None
     """OpenRouter's routing preferences (order, only, ignore, sort, zdr, require_parameters, …)."""
     reasoning: dict[str, Any] | None = None

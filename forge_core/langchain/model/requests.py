@@ -21,6 +21,7 @@ REQUEST_FIELDS = frozenset(
         "tool_choice",
         "parallel_tool_calls",
         "response_format",
+        "fallbacks",
     }
 )
 """Arguments that are fields of CompletionRequest; every other one goes into the body under its own name."""

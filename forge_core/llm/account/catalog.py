@@ -40,6 +40,11 @@ class ModelInfo:
         """Whether it can call tools; assumed where unknown."""
         return not self.supported_parameters or "tools" in self.supported_parameters
 
+    @property
+    def takes_reasoning(self) -> bool:
+        """Whether it can reason before it answers; assumed where unknown."""
+        return not self.supported_parameters or "reasoning" in self.supported_parameters
+
 
 _learned: dict[str, ModelInfo] = {}
 

@@ -56,6 +56,8 @@ def build_body(request: CompletionRequest, provider: Provider, *, stream: bool) 
             body["stream_options"] = {"include_usage": True}
     if provider.usage_in_body:
         body["usage"] = {"include": True}
+    if request.fallbacks and provider.routes_requests:
+        body["models"] = list(request.fallbacks)
     return {**body, **request.extra}
 
 

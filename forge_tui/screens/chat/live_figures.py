@@ -120,6 +120,7 @@ class LiveFigures:
         self._figures = replace(
             self._figures,
             model=status.model,
+            effort=status.effort or "",
             provider=status.provider_label,
             cost_usd=usage.cost_usd,
             known_usd=status.known_cost_usd,

@@ -23,7 +23,7 @@ from forge_core.llm.http.payload import build_body
 from forge_core.llm.models import CompletionRequest, Message, TokenUsage, ToolCall
 from forge_core.runtime.provider_setup import llm_factory, session_provider
 from forge_core.session.event_channel import EventChannel
-from forge_core.session.provider import SessionProvider
+from forge_core.session.provider import ModelPreferences, SessionProvider
 
 URL = "https://api.acme.test/v1"
 PLAIN = Provider("acme", "Acme", URL, "ACME_API_KEY")
@@ -116,11 +116,11 @@ def test_routes_requests(registry: Any, routes: bool) -> None:
 
 def test_prompt_caching(registry: Any) -> None:
     registry(takes_session_id=True, cache_control_models=("b/",))
-    make: Any = llm_factory(client(), "s-1")
+    make: Any = llm_factory(client(), "s-1", ModelPreferences())
     assert (make("a/m").session_id, make("a/m").cache_control) == ("s-1", None)
     assert make("b/m").cache_control == {"type": "ephemeral"}
     registry()
-    make = llm_factory(client(), "s-1")
+    make = llm_factory(client(), "s-1", ModelPreferences())
     assert (make("b/m").session_id, make("b/m").cache_control) == (None, None)
 
 

@@ -1,0 +1,74 @@
+"""`/model` and `/effort`: the model of the session, and how much it reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forge_core.commands.columns import columns
+from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
+from forge_core.commands.specs import ArgumentValue, argument_values
+from forge_core.config.settings import check_value, choices
+from forge_core.errors import ConfigError
+from forge_core.sanitize import safe_line
+from forge_core.session.model_selection import DEFAULT_EFFORT
+from forge_core.session.session import ForgeSession
+
+
+async def model(argument: str, session: ForgeSession) -> CommandResult:
+    """List the known models, or choose one."""
+    status, models = session.status, session.models
+    if not argument:
+        rows = [
+            (f"{'›' if choice.id == status.model else ' '} {safe_line(choice.id)}", choice.note)
+            for choice in models.known()
+        ]
+        facts = [columns(rows), "", *_preferences(session)]
+        return Text("\n".join([*facts, "/model NAME changes it, from the next answer on."]), "Model")
+    if status.provider_label == "offline":
+        return Failure(
+            "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
+            "`forge chat --base-url URL --model NAME`."
+        )
+    if len(argument.split()) > 1:
+        return Failure(
+            f"{argument!r} is not the name of a model: it contains spaces. /model alone lists some."
+        )
+    models.choose(argument)
+    return CommandNotice(f"Model: {argument}")
+
+
+def _preferences(session: ForgeSession) -> list[str]:
+    """Return a line for each preference that is sent with the requests."""
+    models = session.models
+    named = (
+        ("Effort", models.effort),
+        ("Fallbacks", ", ".join(models.fallbacks)),
+        ("Routing", models.routing),
+    )
+    return [f"{name}: {safe_line(text)}" for name, text in named if text]
+
+
+def model_values(session: ForgeSession) -> Sequence[ArgumentValue]:
+    """Return the known models."""
+    current = session.status.model
+    return [ArgumentValue(choice.id, choice.note, choice.id == current) for choice in session.models.known()]
+
+
+async def effort(argument: str, session: ForgeSession) -> CommandResult:
+    """Show the reasoning effort, or change it."""
+    models = session.models
+    if not argument:
+        if not models.takes_effort:
+            return CommandNotice(f"{models.current} does not reason, so that it takes no effort.")
+        return CommandNotice(f"Effort: {models.effort or DEFAULT_EFFORT}. /effort high changes it.")
+    wanted = argument.lower()
+    try:
+        models.set_effort(None if wanted == DEFAULT_EFFORT else check_value("effort", wanted))
+    except ConfigError as error:
+        return Failure(str(error))
+    return CommandNotice(f"Effort: {wanted}, from the next answer on")
+
+
+def effort_values(session: ForgeSession) -> Sequence[ArgumentValue]:
+    """Return the efforts."""
+    return argument_values((DEFAULT_EFFORT, *choices("effort")), session.models.effort or DEFAULT_EFFORT)

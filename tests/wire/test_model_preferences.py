@@ -1,0 +1,162 @@
+"""The reasoning effort, fallbacks and routing of a session, as the provider receives them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.approval import deny_all
+from forge_core.commands.result import CommandNotice, Failure
+from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
+from forge_core.events import AgentEvent, LLMEnd, Notice
+from forge_core.llm.client import OpenRouterClient
+from forge_core.llm.models import CompletionRequest, Message
+from forge_core.runtime import build_session, load_session_config
+from forge_core.session import ForgeSession
+from tests.support.commands import run_command
+from tests.support.figures import bar_text
+from tests.support.sse_server import Reply, SseServer, answer, chunk, error_reply, json_reply, stream
+
+REASONING, PLAIN = "openai/gpt-5-mini", "openai/gpt-4.1"
+
+
+def config_at(root: Path, server: SseServer, kind: str = "openrouter", **changes: Any) -> ForgeConfig:
+    config = load_session_config(root, flags={"model": "offline"})
+    endpoint = Endpoint(kind, server.base_url, "sk-or-v1-secret0123")
+    return dataclasses.replace(
+        config, **{"endpoint": endpoint, "model": REASONING, "max_retries": 0, **changes}
+    )
+
+
+async def turn(session: ForgeSession) -> list[AgentEvent]:
+    return [event async for event in session.send("Hello")]
+
+
+def by_fallback(text: str) -> Reply:
+    payloads = (chunk(text), chunk("", finish_reason="stop"))
+    return stream(*({**payload, "model": "other/one"} for payload in payloads))
+
+
+def sent(server: SseServer, field: str) -> list[Any]:
+    return [request.json.get(field) for request in server.requests if request.method == "POST"]
+
+
+async def test_the_effort_is_sent_from_the_next_call_on_and_taken_back(tmp_path: Path) -> None:
+    with SseServer(answer("a"), answer("b"), answer("c")) as server:
+        session = build_session(config_at(tmp_path, server), deny_all)
+        await turn(session)
+        assert await run_command("/effort HIGH", session) == CommandNotice(
+            "Effort: high, from the next answer on"
+        )
+        assert "effort high" in bar_text(session)
+        await turn(session)
+        await run_command("/effort default", session)
+        assert "effort" not in bar_text(session)
+        await turn(session)
+        await session.aclose()
+        assert sent(server, "reasoning") == [None, {"effort": "high"}, None]
+
+
+async def test_other_endpoints_take_the_effort_as_a_word(tmp_path: Path) -> None:
+    with SseServer(answer("a")) as server:
+        session = build_session(config_at(tmp_path, server, "custom", effort="low"), deny_all)
+        await turn(session)
+        await session.aclose()
+        assert (sent(server, "reasoning"), sent(server, "reasoning_effort")) == ([None], ["low"])
+
+
+async def test_a_model_without_reasoning_takes_no_effort_and_another_takes_it_again(tmp_path: Path) -> None:
+    with SseServer(answer("a"), answer("b")) as server:
+        session = build_session(config_at(tmp_path, server, effort="high"), deny_all)
+        session.set_model(PLAIN)
+        refused = await run_command("/effort low", session)
+        assert refused == Failure(f"{PLAIN!r} does not reason, so that it takes no effort.")
+        await turn(session)
+        session.set_model(REASONING)
+        await turn(session)
+        await session.aclose()
+        assert sent(server, "reasoning") == [None, {"effort": "high"}]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "given", "after"),
+    [("high", None, "high"), ("default", "low", None), (None, "low", "low")],
+)
+async def test_a_continued_session_keeps_its_effort(
+    tmp_path: Path, chosen: str | None, given: Any, after: str | None
+) -> None:
+    with SseServer(answer("a"), answer("b")) as server:
+        config = config_at(tmp_path, server, effort=given if chosen == "default" else None)
+        session = build_session(config, deny_all)
+        await turn(session)
+        if chosen:
+            await run_command(f"/effort {chosen}", session)
+        await session.aclose()
+        config = dataclasses.replace(config, effort=given)
+        again = build_session(config, deny_all, resume=session.id)
+        assert again.models.effort == after
+        await again.aclose()
+        flag = dataclasses.replace(config, effort="max", origins={"effort": Origin.FLAG})
+        again = build_session(flag, deny_all, resume=session.id)
+        assert again.models.effort == "max"
+        await again.aclose()
+
+
+async def test_fallbacks_and_routing_go_to_openrouter_alone(tmp_path: Path) -> None:
+    chosen: Any = {
+        "models": ("a/b", "c/d"),
+        "provider_order": ("azure",),
+        "provider_data_collection": "deny",
+        "provider_zdr": True,
+    }
+    with SseServer(answer("a"), answer("b")) as server:
+        session = build_session(config_at(tmp_path, server, **chosen), deny_all)
+        await turn(session)
+        listing = await run_command("/model", session)
+        assert "Fallbacks: a/b, c/d" in str(listing)
+        assert "Routing: order azure, data_collection deny, zdr yes" in str(listing)
+        await session.aclose()
+        session = build_session(config_at(tmp_path, server, "custom", **chosen), deny_all)
+        await turn(session)
+        await session.aclose()
+        assert sent(server, "models") == [["a/b", "c/d"], None]
+        routing = {"order": ["azure"], "data_collection": "deny", "zdr": True}
+        assert sent(server, "provider") == [routing, None]
+
+
+@pytest.mark.parametrize("status", [404, 429, 503])
+async def test_another_endpoint_is_asked_for_the_fallback_and_a_notice_names_it(
+    tmp_path: Path, status: int
+) -> None:
+    failed, other = error_reply(status, "not now"), by_fallback("b")
+    with SseServer(failed, other, failed, other, answer("mine"), failed, other) as server:
+        session = build_session(config_at(tmp_path, server, "custom", models=("other/one",)), deny_all)
+        notices = []
+        for _ in range(4):
+            events = await turn(session)
+            notices.append([event.text for event in events if isinstance(event, Notice)])
+        assert sent(server, "model") == [REASONING, "other/one"] * 2 + [REASONING, REASONING, "other/one"]
+        notice = f"{REASONING} could not answer; other/one answered instead."
+        assert notices == [[notice], [], [], [notice]]
+        assert [event.model for event in events if isinstance(event, LLMEnd)] == ["other/one"]
+        await session.aclose()
+
+
+async def test_a_request_that_is_wrong_is_not_sent_to_a_fallback(tmp_path: Path) -> None:
+    with SseServer(error_reply(400, "bad")) as server:
+        session = build_session(config_at(tmp_path, server, "custom", models=("other/one",)), deny_all)
+        await turn(session)
+        await session.aclose()
+        assert sent(server, "model") == [REASONING]
+
+
+async def test_a_whole_answer_has_fallbacks_too(tmp_path: Path) -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]}
+    with SseServer(error_reply(503, "no"), json_reply(body)) as server:
+        async with OpenRouterClient("k", server.base_url, max_retries=0) as client:
+            request = CompletionRequest("a/b", [Message.user("x")], fallbacks=("c/d",))
+            response = await client.complete(request)
+        assert (response.message.text, response.model) == ("hi", "c/d")
