@@ -54,7 +54,7 @@ async def context(argument: str, session: ForgeSession) -> CommandResult:
             return await _drop(which.split(), session)
         case "restore":
             return _restore(session)
-    composition = await session.composition()
+    composition = await session.context.composition()
     listed = await asyncio.to_thread(droppable, composition, MAX_ITEMS)
     session.context.listed = tuple(listed)
     report = await asyncio.to_thread(_report, composition, listed, len(session.context.left_out))
@@ -75,7 +75,7 @@ async def _drop(which: Sequence[str], session: ForgeSession) -> CommandResult:
     """Leave out the items that `/context` has listed with these numbers, or all results of tools."""
     if session.status.is_running:
         return Failure("/context drop works between turns. Press Esc to interrupt this one.")
-    composition = await session.composition()
+    composition = await session.context.composition()
     if which == ["results"]:
         chosen = [item for item in droppable(composition, sys.maxsize) if item.kind is Kind.RESULT]
     else:

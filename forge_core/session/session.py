@@ -12,7 +12,6 @@ from logging import Logger
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions
-from forge_core.context.ledger import Composition
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
 from forge_core.events import (
@@ -109,18 +108,10 @@ class ForgeSession:
         """Takes the conversation, files, or both back to an earlier message."""
         self.review = ChangeReview(environment, journal, events, self._has_turn, self.files_restored)
         """Keeps and reverts parts of the last turn's changes."""
-        self.compaction = SessionCompactor(
-            agent, self._meter, environment, provider, journal, lambda: self.models.current
-        )
+        self.compaction = SessionCompactor(agent, self._meter, environment, provider, journal, self._model)
         """Keeps the conversation below the model's context window."""
         self.context = ContextParts(
-            agent,
-            self._meter,
-            environment,
-            provider,
-            self._billing,
-            self.compaction,
-            lambda: self.models.current,
+            agent, self._meter, environment, provider, self._billing, self.compaction, self._model
         )
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
@@ -212,10 +203,6 @@ class ForgeSession:
     def spending(self) -> SessionSpending:
         """Return the spending, by model and by turn."""
         return self._billing.spending()
-
-    async def composition(self) -> Composition:
-        """Return the content of the context window; a long history is processed in a thread."""
-        return await self.context.composition()
 
     def restore(self, saved: SavedSession) -> None:
         """Continue a saved session, whose journal this session writes: its conversation, figures and state.
@@ -338,6 +325,9 @@ class ForgeSession:
                 await asyncio.wait([task])
             self._task = None
             self._events.end_turn()
+
+    def _model(self) -> str:
+        return self.models.current
 
     def _has_turn(self) -> bool:
         return self._task is not None

@@ -30,7 +30,7 @@ def bar_text(session: ForgeSession, width: int = 200) -> str:
 async def assert_adds_up(session: ForgeSession) -> None:
     """The parts of `/context` are the bar's used tokens, the rows of `/cost` the bar's cost."""
     status, bar = session.status, bar_text(session).split(SEPARATOR)
-    composition = await session.composition()
+    composition = await session.context.composition()
     assert composition.used == sum(composition.by_kind().values()) == status.context_used
     assert composition.is_estimate == status.is_context_estimate
     about = "~" if status.is_context_estimate else ""

@@ -81,11 +81,26 @@ def end_of_turn(stopped: StoppedReason = "complete", error: str | None = None) -
 
 
 class ScriptedContext:
-    """What `/context` keeps of a session."""
+    """What `/context` asks of a session."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: ScriptedSession) -> None:
+        self._session = session
         self.listed: tuple[Item, ...] | None = None
         self.left_out: Sequence[str] = ()
+        self.cache = UnbrokenCache()
+
+    async def composition(self) -> Composition:
+        status = self._session.status
+        return Composition(status.model, self._session.items, status.context_window, reserved=32_000)
+
+
+class UnbrokenCache:
+    """A prompt cache that breaks nowhere."""
+
+    loss = None
+
+    def next_loss(self) -> None:
+        return None
 
 
 class ScriptedSession:
@@ -108,7 +123,7 @@ class ScriptedSession:
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
         self.todos = TodoList()
-        self.context = ScriptedContext()
+        self.context = ScriptedContext(self)
         self.undo: UndoStore | None = None
         self.jobs = JobTable()
         self.restored_files: list[UndoReport] = []

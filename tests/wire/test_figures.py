@@ -86,7 +86,9 @@ async def test_answers_with_usage_show_the_provider_figures(tmp_path: Path) -> N
             await turn(session)
             assert bar_text(session) == f"{PRICED} · ▰▱▱▱▱▱▱▱▱▱ 6% · $0.031"
             await assert_adds_up(session)
-            assert (await session.composition()).reserved == 100_000  # the model's 128,000, but half at most
+            assert (
+                await session.context.composition()
+            ).reserved == 100_000  # the model's 128,000, but half at most
             assert "83% of the input" in await command_text("/cost", session)
 
 
@@ -109,7 +111,7 @@ async def test_tool_results_are_counted_before_the_provider_reports_them(tmp_pat
             assert used[-1] == (9_005, False)
             first = used.index((17, False))
             assert any(17 < tokens < 9_000 and is_estimate for tokens, is_estimate in used[first:])
-            largest = (await session.composition()).largest(1)[0]
+            largest = (await session.context.composition()).largest(1)[0]
             assert (largest.name, largest.turn) == ("read big.py", 1)
             assert "read big.py" in await command_text("/context", session)
 
@@ -120,7 +122,7 @@ async def test_hidden_reasoning_is_a_separate_item(tmp_path: Path) -> None:
     with SseServer(answer("Yes, it does. " * 10, usage=usage)) as server:
         async with session_at(tmp_path, server) as session:
             await turn(session)
-            kinds = (await session.composition()).by_kind()
+            kinds = (await session.context.composition()).by_kind()
             assert kinds["reasoning"] == 450
             assert 20 < kinds["answer"] < 60
             await assert_adds_up(session)

@@ -169,7 +169,7 @@ async def test_reset_interrupts_clears_the_conversation_and_keeps_the_spending(t
     await running
     spent = session.status.usage
     assert spent.prompt_tokens >= 10
-    composition = await session.composition()
+    composition = await session.context.composition()
     assert composition.by_turn() == {}
     assert session.status.context_used == composition.used
     assert [turn.number for turn in session.spending().turns] == [0]
