@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -352,3 +353,20 @@ async def test_the_second_of_two_simultaneous_copies_wins(chat: OpenChat) -> Non
         await until(pilot, lambda: bool(app.chat.activity.note_text))
         assert "6 characters" in app.chat.activity.note_text
         assert app.clipboard == "second"
+
+
+async def test_the_arguments_of_work_are_not_formatted(chat: OpenChat) -> None:
+    done: list[bool] = []
+
+    class Large:
+        """A session of many megabytes."""
+
+        def __repr__(self) -> str:
+            raise AssertionError("formatted")
+
+    async def show(large: Large) -> None:
+        done.append(True)
+
+    async with chat() as (app, pilot):
+        workers.start(app.chat, partial(show, Large()), "work")
+        await until(pilot, lambda: done == [True])
