@@ -18,6 +18,7 @@ from forge_core.session import ForgeSession
 from forge_core.session.draft_keeper import newest_draft
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.journal import Journal, journal_path
+from forge_tui import garbage_collection
 from forge_tui.app import ForgeApp
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.submitted_line import UserText
@@ -171,6 +172,23 @@ async def test_what_was_typed_before_the_first_message_is_restored_by_the_next_s
         async with again.run_test(size=SIZE) as pilot:
             await until(pilot, lambda: again.chat.composer.text == "never sent")
         assert not any(drafts.iterdir())
+
+
+async def test_garbage_is_collected_only_if_a_conversation_is_left(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collections: list[bool] = []
+    monkeypatch.setattr(garbage_collection, "collect_all", lambda: collections.append(True))
+    with SseServer(answer("one"), answer("two")) as server:
+        config = config_for(root, server)
+        saved, other = await saved_session(config, "first"), await saved_session(config, "second")
+        app = app_for(config)
+        async with app.run_test(size=SIZE) as pilot:
+            await say(pilot, f"/resume {saved}")
+            await until(pilot, lambda: "first" in shown(app))
+            assert collections == []
+            await say(pilot, f"/resume {other}")
+            await until(pilot, lambda: collections == [True])
 
 
 async def test_new_starts_an_empty_session_and_what_is_sent_after_it_goes_there(root: Path) -> None:

@@ -267,11 +267,13 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def start_over(self) -> None:
         """Clear what belongs to the conversation on the screen."""
+        has_garbage = bool(self.transcript.model.blocks)
         self.transcript.clear_blocks()
         self._live.begin_turn()
         self.welcome.withdraw()
         self.welcome.display = True
-        self.call_after_refresh(garbage_collection.collect_all)
+        if has_garbage:  # a collection takes 0.25 s while a large session is being opened
+            self.call_after_refresh(garbage_collection.collect_all)
 
     def leave(self) -> None:
         self.app.exit()
