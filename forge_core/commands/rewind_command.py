@@ -12,7 +12,7 @@ from forge_core.commands.result import (
     ForkSession,
     ShowRewound,
 )
-from forge_core.commands.undo_commands import section, short_text
+from forge_core.commands.undo_commands import changed_files, section, short_text
 from forge_core.session.rewinder import NOTHING_TO_REWIND, Rewound
 from forge_core.session.session import ForgeSession
 from forge_core.undo import UndoReport
@@ -80,8 +80,7 @@ def _files(report: UndoReport, *, restored: str) -> list[str]:
     """List what happened to files, and what was left alone."""
     doubtful: Sequence[tuple[str, str]] = report.doubtful if report.kind == "undo" else ()
     return [
-        *section(restored, report.restored),
-        *section("Removed", report.deleted),
+        *changed_files(report, restored),
         *section("Left alone", [one.name for one in report.conflicts], [one.why for one in report.conflicts]),
         *section(
             "Left alone, since they may be yours: changed while a command ran",

@@ -68,14 +68,15 @@ def _nothing(report: UndoReport) -> list[str]:
 
 def _report(report: UndoReport) -> list[str]:
     is_undo = report.kind == "undo"
-    if report.touched:
+    if report.written or report.removed:
         lines = [f"{'Undid' if is_undo else 'Redid'} what “{short_text(report.text_of_turn)}” did to files."]
+    elif report.touched:
+        lines = [f"Nothing of “{short_text(report.text_of_turn)}” was left to {report.kind}."]
     else:
         lines = [
             f"Nothing of “{short_text(report.text_of_turn)}” could be {'undone' if is_undo else 'redone'}."
         ]
-    lines += section("Restored" if is_undo else "Written", report.restored)
-    lines += section("Removed", report.deleted)
+    lines += changed_files(report, "Restored" if is_undo else "Written")
     conflicts = report.conflicts
     lines += section("Left alone", [one.name for one in conflicts], [one.why for one in conflicts])
     lines += section("Not covered by undo", report.not_undoable)
@@ -107,6 +108,17 @@ def _next_step(report: UndoReport) -> str:
     if report.touched:
         return "/redo restores it. /undo again goes back one more turn."
     return "No file was touched. /undo again continues with the turn before."
+
+
+def changed_files(report: UndoReport, restored: str) -> list[str]:
+    """List what was done to files, and what did not have to be; `restored` is the heading of those that were
+    written."""
+    return [
+        *section(restored, report.written),
+        *section("Removed", report.removed),
+        *section("Were so already", [name for name in report.restored if name in report.found]),
+        *section("Were gone already", [name for name in report.deleted if name in report.found]),
+    ]
 
 
 def section(head: str, names: Sequence[str], notes: Sequence[str] = ()) -> list[str]:

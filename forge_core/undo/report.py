@@ -83,6 +83,8 @@ class UndoReport:
     """Restored to an earlier or later content."""
     deleted: tuple[str, ...] = ()
     """Deleted, since they did not exist."""
+    found: tuple[str, ...] = ()
+    """Those of both that were so already: the user, or an undo that was killed, had done it."""
     conflicts: tuple[Conflict, ...] = ()
     """Left alone."""
     not_undoable: tuple[str, ...] = ()
@@ -91,6 +93,16 @@ class UndoReport:
     """Name and command: changed while the command ran, perhaps by the user, and left alone."""
     touched: tuple[Path, ...] = ()
     """The absolute paths that were written or removed: what the model has read of them is out of date."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """What was restored, without what was so already."""
+        return tuple(name for name in self.restored if name not in self.found)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """What was deleted, without what was so already."""
+        return tuple(name for name in self.deleted if name not in self.found)
 
     @property
     def for_model(self) -> str:
@@ -112,12 +124,15 @@ def merged(reports: Sequence[UndoReport]) -> UndoReport | None:
     if not reports:
         return None
     exists: dict[str, bool] = {}
+    made: set[str] = set()
     for report in reports:
+        made |= {*report.written, *report.removed}
         exists |= dict.fromkeys(report.restored, True) | dict.fromkeys(report.deleted, False)
     return replace(
         reports[-1],
         restored=tuple(sorted(name for name, is_there in exists.items() if is_there)),
         deleted=tuple(sorted(name for name, is_there in exists.items() if not is_there)),
+        found=tuple(sorted(exists.keys() - made)),
         conflicts=tuple({one.name: one for report in reports for one in report.conflicts}.values()),
         not_undoable=tuple(dict.fromkeys(text for report in reports for text in report.not_undoable)),
         doubtful=tuple(dict(pair for report in reports for pair in report.doubtful).items()),

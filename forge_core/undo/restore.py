@@ -32,6 +32,8 @@ class RestoreResult:
     """Which changes were made, and which paths were left alone."""
 
     done: list[FileChange] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
+    """The paths of those that were in the wanted state already."""
     conflicts: list[Conflict] = field(default_factory=list)
 
 
@@ -120,6 +122,7 @@ class Restorer:
                 continue
             if current == change.after:
                 self._outcome.done.append(change)
+                self._outcome.found.append(change.path)
             elif current is None or not _is_expected(current, change):
                 self._refuse(change, _difference(current, change))
             elif change.path in self._in_use and not _keeps_its_entry(change):

@@ -156,5 +156,6 @@ class TurnRestorer:
             conflicts=tuple(sorted(outcome.conflicts, key=lambda conflict: conflict.name)),
             not_undoable=not_undoable(lost, []),
             doubtful=tuple((path, turn.doubts[path].command) for path in turn.doubtful()),
+            found=tuple(sorted(outcome.found)),
             touched=tuple(self._root / change.path for change in done),
         )

@@ -61,8 +61,9 @@ async def test_kept_hunks_are_folded_and_survive_a_revert_of_the_file(app: ChatA
         await press(pilot, "a", "✓ kept  line 6  +1 −1")
         assert "+ five" not in shown(app)
         await press(pilot, "X", "Reverted 2 of 3 hunks of a.py (at line 31, 56).")
-        await until(pilot, lambda: "thirty" not in shown(app))
+        await until(pilot, lambda: "2/2" in shown(app) and "import os" in shown(app))  # the next file
         assert text(app) == "".join([*LINES[:5], "five\n", *LINES[6:]])
+        await press(pilot, "p", "✓ kept  line 6  +1 −1")
         await press(pilot, "x", "This hunk is marked as kept.")
         await press(pilot, "X", "All of this file is marked as kept.")
         await press(pilot, "a", "+ five")
@@ -84,6 +85,17 @@ async def test_after_a_revert_the_next_hunk_that_is_not_kept_is_current(app: Cha
         await press(pilot, "right_square_bracket a", "2/2")
         await press(pilot, "p", "✓ kept  line 56")
         await press(pilot, "a", "2/2")  # past the kept hunk
+
+
+async def test_a_note_that_is_longer_than_a_row_is_shown_whole(app: ChatApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot, "/diff turn", "1/2")
+        note = f"Reverted 2 of 3 hunks of {'folder/' * 9}a.py (at line 31, 56). Left alone: nothing."
+        viewer(app)._note(note)
+        await until(pilot, lambda: "Left alone: nothing." in shown(app))
+        assert "Reverted 2 of 3 hunks" in shown(app)
+        viewer(app)._note("Short.")
+        await until(pilot, lambda: "Short." in shown(app).splitlines()[-1])
 
 
 async def test_a_created_file_is_reverted_as_a_whole(app: ChatApp) -> None:

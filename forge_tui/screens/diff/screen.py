@@ -67,6 +67,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         background: $background;
         layout: vertical;
         & > .bar { height: 1; padding: 0 1; background: $surface; text-wrap: nowrap; }
+        & > .keys.-long { height: auto; max-height: 3; text-wrap: wrap; }
         & > Horizontal { height: 1fr; }
         & > .keys { color: $forge-muted; }
     }
@@ -99,6 +100,8 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self._left_at: ReadingPosition | None = None
         """The position in the file before it was shown as a patch."""
         self._drawn_split = False
+        self._reverted = ""
+        """The path of a file of which only kept hunks are left, until the list is read again."""
         self._shows_list: bool | None = None
         """None: if there is room and more than one file."""
         self._header = Static(classes="bar", markup=False)
@@ -141,9 +144,11 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self._changes, self._list, self._counts = changes, found, {}
         paths = [file.path for file in found.files]
         near = min(self._index, max(0, len(paths) - 1)) if self._shown_source == self._source else 0
-        self._index = paths.index(path) if path in paths else near
+        reverted, self._reverted = self._reverted, ""
+        is_done = path in paths[:-1] and path == reverted
+        self._index = paths.index(path) + is_done if path in paths else near
         self._shown_source = self._source
-        self._load(place=self.pane.place if path in paths else None)
+        self._load(place=self.pane.place if path in paths and not is_done else None)
         self._read = Patch()  # the previous file stays on screen until the next one has been read
         self._arrange()
         async for counts in changes.counts(found.files):
@@ -217,13 +222,16 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         width = max(8, self.size.width - 2)
         counts = self._counts.get(self.file.path) if self.file is not None else None
         self._header.update(header_line(self._list, self.file, self._index, counts, width))
-        self._footer.update(self._footer_text(width))
+        text = self._footer_text(width)
+        self._footer.set_class(text.cell_length > width, "-long")
+        self._footer.update(text)
 
     def _footer_text(self, width: int) -> Content:
-        """Return the keys, or the current note of the activity line, which is covered."""
+        """Return the keys in one row, or the current note of the activity line, which is covered, of any
+        length."""
         line = self.activity
         if line is not None and line.note_text:
-            return Content.styled(clip(line.note_text, width), "$foreground")
+            return Content.styled(line.note_text, "$foreground")
         lent = f"{MOUSE_RELEASED[0]} · " if line is not None and line.is_mouse_released else ""
         return Content(lent) + footer_line(
             width - cell_len(lent),
@@ -279,8 +287,14 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         )
 
     def action_revert_file(self) -> None:
-        """Revert what is not kept of the file."""
-        workers.start(self, partial(self._run_review, self._reviewer.revert_file), "diff-revert")
+        """Revert what is not kept of the file, and go to the next one."""
+        workers.start(self, partial(self._run_review, self._revert_file), "diff-revert")
+
+    async def _revert_file(self) -> str:
+        path = self.file.path if self.file is not None else ""
+        done = await self._reviewer.revert_file()
+        self._reverted = path
+        return done
 
     def action_restore(self) -> None:
         """Undo the last revert."""

@@ -76,8 +76,8 @@ async def test_conflicts_are_listed_with_their_reasons_and_nothing_else_is_touch
     (ws.root / "moved").symlink_to("elsewhere")
     found = shapes(ws.root)
     assert await read(undo("", session)) == (
-        "Undid what “change all” did to files.\n"
-        "\nRemoved\n  d\n  d/f\n  e\n"
+        "Nothing of “change all” was left to undo.\n"
+        "\nWere gone already\n  d\n  d/f\n  e\n"
         "\nLeft alone\n"
         "  edited     changed since\n"
         "  folder     now a folder in its place\n"
