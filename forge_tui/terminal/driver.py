@@ -23,6 +23,7 @@ from forge_tui.terminal import signals
 from forge_tui.terminal.first_paint import launcher
 from forge_tui.terminal.input import TerminalInput
 from forge_tui.terminal.terminal_file import TerminalFile
+from forge_tui.terminal.title import PUSH_TITLE, Activity, WindowTitle
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -90,6 +91,7 @@ class ForgeDriver(LinuxDriver):
         """What SIGTSTP or SIGCONT requires and has not been done yet."""
         self._is_stopping = False
         """Whether the terminal is released to stop the process, and not for another program."""
+        self._title = WindowTitle(os.environ)
         self._when_written: Callable[[], None] | None = None
         signals.set_stop_handler(self._stopped_or_continued)
         self._typed = b""
@@ -169,6 +171,12 @@ class ForgeDriver(LinuxDriver):
             if self._mouse_pixels:
                 self._enable_mouse_pixels()
 
+    def show_title(self, folder: str, activity: Activity) -> None:
+        """Show folder and activity in the window's title, and progress in its tab where it can."""
+        if changed := self._title.show(folder, activity):
+            self.write(changed)
+            self.flush()
+
     def run_input_thread(self) -> None:
         """Read the tty until `exit_event` is set, then once more: the shell must not get late replies.
 
@@ -208,6 +216,7 @@ class ForgeDriver(LinuxDriver):
         self._is_screen_on = taken.is_painted
         self._typed = self._show_typed(taken.text) + taken.rest
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        self.write(("" if taken.is_painted else PUSH_TITLE) + self._title.begin())
         if self._writer_thread is not None:
             # With a limit Textual would block the loop until there is room, and no key would be handled.
             self._writer_thread._queue.maxsize = 0
@@ -226,7 +235,7 @@ class ForgeDriver(LinuxDriver):
         return b""
 
     def stop_application_mode(self) -> None:
-        self.write(_MOUSE_PIXELS_OFF)  # Textual leaves it on
+        self.write(_MOUSE_PIXELS_OFF + self._title.end())  # Textual leaves it on
         super().stop_application_mode()
         self._is_running = False
         if not (self._app._exit or self._is_stopping):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.widgets import TextArea
 
+    from forge_tui.terminal.title import Activity
+
 
 def report_exception(app: App[ReturnType], error: Exception) -> None:
     """End the app after an exception in a callback of the loop, which no message handler catches.
@@ -32,6 +34,13 @@ def write(app: App[ReturnType], sequence: str) -> None:
     if app._driver is not None:
         app._driver.write(sequence)
         app._driver.flush()
+
+
+def show_title(app: App[ReturnType], folder: str, activity: Activity) -> None:
+    """Show folder and activity in the window's title, if the driver (`App._driver`) can."""
+    show = getattr(app._driver, "show_title", None)
+    if show is not None:
+        show(folder, activity)
 
 
 def release_mouse(app: App[ReturnType], *, is_released: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_tui.terminal.title import POP_TITLE, PUSH_TITLE
 from tests.support.at_rest import AskedTerminal
 from tests.support.terminal import Terminal, python
 
@@ -39,6 +40,7 @@ def thread_count(pid: int) -> int:
 def assert_restored(terminal: Terminal, before: list[object]) -> None:
     assert terminal.emulator.modes == AT_REST
     assert terminal.settings == before
+    assert terminal.output.count(PUSH_TITLE.encode()) == terminal.output.count(POP_TITLE.encode()) > 0
 
 
 def test_a_normal_exit_restores_the_terminal() -> None:

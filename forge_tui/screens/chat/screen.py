@@ -36,6 +36,7 @@ from forge_tui.screens.chat.session_change import OpenSession, SessionChange
 from forge_tui.screens.chat.turn import TurnReader
 from forge_tui.terminal import internals
 from forge_tui.terminal.compositor import DirtyRegionScreen
+from forge_tui.terminal.title import Activity
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
@@ -434,4 +435,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         """Show the figures as they are now."""
         self.composer.show_mode(self._live.mode)
         self.composer.placeholder = self.sending.placeholder
+        working = Activity.WORKING if self.has_turn else Activity.IDLE
+        activity = Activity.ASKING if self.prompts.is_taken else working
+        internals.show_title(self.app, self._config.working_dir.name, activity)
         self.status_bar.figures = self.welcome.figures = self._live.current()

@@ -22,7 +22,7 @@ from forge_tui.terminal.first_paint.skeleton import MakeSkeleton
 from forge_tui.terminal.first_paint.type_ahead import TypeAhead
 from forge_tui.terminal.terminal_file import write_all
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?2004h"  # bracketed paste: an early paste must not count as keys
+_ENTER = "\x1b[22;0t\x1b[?1049h\x1b[?25l\x1b[?2004h"  # bracketed paste: an early paste must not count as keys
 _LEAVE_MODES = (
     "\x1b[?2026l"  # an unfinished synchronized frame
     "\x1b[r"  # a scroll region
@@ -33,6 +33,7 @@ _LEAVE_MODES = (
     "\x1b[?2004l"  # bracketed paste
     "\x1b[?2048l"  # resize reports
     "\x1b[?7h"  # line wrap
+    "\x1b[23;0t"  # the title, saved by _ENTER or by the driver
     "\x1b[<u"  # kitty keyboard; kept per screen, so before the alternate one is left
 )
 _LEAVE_SCREEN = "\x1b[?1049l\x1b[?25h"
