@@ -33,6 +33,8 @@ class Choice:
     """Muted text right after the label: an argument, a rule."""
     detail: str = ""
     """Text of the second column."""
+    marks: tuple[int, ...] = ()
+    """The indexes of the label's characters that match what was typed."""
 
 
 class ChoiceList(Widget):
@@ -44,9 +46,10 @@ class ChoiceList(Widget):
         color: $foreground;
         & > .choices--chosen { color: $primary; text-style: bold; }
         & > .choices--hint { color: $forge-muted; }
+        & > .choices--match { color: $primary; text-style: underline; }
     }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--chosen", "choices--hint"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--chosen", "choices--hint", "choices--match"}
 
     class Clicked(Message):
         """A row was clicked: the main button was pressed and released on it."""
@@ -124,8 +127,9 @@ class ChoiceList(Widget):
         room = self._label_room(row, width)
         label = clip(row.label, room - len(MARK))
         hint_room = room - len(MARK) - 1 - cell_len(label)
+        role = "chosen" if is_chosen else "plain"
         texts = [
-            ("chosen" if is_chosen else "plain", (MARK if is_chosen else NO_MARK) + label),
+            *_marked((MARK if is_chosen else NO_MARK) + label, [at + len(MARK) for at in row.marks], role),
             ("hint", f" {clip(row.hint, hint_room)}" if row.hint else ""),
         ]
         if row.detail:
@@ -168,6 +172,15 @@ class ChoiceList(Widget):
         offset = event.get_content_offset(self)
         index = len(self.rows) if offset is None else self._first + offset.y
         return index if index < len(self.rows) else None
+
+
+def _marked(label: str, marks: Sequence[int], role: str) -> list[tuple[str, str]]:
+    """Return a label in parts, each with its role."""
+    texts, at = [], 0
+    for mark in marks:
+        texts += [(role, label[at:mark]), ("match", label[mark : mark + 1])]
+        at = mark + 1
+    return [(role, text) for role, text in [*texts, (role, label[at:])] if text]
 
 
 def _widths(rows: Sequence[Choice]) -> tuple[int, int]:

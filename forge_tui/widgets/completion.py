@@ -1,15 +1,20 @@
-"""Completion of lines that begin with a slash, and the popup that shows the candidates."""
+"""Completion of lines that begin with a slash, and the popup that shows the candidates and those for `@`."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from forge_core.commands import specs
 from forge_core.commands.specs import ArgumentValue
 from forge_core.sanitize import safe_line
-from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
+from forge_core.text_width import cell_len
+from forge_core.workspace.path_completion import PathCompletion, shortened
+from forge_tui.widgets.choices import MARK, NONE_CHOSEN, Choice, ChoiceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,10 +22,13 @@ class Candidate(Choice):
     """One way to complete the line."""
 
     line: str
-    """The whole line after completion."""
+    """The whole line after completion, or what replaces the text from `column` to the cursor."""
     is_sure: bool = True
     """Whether Enter may run it at once: it begins with what was typed, and nothing is missing."""
     takes_argument: bool = False
+    column: int | None = None
+    """Where in the cursor's line a path begins; None for a slash command."""
+    path: str = ""
 
 
 class Offer(NamedTuple):
@@ -119,12 +127,18 @@ class CompletionPopup(ChoiceList):
     }
     """
 
-    def __init__(self, argument_values: ArgumentValues) -> None:
+    def __init__(self, argument_values: ArgumentValues, paths: PathCompletion) -> None:
         super().__init__()
         self._argument_values = argument_values
+        self.paths = paths
         self._found: tuple[Candidate, ...] = ()
         self._text = ""
         """The text last followed or dismissed."""
+        self._before: tuple[int, str] = (0, "")
+        """The row of the cursor and the text before it, last followed."""
+
+    def on_unmount(self) -> None:
+        self.paths.close()
 
     @property
     def is_open(self) -> bool:
@@ -140,19 +154,65 @@ class CompletionPopup(ChoiceList):
         """The candidate that Tab completes to: the chosen one, otherwise the first."""
         return self._found[max(self.chosen, 0)] if self.is_open else None
 
-    def follow(self, text: str) -> None:
-        """Show the completions of `text`, or hide."""
-        if text == self._text:
+    def follow(self, text: str, row: int = 0, before: str = "") -> None:
+        """Show the completions of `text`, else of the path before the cursor in its `row`; or hide."""
+        if text == self._text and (text or (row, before) == self._before):
             return
-        self._text = text
-        self._found, chosen = offer(text, self._argument_values) if text.startswith("/") else Offer()
-        if len(self._found) == 1 and self._found[0].line == text and not self._found[0].takes_argument:
-            self._found = ()
-        if self._found:
-            self.show(self._found, chosen)
-        self.set_class(bool(self._found), "-open")
+        is_other, self._text, self._before = text != self._text, text, (row, before)
+        if text.startswith("/") and is_other:
+            found, chosen = offer(text, self._argument_values)
+            if len(found) == 1 and found[0].line == text and not found[0].takes_argument:
+                found = ()
+            self._offer(found, chosen)
+        elif not text.startswith("/"):
+            self.paths.follow(row, before, self._more_files())
+            self._offer(self._paths(), 0)
 
     def close(self, text: str) -> None:
-        """Hide until the text differs from this one."""
+        """Hide until the text differs from this one, and for a path until another one is begun."""
         self._text = text
+        self.paths.dismiss()
         self.remove_class("-open")
+
+    def _offer(self, found: tuple[Candidate, ...], chosen: int) -> None:
+        self._found = found
+        if found:
+            self.show(found, chosen)
+        self.set_class(bool(found), "-open")
+
+    def _paths(self) -> tuple[Candidate, ...]:
+        """Return the candidates for the path before the cursor."""
+        mention = self.paths.mention
+        width = self.screen.size.width - 6 - cell_len(MARK)
+        candidates = []
+        for match in self.paths.matches():
+            label, marks = shortened(match.path, match.marks, max(width, 8))
+            candidates.append(
+                Candidate(
+                    line=self.paths.completed(match.path),
+                    label=label if label == safe_line(label) else safe_line(label),
+                    marks=marks if label == safe_line(label) else (),
+                    is_sure=False,
+                    column=mention.start if mention else 0,
+                    path=match.path,
+                )
+            )
+        return tuple(candidates)
+
+    def _more_files(self) -> Callable[[], None]:
+        """Return a function that shows what can be found by now; any thread may call it."""
+        loop, context = asyncio.get_running_loop(), copy_context()
+
+        def call() -> None:
+            with contextlib.suppress(RuntimeError):  # the app has ended
+                loop.call_soon_threadsafe(self._show_more, context=context)
+
+        return call
+
+    def _show_more(self) -> None:
+        """Show the paths found by now, with the same one chosen."""
+        if self.paths.mention is None or not self.is_attached:
+            return
+        before, found = self.candidate, self._paths()
+        same = (at for at, one in enumerate(found) if before is not None and one.path == before.path)
+        self._offer(found, next(same, 0) if self.chosen > 0 else 0)

@@ -209,15 +209,19 @@ class Composer(TextArea):
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
-        self._follow()
         self._on_edit()
         if self._pacer.wait_s() <= 0:  # otherwise with the screen's next tick: keys may come in a burst
             with self._pacer.frame():
                 internals.paint_now(self)
+        self._follow()  # searching many files may take longer than drawing the key
 
     def _follow(self) -> None:
-        self._popup.follow(self.text if self.cursor_at_end_of_text else "")
-        if self._popup.is_open:  # it is right above the composer, and nothing else moves
+        row, column = self.cursor_location
+        before = self.document[row][:column] if self.selection.is_empty else ""
+        self._popup.follow(self.text if self.cursor_at_end_of_text else "", row, before)
+        if (
+            self._popup.is_open or self._popup.paths.mention is not None
+        ):  # it is right above the composer, and nothing else moves
             self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)
 
     def notify_style_update(self) -> None:
@@ -379,7 +383,12 @@ class Composer(TextArea):
     def action_complete(self) -> None:
         self._follow()
         chosen = self._popup.completion
-        if chosen is not None:
+        if chosen is not None and chosen.column is not None:
+            self._popup.paths.taken(chosen.path)
+            row, column = self.cursor_location
+            result = self.replace(chosen.line, (row, chosen.column), (row, column))
+            self.move_cursor(result.end_location)
+        elif chosen is not None:
             self.replace_text(
                 safe_text(chosen.line, keep_invisible=True) + (" " if chosen.takes_argument else "")
             )

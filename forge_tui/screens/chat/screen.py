@@ -20,6 +20,7 @@ from textual.message import Message
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ForgeError
+from forge_core.workspace.path_completion import PathCompletion
 from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.pastes.folded_text import with_labels
@@ -96,7 +97,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.rewinding = Rewinding(self, self._turn, environment.clock)
         self.find = FindMode(self)
         self.todos = TodoPanel()
-        self.popup = CompletionPopup(self.sending.commands.argument_values)
+        self.popup = CompletionPopup(
+            self.sending.commands.argument_values, PathCompletion(config.working_dir)
+        )
         self.prompts = PromptArea(self, environment.clock, config.working_dir)
         self.unsent = InputSaver(self, self.sending.queue)
         self.composer = Composer(

@@ -1,0 +1,138 @@
+"""The index of files: what is in it, the order of matches, and how it is kept fresh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forge_core.workspace.file_index import FileIndex
+
+FILES = (
+    "README.md",
+    "src/app.py",
+    "src/application/main.py",
+    "src/token_view.py",
+    "tests/test_app.py",
+    "docs/a page.md",
+    "build/out.o",
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / ".gitignore").write_text("build/\n")
+    return tmp_path
+
+
+def read(root: Path, **options: int) -> FileIndex:
+    index = FileIndex(root, **options)
+    index.refresh()
+    index.wait()
+    return index
+
+
+def found(index: FileIndex, query: str, recent: tuple[str, ...] = ()) -> list[str]:
+    return [match.path for match in index.search(query, recent=recent)]
+
+
+def test_nothing_finds_the_entries_of_the_root(root: Path) -> None:
+    assert found(read(root), "") == ["src/", "docs/", "tests/", "README.md", ".gitignore"]
+
+
+def test_names_come_before_folders_and_short_paths_before_long_ones(root: Path) -> None:
+    assert found(read(root), "app") == [
+        "src/app.py",
+        "src/application/",
+        "tests/test_app.py",
+        "src/application/main.py",
+    ]
+
+
+def test_letters_may_be_scattered_and_are_marked(root: Path) -> None:
+    (match,) = read(root).search("tkvw")
+    assert match.path == "src/token_view.py"
+    assert "".join(match.path[at] for at in match.marks) == "tkvw"
+
+
+def test_a_query_may_name_folders(root: Path) -> None:
+    assert found(read(root), "src/app")[0] == "src/app.py"
+    assert found(read(root), "tests/")[0] == "tests/"
+    assert found(read(root), "./src/app")[0] == "src/app.py"
+
+
+def test_the_case_counts_only_if_capitals_are_typed(root: Path) -> None:
+    (root / "App.py").write_text("x")
+    (root / "aap.txt").write_text("x")
+    index = read(root)
+    assert found(index, "readme") == ["README.md"]
+    assert found(index, "App")[0] == "App.py"
+
+
+def test_recent_files_come_before_equally_good_ones(root: Path) -> None:
+    assert found(read(root), "app", recent=("src/application/",))[:2] == ["src/app.py", "src/application/"]
+    (root / "lib").mkdir()
+    (root / "lib/app.py").write_text("x")
+    assert found(read(root), "app")[0] == "lib/app.py"
+    assert found(read(root), "app", recent=("src/app.py",))[0] == "src/app.py"
+
+
+def test_ignored_files_are_found_only_by_their_exact_path(root: Path) -> None:
+    index = read(root)
+    assert found(index, "out") == []
+    assert found(index, "build/out.o") == ["build/out.o"]
+
+
+@pytest.mark.parametrize("query", ["../secret", "/etc/passwd", "~/x", "nosuch\0name", "a" * 5000])
+def test_nothing_outside_the_folder_is_looked_for(root: Path, query: str) -> None:
+    (root.parent / "secret").write_text("x")
+    assert found(read(root), query) == []
+
+
+def test_hostile_names_are_searched_like_others(root: Path) -> None:
+    for name in ("[bold]\x1b[31m.py", "two\nlines.py", "İstanbul.py", "bad\udcff.py"):
+        (root / name).write_text("x")
+    index = read(root)
+    assert found(index, "[bold]") == ["[bold]\x1b[31m.py"]
+    assert "two\nlines.py" in found(index, "lines")
+    assert "İstanbul.py" in found(index, "stanbul")
+    assert "bad\udcff.py" in found(index, "bad")
+
+
+def test_links_are_listed_and_not_followed(root: Path) -> None:
+    (root / "loop").symlink_to(root)
+    assert [path for path in found(read(root), "loop") if path.startswith("loop")] == ["loop"]
+
+
+def test_the_files_are_read_again_after_a_rest(root: Path) -> None:
+    now = [0.0]
+    index = FileIndex(root, clock=lambda: now[0])
+    index.refresh()
+    index.wait()
+    (root / "fresh.py").write_text("x")
+    index.refresh()
+    index.wait()
+    assert found(index, "fresh.py") == ["fresh.py"]  # typed exactly
+    assert found(index, "fresh") == []
+    now[0] += 3
+    index.refresh()
+    index.wait()
+    assert found(index, "fresh") == ["fresh.py"]
+
+
+def test_parts_can_be_searched_while_the_rest_is_read(tmp_path: Path) -> None:
+    for number in range(600):
+        (tmp_path / f"file{number:03}.py").touch()
+    ticks = iter(range(100_000))
+    index = FileIndex(tmp_path, clock=lambda: float(next(ticks)))
+    sizes: list[tuple[int, bool]] = []
+    index.refresh(lambda: sizes.append((len(index), index.is_complete)))
+    index.wait()
+    assert sizes == [(256, False), (512, False), (600, True)]
+
+
+def test_the_number_of_entries_is_limited(root: Path) -> None:
+    assert len(read(root, limit=3)) == 3
