@@ -32,6 +32,7 @@ class KeyContext(StrEnum):
     CHAT = "Conversation"
     FIND = "Find in the conversation"
     DIFF = "Changes (/diff)"
+    MODELS = "Models (/model)"
     SESSIONS = "Saved sessions (/resume)"
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
@@ -125,6 +126,8 @@ KEYS: tuple[Key, ...] = (
     Key("chat.background", "ctrl+b", "background", "Ctrl+B", "Move the running command to the background"),
     Key("chat.toggle_todos", "ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks"),
     Key("chat.palette", "ctrl+p", "palette", "Ctrl+P", "Find a command"),
+    Key("chat.models", "alt+p", "choose_model", "Alt+P", "Choose the model"),
+    Key("chat.next_model", "f2", "next_model", "F2", "Switch to the model used before"),
     Key("chat.help", "f1", "help", "F1", "Help"),
     Key("chat.page_up", "pageup", "page(-1)", "PageUp, PageDown", "Scroll by a page"),
     Key("chat.page_down", "pagedown", "page(1)"),
@@ -140,6 +143,18 @@ KEYS: tuple[Key, ...] = (
     Key("find.next_match", "down", "newer", "Down", "Next match"),
     Key("find.close", "escape", "close", "Esc", "Close, and stay at the match"),
     Key("find.cancel", "ctrl+c", "go_back", "Ctrl+C", "Close, and return to where you were"),
+    Key("models.next", "down,ctrl+n", "move(1)", "Up, Down", "Select a model", is_first=True),
+    Key("models.previous", "up,ctrl+p", "move(-1)", is_first=True),
+    Key("models.favourite", "ctrl+f", "toggle_favourite", "Ctrl+F", "Mark it as a favourite", is_first=True),
+    Key(
+        "models.more_effort",
+        "right",
+        "effort(1)",
+        "←, →",
+        "Reason less, more; if nothing is typed",
+        is_first=True,
+    ),
+    Key("models.less_effort", "left", "effort(-1)", is_first=True),
     Key("sessions.next", "down,ctrl+n", "move(1)", "Up, Down", "Select a session", is_first=True),
     Key("sessions.previous", "up,ctrl+p", "move(-1)", is_first=True),
     Key("sessions.folders", "tab", "toggle_folders", "Tab", "Those of this folder, or of all", is_first=True),

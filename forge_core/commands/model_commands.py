@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
-from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
+from forge_core.commands.result import ChooseModel, CommandNotice, CommandResult, Failure, Text
 from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.settings import check_value, choices
 from forge_core.errors import ConfigError
 from forge_core.sanitize import safe_line
-from forge_core.session.model_selection import DEFAULT_EFFORT
+from forge_core.session.model_selection import DEFAULT_EFFORT, ModelSelection
 from forge_core.session.session import ForgeSession
 
 
@@ -22,8 +24,9 @@ async def model(argument: str, session: ForgeSession) -> CommandResult:
             (f"{'›' if choice.id == status.model else ' '} {safe_line(choice.id)}", choice.note)
             for choice in models.known()
         ]
-        facts = [columns(rows), "", *_preferences(session)]
-        return Text("\n".join([*facts, "/model NAME changes it, from the next answer on."]), "Model")
+        facts = [columns(rows), "", *preferences(session.models)]
+        text = "\n".join([*facts, "/model NAME changes it, from the next answer on."])
+        return Text(text, "Model") if status.provider_label == "offline" else ChooseModel(text)
     if status.provider_label == "offline":
         return Failure(
             "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
@@ -33,13 +36,17 @@ async def model(argument: str, session: ForgeSession) -> CommandResult:
         return Failure(
             f"{argument!r} is not the name of a model: it contains spaces. /model alone lists some."
         )
+    if warning := models.cache_warning(argument, status.context_used):
+        return Failure(warning)
+    before = models.current
     models.choose(argument)
+    with contextlib.suppress(OSError):  # the lists are a convenience
+        await asyncio.to_thread(models.lists.add_recent, argument, before)
     return CommandNotice(f"Model: {argument}")
 
 
-def _preferences(session: ForgeSession) -> list[str]:
+def preferences(models: ModelSelection) -> list[str]:
     """Return a line for each preference that is sent with the requests."""
-    models = session.models
     named = (
         ("Effort", models.effort),
         ("Fallbacks", ", ".join(models.fallbacks)),

@@ -93,6 +93,14 @@ class ForkSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseModel:
+    """A request to ask which model to use; `/model NAME` changes it."""
+
+    body: str
+    """The models in plain text, for a screen without a picker."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChooseInstructionFile:
     """A request to ask which of these changes is made, if any: `write_change` writes the file."""
 
@@ -127,6 +135,7 @@ CommandResult: TypeAlias = (
     | ResumeTurn
     | CompactConversation
     | ChooseRewind
+    | ChooseModel
     | ShowRewound
     | ForkSession
     | ChooseInstructionFile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -132,6 +133,7 @@ def session_provider(
         price=partial(price_at, provider),
         context_window=context_window,
         known_models=partial(_known_models, provider),
+        offered_models=partial(_offered_models, client) if has_windows else None,
         max_output=lambda model: found.max_output_tokens if (found := entry(model)) else None,
         output_price=lambda model: found.prices.completion if (found := entry(model)) else None,
         bill=partial(_bill, client) if provider.reports_bills else None,
@@ -168,11 +170,46 @@ async def _bill(client: OpenRouterClient, generation_id: str) -> TokenUsage | No
 
 
 def _known_models(provider: Provider) -> tuple[ModelChoice, ...]:
-    from forge_core.llm.account.catalog import bundled
-    from forge_core.session.status import ModelChoice
+    from forge_core.llm.account.catalog import listed
 
-    models = bundled().values() if provider.has_catalogue else ()
-    return tuple(ModelChoice(model.id, _window_and_prices(model)) for model in models if model.takes_tools)
+    models = listed() if provider.has_catalogue else ()
+    return tuple(_choice(model) for model in models if model.takes_tools)
+
+
+async def _offered_models(client: OpenRouterClient) -> tuple[ModelChoice, ...]:
+    """Return the models of `GET /models`; entries whose id no command could name are left out."""
+    from forge_core.config.checks import names
+    from forge_core.llm.account.catalog import read_model
+
+    answer = await client.probe("models")
+    entries = (answer.get("data") or answer.get("models")) if isinstance(answer, dict) else answer
+    found = {}
+    for entry in entries if isinstance(entries, list) else ():
+        model = read_model({"id": entry.get("name"), **entry} if isinstance(entry, dict) else None)
+        with contextlib.suppress(ValueError):
+            if model is not None and names([model.id]) == (model.id,):
+                found[model.id] = _choice(model)
+    return tuple(found.values())
+
+
+def _choice(model: ModelInfo) -> ModelChoice:
+    from forge_core.session.status import Ability, ModelChoice
+
+    is_known = bool(model.supported_parameters)
+    has: tuple[tuple[Ability, bool], ...] = (
+        ("tools", model.takes_tools),
+        ("images", "image" in model.input_modalities),
+        ("reasoning", model.takes_reasoning),
+    )
+    return ModelChoice(
+        model.id,
+        _window_and_prices(model),
+        name=model.name if model.name != model.id else "",
+        window=model.context_length,
+        input_price_usd=model.prices.prompt,
+        output_price_usd=model.prices.completion,
+        abilities=frozenset(ability for ability, it_has in has if it_has) if is_known else None,
+    )
 
 
 def _window_and_prices(model: ModelInfo) -> str:

@@ -6,13 +6,21 @@ from collections.abc import Callable, Sequence
 
 from langchain_core.language_models import BaseChatModel
 
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.model_lists import SavedModelLists
 from forge_core.config.settings import EffortSetting
 from forge_core.errors import ConfigError
+from forge_core.events import LLMEnd
+from forge_core.llm.account.pricing import input_prices
+from forge_core.llm.endpoints import shown_url
 from forge_core.session.provider import SessionProvider
 from forge_core.session.status import ModelChoice
 
 DEFAULT_EFFORT = "default"
 """In records and commands: the model's own."""
+
+CACHE_WARNING_TOKENS = 50_000
+"""Cached tokens that are not given up without a warning."""
 
 
 class ModelSelection:
@@ -20,23 +28,30 @@ class ModelSelection:
 
     def __init__(
         self,
-        model: str,
+        config: ForgeConfig,
         provider: SessionProvider,
         use: Callable[[BaseChatModel], None],
         record: Callable[[], None],
     ) -> None:
-        self.current = model
+        self.current = config.model
+        endpoint = shown_url(config.endpoint.base_url) or config.endpoint.kind
+        self.lists = SavedModelLists(config.state_dir, endpoint)
+        """The favourites, and the models used last."""
         self._provider = provider
         self._preferences = provider.preferences
         self._use = use
         self._record = record
+        self._cached_tokens = 0
+        """Of the last call's prompt."""
+        self._warned_about = ""
+        """The model of the last warning."""
         self._answered_by = ""
         """The fallback that gave the last answer; empty where it was the chosen model."""
 
     def choose(self, model: str) -> None:
         """Use `model` from the next model call on."""
         self._use(self._provider.make_llm(model))
-        self.current, self._answered_by = model, ""
+        self.current, self._answered_by, self._cached_tokens = model, "", 0
         self._record()
 
     @property
@@ -53,7 +68,8 @@ class ModelSelection:
         if effort is not None and not self.takes_effort:
             raise ConfigError(f"{self.current!r} does not reason, so that it takes no effort.")
         self._preferences.effort = effort
-        self.choose(self.current)
+        self._use(self._provider.make_llm(self.current))
+        self._record()
 
     @property
     def takes_effort(self) -> bool:
@@ -76,9 +92,39 @@ class ModelSelection:
         is_listed = any(choice.id == self.current for choice in known)
         return known if is_listed else (ModelChoice(self.current), *known)
 
-    def answered_by(self, model: str) -> str:
-        """Take note of the model that answered. Return a notice when it is a fallback and the last answer was
-        not its own, else an empty string."""
+    def next_recent(self) -> str | None:
+        """Return the model to which a key switches: the next of those used before; None without any."""
+        recent = self.lists.read().recent
+        at = recent.index(self.current) + 1 if self.current in recent else 0
+        return next((name for name in (*recent[at:], *recent[:at]) if name != self.current), None)
+
+    async def offered(self) -> Sequence[ModelChoice]:
+        """Ask the endpoint for its models; empty where the provider's list is known without.
+
+        Raises:
+            ProviderError: it gave none.
+        """
+        return () if self._provider.offered_models is None else await self._provider.offered_models()
+
+    def cache_warning(self, model: str, context_used: int) -> str:
+        """Return what a change to `model` costs if much of the conversation, which has so many tokens, is in
+        the prompt cache, else an empty string. The same change, asked for again, gets no warning."""
+        cached_tokens = min(self._cached_tokens, context_used)
+        was_warned, self._warned_about = model == self._warned_about, model
+        if was_warned or model == self.current or cached_tokens < CACHE_WARNING_TOKENS:
+            return ""
+        price = input_prices(self._provider.price, model).uncached
+        cost = f", about ${price * cached_tokens:.2f}" if price else ""
+        return (
+            f"{self.current} has {cached_tokens:,} tokens of this conversation in its prompt cache; {model} "
+            f"would read them anew{cost}. /model {model} again changes it."
+        )
+
+    def answered(self, call: LLMEnd) -> str:
+        """Take note of an answer. Return a notice when a fallback gave it and not the one before, else an
+        empty string."""
+        model, self._cached_tokens = call.model, call.usage.cached_tokens + call.usage.cache_write_tokens
+        self._warned_about = ""
         # A provider may add a date to the name of the model that it was asked for.
         others = (
             one for one in self.fallbacks if model.startswith(one) and not model.startswith(self.current)

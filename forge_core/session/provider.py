@@ -43,6 +43,8 @@ class SessionProvider:
     context_window: Callable[[str], int | None]
     """Returns the tokens that a model holds; None where unknown."""
     known_models: Callable[[], Sequence[ModelChoice]] = tuple
+    offered_models: Callable[[], Awaitable[Sequence[ModelChoice]]] | None = None
+    """Asks an endpoint without a catalogue for its models. Raises ProviderError."""
     max_output: Callable[[str], int | None] = lambda model: None
     """Returns the longest answer of a model, in tokens."""
     output_price: Callable[[str], Decimal | None] = lambda model: None

@@ -97,7 +97,7 @@ class ForgeSession:
         self._logger = logger
         self._events = events
         self._system_prompt = system_prompt
-        self.models = ModelSelection(config.model, provider, agent.set_llm, self._record_state)
+        self.models = ModelSelection(config, provider, agent.set_llm, self._record_state)
         """The model in use, and the choice of another."""
         self._meter = ContextMeter(agent)
         self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
@@ -461,7 +461,7 @@ class ForgeSession:
             self._meter.answered(event)
             self._billing.answered(event)
             self._billing.learn_window(self.models.current)
-            if notice := self.models.answered_by(event.model):
+            if notice := self.models.answered(event):
                 self.notify(Notice(text=notice, level="warning"))
         elif isinstance(event, ToolEnd):
             self._record_state()

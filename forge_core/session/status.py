@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from forge_core.config.settings import EffortSetting, PermissionMode
 from forge_core.llm.models import TokenUsage
+
+Ability: TypeAlias = Literal["tools", "images", "reasoning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,15 @@ class ModelChoice:
     id: str
     note: str = ""
     """Window and price in a few words ("200k · $3 in, $15 out per million"); empty where unknown."""
+    name: str = ""
+    """For people; empty where the id is all that is known."""
+    window: int | None = None
+    """Tokens; None where unknown."""
+    input_price_usd: Decimal | None = None
+    """Of a token; None where unknown."""
+    output_price_usd: Decimal | None = None
+    abilities: frozenset[Ability] | None = None
+    """None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)

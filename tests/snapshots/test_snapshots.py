@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from textual.pilot import Pilot
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.events import Error, LLMChunk, LLMStart, ToolEnd
 from forge_core.result import FileDiff
+from forge_core.session.status import Ability, ModelChoice
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from tests.support.chat_app import (
     DIFF,
@@ -241,6 +243,26 @@ def test_help(snap_compare: Compare, config: ForgeConfig) -> None:
 
 def test_palette(snap_compare: Compare, config: ForgeConfig) -> None:
     assert snap_compare(make_app(config), terminal_size=(100, 30), run_before=keys("ctrl+p", "t"))
+
+
+def test_model_picker(snap_compare: Compare, config: ForgeConfig) -> None:
+    app = make_app(config)
+    abilities: frozenset[Ability] = frozenset({"tools", "images", "reasoning"})
+    models = [
+        ModelChoice("test/model", window=1_000_000, input_price_usd=Decimal("0.000003"), abilities=abilities),
+        ModelChoice("acme/small:free", window=32_000, input_price_usd=Decimal(0)),
+        ModelChoice("acme/plain", window=200_000, abilities=frozenset({"tools"})),
+    ]
+
+    async def run(pilot: Pilot[None]) -> None:
+        chat = await ready(pilot)
+        chat.scripted.models.known = lambda: models  # type: ignore[method-assign]
+        await say(pilot, "/model")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.press("down", "ctrl+f")
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=(80, 24), run_before=run)
 
 
 def test_theme_picker(snap_compare: Compare, config: ForgeConfig) -> None:

@@ -146,7 +146,7 @@ class ScriptedSession:
         self.on_figures: Callable[[], None] | None = None
         self._label = label
         self.models = ModelSelection(
-            config.model,
+            config,
             SessionProvider(
                 label=label,
                 make_llm=lambda model: ScriptedLLM(replies=[], model=model),

@@ -7,6 +7,7 @@ import pytest
 from forge_core.commands import specs
 from forge_core.commands.specs import SPECS, ArgumentValue
 from forge_core.config.forge_config import ForgeConfig
+from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.widgets.completion import offer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 
@@ -156,7 +157,7 @@ async def test_enter_runs_the_row_chosen_with_the_arrows(config: ForgeConfig) ->
         await ready(pilot)
         await type_text(pilot, "/mode")
         await pilot.press("down", "enter")
-        await until(pilot, lambda: "/model NAME changes it" in shown(app))
+        await until(pilot, lambda: isinstance(app.screen, ModelPicker))
 
 
 async def test_a_complete_line_has_no_selected_row_until_an_arrow_is_pressed(config: ForgeConfig) -> None:

@@ -160,3 +160,32 @@ async def test_a_whole_answer_has_fallbacks_too(tmp_path: Path) -> None:
             request = CompletionRequest("a/b", [Message.user("x")], fallbacks=("c/d",))
             response = await client.complete(request)
         assert (response.message.text, response.model) == ("hi", "c/d")
+
+
+async def test_a_change_that_gives_a_large_prompt_cache_up_is_asked_for_twice(tmp_path: Path) -> None:
+    usage = {"prompt_tokens": 80_000, "completion_tokens": 5, "total_tokens": 80_005}
+    large = {**usage, "prompt_tokens_details": {"cached_tokens": 70_000}}
+    small = {**usage, "prompt_tokens_details": {"cached_tokens": 7_000}}
+    with SseServer(answer("a", usage=large), answer("b", usage=small)) as server:
+        session = build_session(config_at(tmp_path, server), deny_all)
+        await turn(session)
+        warned = await run_command("/model anthropic/claude-haiku-4.5", session)
+        assert isinstance(warned, Failure)
+        assert "70,000 tokens" in warned.text
+        assert "about $0.07" in warned.text
+        assert session.status.model == REASONING
+        again = await run_command("/model anthropic/claude-haiku-4.5", session)
+        assert again == CommandNotice("Model: anthropic/claude-haiku-4.5")
+        assert await run_command(f"/model {REASONING}", session) == CommandNotice(f"Model: {REASONING}")
+        await turn(session)
+        assert isinstance(await run_command("/model other/one", session), CommandNotice)
+        await session.aclose()
+
+
+async def test_the_models_of_a_custom_endpoint_are_read_from_its_list(tmp_path: Path) -> None:
+    listing = {"data": [{"id": "qwen3", "max_model_len": 32_000}, {"id": "two words"}, {"id": 5}, "x"]}
+    with SseServer(routes={"GET /models": json_reply(listing)}) as server:
+        session = build_session(config_at(tmp_path, server, "custom"), deny_all)
+        offered = await session.models.offered()
+        assert [(one.id, one.window, one.abilities) for one in offered] == [("qwen3", 32_000, None)]
+        await session.aclose()

@@ -54,6 +54,11 @@ def learn(models: Iterable[ModelInfo]) -> None:
     _learned.update((model.id, model) for model in models)
 
 
+def listed() -> list[ModelInfo]:
+    """Return all models that are known, the bundled ones first."""
+    return [*{**bundled(), **_learned}.values()]
+
+
 def lookup(model_id: str) -> ModelInfo | None:
     """Return the entry for `model_id`, learned or bundled; for a variant (`:free`, `:nitro`, `:online`, …)
     that of its base model, without the prices, which the variant has of its own."""

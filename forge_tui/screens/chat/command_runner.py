@@ -63,6 +63,10 @@ class CommandRunner:
                 self._screen.start_over()
             case results.ChooseRewind(points):
                 self._screen.rewinding.choose(points)
+            case results.ChooseModel():
+                from forge_tui.screens.panels.model_picker import ModelPicker
+
+                self._screen.app.push_screen(ModelPicker(session.models), self._choose_model)
             case results.ShowRewound():
                 self._screen.rewinding.show(result)
             case results.ForkSession():
@@ -79,6 +83,10 @@ class CommandRunner:
                 self._screen.compact(result)
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
+
+    def _choose_model(self, model: str | None) -> None:
+        self._screen.refresh_status()  # the picker may have changed the effort
+        self._screen.run_by_name(model and f"model {model}")
 
     def _edit(self, session: ForgeSession, path: Path, name: str) -> None:
         """Open an instruction file in the user's editor, and use what it holds afterwards."""

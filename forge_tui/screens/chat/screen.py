@@ -358,6 +358,15 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
         self.app.push_screen(CommandPalette(), self.run_by_name)
 
+    def action_choose_model(self) -> None:
+        self.run_by_name("model")
+
+    def action_next_model(self) -> None:
+        model = None if self.session is None else self.session.models.next_recent()
+        if model is None:
+            self.activity.note("No other model has been used here")
+        self.run_by_name(model and f"model {model}")
+
     def action_help(self) -> None:
         from forge_tui.screens.panels.help import HelpScreen
 

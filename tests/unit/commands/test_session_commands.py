@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.commands.result import Cleared, CommandNotice, Failure, ShowDiff, Text
+from forge_core.commands.result import ChooseModel, Cleared, CommandNotice, Failure, ShowDiff, Text
 from forge_core.config.settings import PermissionMode
 from forge_core.tools.registry import builtin_tools
 from tests.support.commands import run_command
@@ -67,7 +67,7 @@ async def test_reset_model_and_diff_return_their_actions(tmp_path: Path) -> None
     assert await run_command("/model other/one", session) == CommandNotice("Model: other/one")
     assert session.status.model == "other/one"
     models = await run_command("/model", session)
-    assert isinstance(models, Text)
+    assert isinstance(models, ChooseModel)
     assert "› other/one  8k" in models.body
     assert "other/two" in models.body
     assert await run_command("/diff turn", session) == ShowDiff("turn")
