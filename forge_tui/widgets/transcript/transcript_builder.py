@@ -33,6 +33,7 @@ from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from forge_tui.widgets.transcript.retries import DiscardedAnswer, RetryStatus
+from forge_tui.widgets.transcript.turn_summary import TurnEndBlock, TurnSummary
 
 if TYPE_CHECKING:
     from forge_core.session.replay import ReplayedTurn
@@ -67,6 +68,7 @@ class TranscriptBuilder:
         self.thinking: ThinkingSetting = "folded"
         self.calls = CallTracker(layout, self.add)
         self._discarded = DiscardedAnswer(layout, self.answers)
+        self._summary = TurnSummary()
 
     @property
     def has_clock(self) -> bool:
@@ -77,6 +79,7 @@ class TranscriptBuilder:
         """Apply one event. Text of an answer reaches the blocks only with `flush()`."""
         if self._retry is not None:
             self._follow_retry(self._retry, event)
+        self._summary.apply(event)
         match event:
             case LLMStart():
                 self.calls.settle_failures("recovered")
@@ -164,6 +167,7 @@ class TranscriptBuilder:
     def begin_turn(self) -> None:
         """Begin a turn: it repeats no earlier model call."""
         self._discarded.forget()
+        self._summary = TurnSummary()
 
     def resume_turn(self) -> None:
         """Resume a failed turn, which repeats its failed model call."""
@@ -267,5 +271,8 @@ class TranscriptBuilder:
         elif text := result.warning or _REASONS.get(result.stopped_reason, ""):
             level: Level = "info" if result.stopped_reason == "complete" else "warning"
             self.add(NoticeBlock(text, level))
+        if line := self._summary.line(event):
+            self.add(TurnEndBlock(line, is_failure=result.stopped_reason == "error"))
+        self._summary = TurnSummary()
         if result.is_resumable:
             self.add(NoticeBlock(RESUMABLE, "info"))
