@@ -223,6 +223,15 @@ SPECS: tuple[CommandSpec, ...] = (
         values="screen_commands:thinking_values",
     ),
     CommandSpec(
+        "keys",
+        "List the keys with their ids, those that work now first",
+        "screen_commands:show_keys",
+        scope=Scope.SCREEN,
+        accepts=("TEXT...",),
+        keywords=("keyboard", "shortcuts", "bindings"),
+        is_open=True,
+    ),
+    CommandSpec(
         "raw",
         "Show the last answer as Markdown source, or rendered again",
         "screen_commands:raw",

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_tui.keymap import KeyContext
 from forge_tui.keys.dispatch import CHORD_S
 from forge_tui.keys.effective import EffectiveKeys, use_keys
 from forge_tui.screens.panels.command_palette import CommandPalette
 from forge_tui.screens.panels.help import HelpScreen
+from forge_tui.screens.panels.key_list import key_list
 from forge_tui.screens.panels.session_picker import SessionPicker
 from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, type_text, until
 
@@ -188,3 +190,35 @@ async def test_emacs_keys_move_in_a_message(config: ForgeConfig, file: Path) -> 
         assert app.chat.composer.text == "abxcd\ne"
         await pilot.press("alt+x")
         assert isinstance(app.screen, CommandPalette)
+
+
+async def test_keys_lists_what_works_now_first_with_ids_and_marks(config: ForgeConfig, file: Path) -> None:
+    app = app_with(config, file, '"chat.help" = "f2"')
+    async with app.run_test(size=(100, 200)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/keys")
+        await until(pilot, lambda: "* F2 " in shown(app))
+        page = shown(app)
+        assert page.index("Writing a message · now") < page.index("Conversation · now")
+        assert "* F2 " in page and "chat.help" in page and "marks what" in page
+        assert "  Ctrl+P " in page
+        await pilot.press("end")
+        await pilot.press("q")
+        await say(pilot, "/keys next HUNK")
+        await until(pilot, lambda: "diff.previous_hunk" in shown(app))
+        assert "Conversation" not in shown(app)
+
+
+async def test_keys_with_a_text_that_no_key_has_says_so(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/keys [red]zzz")
+        await until(pilot, lambda: "No key has '[red]zzz'" in shown(app))
+
+
+@pytest.mark.parametrize("width", [20, 40, 76])
+def test_the_list_of_keys_fits_its_width(width: int) -> None:
+    lines = str(key_list([KeyContext.DIFF], "", width)).split("\n")
+    assert next(line for line in lines if line.endswith(" · now")) == "Changes (/diff) · now"
+    assert max(map(len, lines)) <= max(width, 24 + 40)

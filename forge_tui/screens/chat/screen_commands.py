@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.settings import ThinkingSetting, check_value, choices
 from forge_core.sanitize import safe_line
+from forge_core.text_width import clip
+from forge_tui.keymap import KeyContext
 
 if TYPE_CHECKING:
     from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 
 _ARGUMENT = re.compile(r"(?P<answer>\d+)?\s*(?P<code>code\s*(?P<block>\d+)?)?", re.IGNORECASE)
+_TITLE_CELLS = 40
 _USAGE = "/copy 2 takes the answer before the last one, /copy code 1 the first block of code of the last one"
 
 
 def show_help(argument: str, screen: ChatScreen) -> None:
     """Open the help page."""
     screen.action_help()
+
+
+def show_keys(argument: str, screen: ChatScreen) -> None:
+    """Open the list of keys, or of those with a text."""
+    from forge_tui.screens.panels.help import HelpScreen
+    from forge_tui.screens.panels.key_list import key_list
+
+    now = (KeyContext.COMPOSER, KeyContext.CHAT, *([KeyContext.FIND] if screen.find.is_open else []))
+    title = f"Keys: {clip(safe_line(argument), _TITLE_CELLS)}" if argument else "Keys"
+    screen.app.push_screen(HelpScreen(page=partial(key_list, now, argument), title=title))
 
 
 def leave(argument: str, screen: ChatScreen) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from textwrap import wrap
 from typing import ClassVar
 
@@ -56,20 +57,27 @@ def _row_lines(name: str, text: str, width: int) -> Iterator[Content]:
 
 
 class HelpScreen(ScrollingOverlay):
-    """Shows the help page."""
+    """Shows the help page, or another page of text."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(keys_of("chat.help"), "leave", show=False, id="chat.help"),
         Binding("q,Q,enter", "leave", show=False),
     ]
 
-    def __init__(self, only: KeyContext | None = None) -> None:
+    def __init__(
+        self,
+        only: KeyContext | None = None,
+        page: Callable[[int], Content] | None = None,
+        title: str = "Help",
+    ) -> None:
+        """`page` returns the text for a width in cells; by default the help, or the keys of one part."""
         super().__init__()
-        self._only = only
+        self._page_text = page or partial(help_content, only=only)
+        self._page_title = title
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="panel", can_focus=False) as panel:
-            panel.border_title = "Help"
+            panel.border_title = self._page_title
             panel.border_subtitle = "Esc close"
             yield Static(markup=False)
 
@@ -79,4 +87,4 @@ class HelpScreen(ScrollingOverlay):
 
     def on_resize(self) -> None:
         text = self.query_one(Static)
-        text.update(help_content(min(self.size.width, 76) - 5, self._only))
+        text.update(self._page_text(min(self.size.width, 76) - 5))
