@@ -36,7 +36,7 @@ from forge_tui import garbage_collection, workers
 from forge_tui.keys.dispatch import KEYS_FILE, KeyDispatcher
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
-from forge_tui.terminal import internals
+from forge_tui.terminal import internals, signals
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.theme_files import DEFAULT_THEME
 from forge_tui.theming import ThemeFiles, load_builtin, load_themes
@@ -190,6 +190,17 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self.capture_mouse(None)
         internals.release_mouse(self, is_released=is_released)
         self.chat.activity.is_mouse_released = is_released
+
+    def action_suspend_process(self) -> None:
+        """Stop the process until the shell continues it. A running turn stops with it."""
+        if not signals.stop_job():
+            self.chat.activity.note("There is no shell to go back to")
+
+    def action_redraw(self) -> None:
+        """Draw the whole screen again: another program may have written on the terminal."""
+        self.forget_screen()
+        self.refresh(layout=True)
+        self.screen.refresh()
 
     # Clipboard
 

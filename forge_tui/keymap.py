@@ -97,6 +97,8 @@ KEYS: tuple[Key, ...] = (
         "Delete to the beginning, to the end of the line",
     ),
     Key("composer.delete_to_line_end", "ctrl+k", "delete_to_end_of_line_or_delete_line"),
+    Key("composer.undo", "ctrl+underscore", "undo", "Ctrl+_", "Undo"),
+    Key("composer.redo", "ctrl+y,alt+underscore", "redo", "Ctrl+Y, Alt+_", "Redo"),
     Key("chat.interrupt", "escape", "escape", "Esc", "Close what is open or selected, else interrupt"),
     Key("chat.rewind", "", "", "Esc Esc", "Go back to an earlier message, if nothing is typed"),
     Key(
@@ -125,6 +127,10 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("chat.background", "ctrl+b", "background", "Ctrl+B", "Move the running command to the background"),
     Key("chat.toggle_todos", "ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks"),
+    Key("chat.editor", "ctrl+g", "edit_message", "Ctrl+G", "Edit the message in your editor"),
+    Key(
+        "chat.stash", "ctrl+s", "stash", "Ctrl+S", "Put the message aside; if nothing is typed, take it back"
+    ),
     Key("chat.palette", "ctrl+p", "palette", "Ctrl+P", "Find a command"),
     Key("chat.models", "alt+p", "choose_model", "Alt+P", "Choose the model"),
     Key("chat.next_model", "f2", "next_model", "F2", "Switch to the model used before"),
@@ -139,6 +145,8 @@ KEYS: tuple[Key, ...] = (
     Key("chat.next_message", "alt+down,ctrl+down", "prompt(1)", "Alt+Down, Ctrl+Down", "Your next message"),
     Key("chat.find", "ctrl+f", "find", "Ctrl+F", "Find text, also in collapsed output", is_first=True),
     Key("chat.toggle_mouse", "f9", "app.toggle_mouse", "F9", "Toggle mouse capture"),
+    Key("chat.suspend", "ctrl+z", "app.suspend_process", "Ctrl+Z", "Back to the shell; fg continues"),
+    Key("chat.redraw", "ctrl+l", "app.redraw", "Ctrl+L", "Draw the screen again"),
     Key("find.previous_match", "enter,up", "older", "Enter, Up", "Previous match"),
     Key("find.next_match", "down", "newer", "Down", "Next match"),
     Key("find.close", "escape", "close", "Esc", "Close, and stay at the match"),

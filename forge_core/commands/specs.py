@@ -365,6 +365,13 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("clipboard", "yank"),
     ),
     CommandSpec(
+        "editor",
+        "Edit the message in your editor ($VISUAL or $EDITOR)",
+        "screen_commands:edit_message",
+        scope=Scope.SCREEN,
+        keywords=("vi", "nano", "write"),
+    ),
+    CommandSpec(
         "exit",
         "Leave Forge",
         "screen_commands:leave",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from forge_core.errors import JournalError
 from forge_core.redact import Redactor
-from forge_core.session.draft_keeper import newest_draft
+from forge_core.session.draft_keeper import use_newest
 from forge_core.store.forking import fork_session
 from forge_core.store.journal import Journal, is_session_id, journal_path, new_session_id
 from forge_core.store.saved_session import SavedSession, begins_as_session, load_session, title_of
@@ -114,7 +114,7 @@ class SavedSessions:
         """
         copy = new_session_id()
         path, saved = journal_path(self._state_dir, copy), self.load(session_id)
-        saved.draft = newest_draft(saved)
+        use_newest(saved)
         fork_session(saved, path, self._redact, records=records, draft=draft)
         return copy
 

@@ -31,6 +31,7 @@ class StateRecorder:
             "draft": "",
             "queue": [],
             "effort": "default",
+            "stash": [],
             _OMITTED: [],
         }
         self._reads: dict[str, str] = {}

@@ -221,22 +221,22 @@ class ForgeSession:
             self.reload_instructions()
         self._state.assume_recorded()
         self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
-        self._state.assume_recorded(effort=saved.effort or DEFAULT_EFFORT)
+        self._state.assume_recorded(effort=saved.effort or DEFAULT_EFFORT, stash=saved.stash)
         saved.draft = self.drafts.take(saved)
         self.review.restore(saved)
         self._news.restore(saved)
         self._has_begun = True
         self._journal.record("resume", self._about())
-        self._state.record(draft=saved.draft)
+        self._state.record(draft=saved.draft, stash=saved.stash)
         for answer in answers:
             self._journal.record("message", message_record(answer))
         self._meter.count()
 
-    def save_input(self, *, queue: Sequence[str], draft: str = "") -> None:
-        """Record the messages that wait for the running turn, and the text in the composer."""
-        self.drafts.set(draft)
+    def save_input(self, *, queue: Sequence[str], draft: str = "", stash: Sequence[str] = ()) -> None:
+        """Record the messages that wait for the running turn, the text in the composer and stashed ones."""
+        self.drafts.set(draft, stash)
         if self._has_begun:
-            self._state.record(draft=draft, queue=[*queue])
+            self._state.record(draft=draft, queue=[*queue], stash=[*stash])
 
     def rename(self, title: str) -> str:
         """Record a title of the user's own; return it as it will be shown."""

@@ -29,8 +29,10 @@ def fork_session(
     try:
         for record in _copied(saved.records, path.stem, saved.id, records):
             file.append(redact.values(record))
-        state = {"draft": saved.draft} if draft is None else {"draft": draft, "queue": []}
-        if draft is not None or (records is None and saved.draft):
+        state = {"draft": saved.draft, "stash": saved.stash}
+        if draft is not None:
+            state = {"draft": draft, "queue": []}
+        if draft is not None or (records is None and (saved.draft or saved.stash)):
             record = {"v": JOURNAL_VERSION, "type": "state", "timestamp": time.time(), "data": state}
             file.append(redact.values(record))
         file.sync()

@@ -107,6 +107,8 @@ class SavedSession:
     draft: str = ""
     draft_recorded: float = 0.0
     """When the draft was recorded last, or a message sent; 0 for never."""
+    stash: list[str] = field(default_factory=list)
+    """Texts that were put aside, the newest last."""
     queue: list[str] = field(default_factory=list)
     news: list[str] = field(default_factory=list)
     """What the model is still to be informed of, with the next message."""
@@ -218,7 +220,7 @@ class _Reader:
             saved.updated = max(saved.updated, at)
         if kind == "user":
             saved.messages_sent, saved.last_text = saved.messages_sent + 1, str(data.get("text", ""))
-        if kind == "user" or (kind == "state" and not {"draft", "queue"}.isdisjoint(data)):
+        if kind == "user" or (kind == "state" and not {"draft", "queue", "stash"}.isdisjoint(data)):
             saved.draft_recorded = max(saved.draft_recorded, at)
         if index in saved.rewinds.hidden:
             self._apply_hidden(index, record, data)
@@ -377,6 +379,7 @@ class _Reader:
         self._settings(data)
         saved.effort = str(data.get("effort", saved.effort))
         saved.draft = str(data.get("draft", saved.draft))
+        saved.stash = [str(text) for text in _list(data.get("stash", saved.stash))]
         saved.queue = [str(line) for line in _list(data.get("queue", saved.queue))]
         saved.rules = [str(rule) for rule in _list(data.get("rules", saved.rules))]
         omitted = _list(data.get("omitted_instructions", saved.omitted_instructions))

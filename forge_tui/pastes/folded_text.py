@@ -39,6 +39,17 @@ def without_marks(text: str) -> str:
     return text.replace(BEGIN, "\ufffd").replace(END, "\ufffd")
 
 
+def refolded(text: str, earlier: str) -> str:
+    """Return text, which has no marks, with the folded parts of `earlier` that it still contains folded."""
+    at, parts = 0, []
+    for part in FOLDED.findall(earlier):
+        found = text.find(part, at)
+        if part and found >= 0:
+            parts += [text[at:found], folded(part)]
+            at = found + len(part)
+    return "".join((*parts, text[at:]))
+
+
 def label(number: int, text: str) -> str:
     """Return the name of a folded part, without brackets."""
     lines = text.count("\n")

@@ -110,6 +110,22 @@ def set_stop_handler(stopped_or_continued: Callable[[int], None]) -> None:
         signal.signal(number, ignore)
 
 
+def stop_job() -> bool:
+    """Stop the processes of this job, as Ctrl+Z in a shell does; False if no shell could continue them.
+
+    They are all of the process group: a program that has started this one must give the terminal back too.
+    """
+    group, session = os.getpgrp(), os.getsid(0)
+    try:
+        # A parent in another session does no job control for this one, and the leader of a session has none.
+        has_shell = group != session and os.getsid(os.getppid()) == session
+    except OSError:
+        return False
+    if has_shell:
+        os.killpg(group, signal.SIGTSTP)
+    return has_shell
+
+
 def is_ending() -> bool:
     """Return whether an ending signal has come."""
     return _state.began is not None

@@ -120,7 +120,8 @@ class Composer(TextArea):
         self.cursor_blink = False
         self.first_text = ""
         """Text that was typed before the composer existed."""
-        internals.unbind(self, "ctrl+f")  # the screen's key for find
+        for key in ("ctrl+f", "ctrl+z"):  # the screen's keys for find and suspend
+            internals.unbind(self, key)
         self._popup = popup
         self._recall = recall
         self._may_send = may_send
@@ -165,6 +166,11 @@ class Composer(TextArea):
         become chips."""
         self.replace(self._chips.fold(text), self.document.start, self.document.end)
         self.move_cursor(self.document.end)
+
+    def replace_edited(self, text: str) -> None:
+        """Replace the text by one that was not typed here: see `Submitted.has_paste`."""
+        self._has_paste = True
+        self.replace_text(text)
 
     def take(self) -> str:
         """Return the text with folded parts, and clear it."""
@@ -231,7 +237,7 @@ class Composer(TextArea):
     def render_lines(self, crop: Region) -> list[Strip]:
         # TextArea looks up all its styles and draws its border at every repaint: most of the cost of a key.
         variables, size, filters = self.app.theme_variables, self.outer_size, self.get_line_filters()
-        key = (size, self.show_vertical_scrollbar, filters)
+        key = (size, self.show_vertical_scrollbar, self.border_subtitle, filters)
         frame = self._frame
         if crop != size.region or frame is None or frame.variables is not variables or frame.key != key:
             strips = super().render_lines(crop)

@@ -202,7 +202,7 @@ class ScriptedSession:
     def interrupt(self) -> None:
         self._interrupted.set()
 
-    def save_input(self, *, queue: Sequence[str], draft: str = "") -> None:
+    def save_input(self, *, queue: Sequence[str], draft: str = "", stash: Sequence[str] = ()) -> None:
         self.saved_input = draft, [*queue]
 
     async def reset(self) -> None:

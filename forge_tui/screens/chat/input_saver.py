@@ -50,7 +50,11 @@ class InputSaver:
     def save(self) -> None:
         """Record the queue and the text in the composer, in case the session is continued."""
         if (session := self._session()) is not None:
-            session.save_input(queue=self._queue.typed, draft=self._screen.composer.typed or self._held)
+            session.save_input(
+                queue=self._queue.typed,
+                draft=self._screen.composer.typed or self._held,
+                stash=self._screen.drafting.stashed,
+            )
 
     def text_changed(self) -> None:
         """Take note of a change of the text in the composer."""
@@ -67,10 +71,11 @@ class InputSaver:
 
     async def _save_text(self) -> None:
         session, text, held = self._session(), self._screen.composer.typed, self._held
+        stash = self._screen.drafting.stashed
         try:
             if session is not None:
                 started = time.monotonic()
-                session.drafts.set(text if isinstance(parse_line(text), UserText) else held)
+                session.drafts.set(text if isinstance(parse_line(text), UserText) else held, stash)
                 await asyncio.to_thread(session.drafts.write)
                 self._delay_s = max(DELAY_S, _COST_FACTOR * (time.monotonic() - started))
         finally:

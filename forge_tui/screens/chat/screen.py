@@ -25,6 +25,7 @@ from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.pastes.folded_text import with_labels
 from forge_tui.screens.chat.attention import Attention
+from forge_tui.screens.chat.drafting import Drafting
 from forge_tui.screens.chat.environment import Environment, RepositoryWatch
 from forge_tui.screens.chat.find_mode import FindMode
 from forge_tui.screens.chat.input_saver import InputSaver
@@ -96,6 +97,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._interrupt_key = DoublePress(environment.clock, self.activity, "Ctrl+C again leaves Forge")
         self.rewinding = Rewinding(self, self._turn, environment.clock)
         self.find = FindMode(self)
+        self.drafting = Drafting(self)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(
             self.sending.commands.argument_values, PathCompletion(config.working_dir)
@@ -352,6 +354,12 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.todos.toggle()
         else:
             self.activity.note("There is no list of tasks")
+
+    def action_edit_message(self) -> None:
+        self.drafting.edit()
+
+    def action_stash(self) -> None:
+        self.drafting.stash()
 
     def action_palette(self) -> None:
         from forge_tui.screens.panels.command_palette import CommandPalette

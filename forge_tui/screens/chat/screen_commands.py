@@ -42,6 +42,11 @@ def leave(argument: str, screen: ChatScreen) -> None:
     screen.leave()
 
 
+def edit_message(argument: str, screen: ChatScreen) -> None:
+    """Open the message in the user's editor."""
+    screen.drafting.edit()
+
+
 def new_session(argument: str, screen: ChatScreen) -> None:
     """Start a new session."""
     screen.sessions.start(None)

@@ -142,6 +142,7 @@ class SessionChange:
                 screen.composer.replace_text(draft)
             elif screen.composer.typed != draft:
                 screen.composer.remember(draft)
+        screen.drafting.restore(saved.stash)
         self._queue.put_back(
             line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)
         )

@@ -153,3 +153,35 @@ def test_a_damaged_file_is_ignored(tmp_path: Path, content: bytes) -> None:
 def test_where_nothing_can_be_written_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "sessions").write_text("in the way")
     keep(keeper(tmp_path), "half")
+
+
+def test_stashed_texts_are_kept_with_the_draft_and_by_a_copy(tmp_path: Path) -> None:
+    write(tmp_path, FIRST, "hi")
+    one = keeper(tmp_path)
+    one.set("draft", ["first", f"second {KEY}"])
+    one.write()
+    saved = load_session(journal_path(tmp_path, FIRST))
+    assert keeper(tmp_path).take(saved) == "draft"
+    assert saved.stash == ["first", f"second {MASK}"]
+    sessions = SavedSessions(tmp_path, Redactor())
+    assert sessions.load(sessions.fork(FIRST)).stash == ["first", f"second {MASK}"]
+
+
+def test_the_stash_of_a_journal_counts_if_it_is_newer(tmp_path: Path) -> None:
+    write(tmp_path, FIRST, "hi")
+    one = keeper(tmp_path)
+    one.set("", ["old"])
+    one.write()
+    record(tmp_path, "state", {"stash": ["new"]})
+    saved = load_session(journal_path(tmp_path, FIRST))
+    assert (keeper(tmp_path).take(saved), saved.stash) == ("", ["new"])
+
+
+def test_a_stash_without_a_session_is_restored_by_the_next_one(tmp_path: Path) -> None:
+    write(tmp_path, FIRST, "hi")
+    other = keeper(tmp_path, SECOND)
+    other.set("", ["aside"])
+    other.write()
+    saved = load_session(journal_path(tmp_path, FIRST))
+    saved.working_dir = "/w"
+    assert (keeper(tmp_path).take(saved), saved.stash) == ("", ["aside"])
