@@ -89,10 +89,6 @@ class ContextMeter:
         if (anchor := self._anchor) is not None:
             self._anchor = _Anchor(anchor.counted, anchor.estimated)
 
-    def count(self) -> None:
-        """Estimate a history that was loaded, so that `used` need not. Blocks."""
-        self._estimate()
-
     @property
     def used(self) -> int:
         """Tokens in the window."""

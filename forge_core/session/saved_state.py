@@ -76,6 +76,7 @@ def restore_history(
     """
     memory.add_messages(saved.messages)
     memory.repair()
+    memory.token_count()  # here, where it may block: each message is counted once
     history, known = memory.get_history(), {id(message) for message in saved.messages}
     before = zip(saved.messages[: saved.compacted], history, strict=False)
     if all(one is other for one, other in before):

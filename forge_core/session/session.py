@@ -230,7 +230,6 @@ class ForgeSession:
         self._state.record(draft=saved.draft, stash=saved.stash)
         for answer in answers:
             self._journal.record("message", message_record(answer))
-        self._meter.count()
 
     def save_input(self, *, queue: Sequence[str], draft: str = "", stash: Sequence[str] = ()) -> None:
         """Record the messages that wait for the running turn, the text in the composer and stashed ones."""

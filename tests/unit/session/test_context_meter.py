@@ -17,6 +17,8 @@ from forge_core.langchain.memory import ConversationMemory
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.session.context_meter import ContextMeter
+from forge_core.session.saved_state import restore_history
+from forge_core.store.saved_session import SavedSession
 from tests.support.agent_tools import Echo
 from tests.support.figures import command_text
 from tests.support.scripted_llm import Gate, ScriptedLLM
@@ -105,6 +107,17 @@ def test_repeated_queries_do_not_re_estimate_the_history() -> None:
     assert count.asked == before + 1
     assert len(meter.holding(0).composition("m", None, 0).items) == 2_001 + 2
     assert count.asked <= before + 2, "a composition reads what was counted; the system prompt alone again"
+
+
+async def test_a_restored_history_is_counted_by_the_thread_that_restores_it(tmp_path: Path) -> None:
+    session, count = scripted_session(tmp_path, []), Counting()
+    memory = ConversationMemory(token_counter=count)
+    saved = SavedSession(tmp_path / "s.jsonl", messages=[Message.user("one"), Message.assistant("two")])
+    restore_history(memory, session.compaction, saved)
+    assert count.asked == 2
+    assert memory.token_count() > 0
+    assert count.asked == 2
+    await session.aclose()
 
 
 def test_a_context_snapshot_is_consistent() -> None:
