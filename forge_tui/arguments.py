@@ -72,7 +72,12 @@ def build_parser() -> argparse.ArgumentParser:
     _add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
     _add_config(commands.add_parser("config", help="list, read and change settings"))
     doctor = commands.add_parser("doctor", help="check the installation, the settings and the endpoint")
-    doctor.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
+    doctor.add_argument(
+        "path",
+        nargs="?",
+        metavar="PATH",
+        help='the folder to work in (default: here); "keys" shows what the terminal sends for each key',
+    )
     doctor.add_argument("--json", action="store_true", help="print JSON")
     # only for the list of commands: its arguments are passed to tau2 without being parsed
     commands.add_parser("tau2", help="tau2-bench's command line, with Forge's agent in it", add_help=False)

@@ -225,6 +225,10 @@ def _doctor(options: argparse.Namespace) -> int:
     from forge_core.runtime import load_session_config
     from forge_tui.terminal.colours import detect
 
+    if options.path == "keys":
+        from forge_tui.keys.echo import run_key_echo
+
+        return run_key_echo(load_session_config().config_dir)
     config, problem = None, ""
     try:
         config = load_session_config(options.path)
