@@ -36,6 +36,8 @@ class ToolKind(StrEnum):
     """Runs commands, which the policy judges one by one."""
     SESSION = "session"
     """Acts only on the session itself: its tasks, questions and jobs. Runs unasked in every mode."""
+    USER = "user"
+    """No tool: a line that the user ran in their own shell."""
     OTHER = "other"
     """Anything else, such as a LangChain tool. Always asks."""
 

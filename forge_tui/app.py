@@ -123,6 +123,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self.chat.call_after_refresh(self.set_timer, WARM_UP_DELAY_S, self._begin_warm_up)
 
     async def on_unmount(self) -> None:
+        await self.chat.sending.shell.aclose()
         if self.session is not None:
             self.chat.unsent.save()
             await self.session.aclose()

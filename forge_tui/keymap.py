@@ -72,6 +72,7 @@ KEYS: tuple[Key, ...] = (
         "New line",
     ),
     Key("composer.newline_by_backslash", "", "", "\\ then Enter", "New line, in any terminal"),
+    Key("composer.shell", "", "", "! and a command", "Run it in your own shell; !! runs the last one again"),
     Key("composer.up", "up", "cursor_up", "Up", "On the first line: previous messages, or the queue"),
     Key("composer.down", "down", "cursor_down", "Down", "On the last line: next messages"),
     Key("composer.complete", "tab", "complete", "Tab", "Complete a command"),

@@ -33,7 +33,17 @@ class InvalidCommand:
     complaint: str
 
 
-Line: TypeAlias = "UserText | Command | InvalidCommand | None"
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    """A line for the user's own shell."""
+
+    command: str
+    """Without the `!`; "!" for the last one again."""
+    has_paste: bool
+    """Whether any part of it may have been pasted."""
+
+
+Line: TypeAlias = "UserText | Command | InvalidCommand | ShellLine | None"
 
 
 NOTE = "# "
@@ -53,6 +63,8 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
         spec = specs.find("memory")
         assert spec is not None
         return Command(spec, f"add {text.removeprefix(NOTE).strip()}", text)
+    if typed.startswith("!"):
+        return ShellLine(typed[1:].strip(), has_paste)
     if not typed.startswith("/"):
         return UserText(text, typed.strip() if BEGIN in typed else "")
     name = re.split("[ \n]", text[1:], maxsplit=1)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from forge_core.approval import ToolKind
 from forge_core.events import (
     AgentEnd,
     AgentEvent,
@@ -108,7 +109,12 @@ def _add(events: list[AgentEvent], event: AgentEvent) -> None:
 def missing_ends(events: Sequence[AgentEvent]) -> list[AgentEvent]:
     """Return the ENDs that a killed program could not record."""
     open_calls, last, is_ended = dict[str, ToolStart](), 0.0, False
+    # The user's own lines are recorded together with their ends, at any time.
+    starts = (event for event in events if isinstance(event, ToolStart))
+    own_lines = {start.call_id for start in starts if start.kind is ToolKind.USER}
     for event in events:
+        if isinstance(event, ToolStart | ToolEnd) and event.call_id in own_lines:
+            continue
         last = event.timestamp
         if not isinstance(event, Notice):  # one may come after the turn
             is_ended = isinstance(event, AgentEnd)

@@ -53,6 +53,7 @@ from forge_core.session.saved_state import (
 from forge_core.session.status import SessionStatus
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import TurnRecorder, crash_events, message_record
+from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
 from forge_core.store.saved_session import SavedSession as SavedSession
@@ -117,6 +118,9 @@ class ForgeSession:
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
         self._news = PendingNews(journal, environment)
+        self.user_commands = UserCommands(
+            journal, environment.output_dir, journal.redactor, self.inform_model
+        )
         self._is_interrupted = False
         self._turn_text = ""
         self._turn_began = 0.0

@@ -143,6 +143,11 @@ class Journal:
         self._put({"type": kind, "timestamp": now, "data": data})
         return now
 
+    @property
+    def redactor(self) -> Redactor:
+        """What removes keys from the records."""
+        return self._redact
+
     def redacted(self, text: str) -> str:
         """Return a text without keys, as it would be recorded."""
         return self._redact(text)

@@ -74,6 +74,8 @@ class Composer(TextArea):
         &.-plan:focus { border: round $mode-plan; }
         &.-auto:focus { border: round $mode-auto; }
         &.-yolo:focus { border: round $mode-yolo; }
+        &.-shell:focus { border: round $warning; border-title-color: $warning; }
+        &.-shell > .composer--mark { color: $warning; }
         & > .composer--mark { color: $forge-user; text-style: bold; }
         & .text-area--placeholder { color: $forge-muted; }
         & .text-area--cursor { color: $background; background: $foreground; text-style: none; }
@@ -222,6 +224,9 @@ class Composer(TextArea):
         self._follow()  # searching many files may take longer than drawing the key
 
     def _follow(self) -> None:
+        if (is_shell := self.text.startswith("!")) != self.has_class("-shell"):
+            self.border_title = "! your shell" if is_shell else None
+            self.set_class(is_shell, "-shell")
         row, column = self.cursor_location
         before = self.document[row][:column] if self.selection.is_empty else ""
         self._popup.follow(self.text if self.cursor_at_end_of_text else "", row, before)
@@ -259,7 +264,10 @@ class Composer(TextArea):
         """Draw the mark between the border and the text's first row, where `crop` shows that."""
         x, y = 1 - crop.x, 1 - crop.y
         if 0 <= x < crop.width and 0 <= y < len(strips) and self.content_size.width > 0:
-            mark = Segment(MARK, self.rich_style + role_style(self, "composer", "mark"))
+            mark = Segment(
+                "!" if self.has_class("-shell") else MARK,
+                self.rich_style + role_style(self, "composer", "mark"),
+            )
             row = strips[y]
             strips[y] = Strip.join([row.crop(0, x), Strip([mark], 1), row.crop(x + 1)])
 

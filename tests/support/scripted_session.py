@@ -34,6 +34,7 @@ from forge_core.session.model_selection import ModelSelection
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal, journal_path
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoList
@@ -115,6 +116,10 @@ class ScriptedSession:
         """Draft and queue."""
         journal = Journal(journal_path(config.state_dir, "20261120-000000-abcdef"), Redactor())
         self._journal = journal
+        self.news: list[str] = []
+        self.user_commands = UserCommands(
+            journal, config.state_dir / "outputs", Redactor(("sk-test-123456",)), self.news.append
+        )
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         self.config = config
         self.responder: Responder = deny_all

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from forge_tui import workers
-from forge_tui.submitted_line import UserText, parse_line
+from forge_tui.submitted_line import ShellLine, UserText, parse_line
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
@@ -75,7 +75,9 @@ class InputSaver:
         try:
             if session is not None:
                 started = time.monotonic()
-                session.drafts.set(text if isinstance(parse_line(text), UserText) else held, stash)
+                session.drafts.set(
+                    text if isinstance(parse_line(text), UserText | ShellLine) else held, stash
+                )
                 await asyncio.to_thread(session.drafts.write)
                 self._delay_s = max(DELAY_S, _COST_FACTOR * (time.monotonic() - started))
         finally:

@@ -87,4 +87,4 @@ def _typed(line: UserText | Command) -> str:
         return line.line
     if line.typed:
         return line.typed
-    return f" {line.text}" if line.text.startswith("/") else line.text  # the space makes it a message
+    return f" {line.text}" if line.text.startswith(("/", "!")) else line.text  # the space makes it a message

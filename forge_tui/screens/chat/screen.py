@@ -307,6 +307,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             pass
         elif self.find.is_open:
             self.find.close(is_kept=True)
+        elif self.sending.shell.interrupt():
+            pass
         elif self.has_turn:
             self.interrupt()
         elif self.composer.is_blank:
@@ -317,6 +319,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             return
         if self._interrupt_key.is_second_press:
             self.leave()
+        elif self.sending.shell.interrupt():
+            self._interrupt_key.press()
         elif self.has_turn:
             self._interrupt_key.press()
             self.interrupt()

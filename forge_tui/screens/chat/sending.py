@@ -10,7 +10,8 @@ from forge_core.commands.specs import Scope, Tier
 from forge_tui import workers
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.message_queue import MessageQueue
-from forge_tui.submitted_line import Command, InvalidCommand, UserText, parse_line
+from forge_tui.screens.chat.shell_lines import ShellLines
+from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
 from forge_tui.widgets.welcome_text import PLACEHOLDER
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Sending:
         self._screen = screen
         self.queue = MessageQueue()
         self.commands = CommandRunner(screen)
+        self.shell = ShellLines(screen)
         self.failure = ""
         """Why there will be no session."""
 
@@ -52,12 +54,16 @@ class Sending:
             else:
                 screen.resume_turn()
             return
+        if isinstance(line, ShellLine) and not self.shell.may_run(line, message.text):
+            return
         screen.composer.remember(message.text)
         match line:
             case InvalidCommand(complaint):
                 screen.complain(complaint)
             case Command():
                 self._submit_command(line)
+            case ShellLine():
+                self.shell.run(line)
             case UserText():
                 self.send(line)
 

@@ -30,6 +30,7 @@ from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 from forge_tui.widgets.transcript.answer.answer_builder import AnswerBuilder
 from forge_tui.widgets.transcript.calls.call_tracker import CallTracker
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
+from forge_tui.widgets.transcript.calls.shell_card import ShellCards
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from forge_tui.widgets.transcript.retries import DiscardedAnswer, RetryStatus
@@ -67,16 +68,19 @@ class TranscriptBuilder:
         """Of a request whose result is not known yet."""
         self.thinking: ThinkingSetting = "folded"
         self.calls = CallTracker(layout, self.add)
+        self.shell_cards = ShellCards(self.calls, self.add)
         self._discarded = DiscardedAnswer(layout, self.answers)
         self._summary = TurnSummary()
 
     @property
     def has_clock(self) -> bool:
         """Whether something in it shows elapsed or remaining time."""
-        return self._retry is not None or bool(self.calls.running)
+        return self._retry is not None or bool(self.calls.running) or self.shell_cards.is_any_running
 
     def apply(self, event: AgentEvent) -> None:
         """Apply one event. Text of an answer reaches the blocks only with `flush()`."""
+        if self.shell_cards.apply(event):
+            return
         if self._retry is not None:
             self._follow_retry(self._retry, event)
         self._summary.apply(event)
@@ -155,7 +159,7 @@ class TranscriptBuilder:
     def tick(self, now: float) -> bool:
         """Update the times of the running cards; return whether any text changed."""
         has_moved = self._retry is not None and self._retry.tick(now)
-        return self.calls.tick(now) or has_moved
+        return self.calls.tick(now) | self.shell_cards.tick(now) | has_moved
 
     def show_thinking(self, thinking: ThinkingSetting) -> None:
         """Set how reasoning is shown, past and future."""
@@ -204,6 +208,7 @@ class TranscriptBuilder:
         self._discarded.forget()
         self.answers.clear()
         self.calls.clear()
+        self.shell_cards.clear()
 
     def _follow_retry(self, line: RetryStatus, event: AgentEvent) -> None:
         """Update the notice about retries."""

@@ -1,0 +1,78 @@
+"""Lines that begin with `!`: parsing, the composer, the cards, the keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_tui.screens.chat.shell_lines import PASTED
+from forge_tui.submitted_line import ShellLine, UserText, parse_line
+from forge_tui.widgets.transcript.calls.shell_card import ShellCard
+from tests.support.chat_app import ChatApp, make_app, ready, shown, until
+
+
+@pytest.fixture
+def app(config: ForgeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChatApp:
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    return make_app(replace(config, working_dir=tmp_path))
+
+
+def cards(app: ChatApp) -> list[ShellCard]:
+    return [block for block in app.chat.transcript.model.blocks if isinstance(block, ShellCard)]
+
+
+def test_only_a_line_that_begins_with_it_is_for_the_shell() -> None:
+    assert parse_line("!ls -l ", has_paste=False) == ShellLine("ls -l", has_paste=False)
+    assert parse_line(" !ls") == UserText("!ls")
+    assert parse_line("!!", has_paste=False) == ShellLine("!", has_paste=False)
+
+
+async def test_a_line_runs_is_repeated_and_is_news_for_the_model(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press(*"!echo a", "exclamation_mark")
+        assert app.chat.composer.has_class("-shell")
+        await pilot.press("enter")
+        assert not app.chat.composer.has_class("-shell")
+        await until(pilot, lambda: cards(app) and cards(app)[0].state == "done")
+        await pilot.press(*"!!", "enter")
+        await until(pilot, lambda: len(cards(app)) == 2 and cards(app)[1].state == "done")
+        assert [news.count("$ echo a!\na!\n") for news in app.scripted.news] == [1, 1]
+        assert app.scripted.sent == []
+        await pilot.press("up")
+        assert app.chat.composer.text == "!!"
+
+
+async def test_escape_interrupts_the_line(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press(*"!sleep 60", "enter")
+        await until(pilot, lambda: cards(app) and cards(app)[0].is_running)
+        await pilot.pause(0.2)
+        await pilot.press("escape")
+        await until(pilot, lambda: cards(app)[0].state == "interrupted")
+
+
+async def test_a_pasted_line_waits_for_a_second_enter(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        app.chat.composer.paste("!echo pasted")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.activity.note_text == PASTED)
+        assert app.chat.composer.text == "!echo pasted" and cards(app) == []
+        await pilot.press("enter")
+        await until(pilot, lambda: cards(app) and cards(app)[0].state == "done")
+
+
+async def test_alone_it_is_explained_and_a_catastrophe_is_refused(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("exclamation_mark", "enter")
+        await until(pilot, lambda: "runs it in a shell of your own" in shown(app))
+        app.chat.composer.replace_text("!rm -rf /")
+        await pilot.press("enter")
+        await until(pilot, lambda: "Not run" in shown(app))
+        assert cards(app) == []
