@@ -165,6 +165,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             if key is not None:
                 await super().on_event(key)
         self._key_problems = problems or []
+        self.chat.activity.refresh()  # its hints name keys
 
     def _follow_keys(self) -> None:
         """Apply the user's file of keys if it has changed."""

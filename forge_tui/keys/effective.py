@@ -86,6 +86,11 @@ def effective_keys() -> EffectiveKeys:
     return _effective
 
 
+def fold_key() -> str:
+    """Return the key that expands cards, for the line that says how much is hidden."""
+    return _effective.hint("Ctrl+O", "chat.toggle_cards")
+
+
 def use_keys(keys: EffectiveKeys) -> None:
     """Put these keys into effect. Widgets follow at the next key: see `dispatch`."""
     global _effective

@@ -16,8 +16,8 @@ from textual.widget import Widget
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
 from forge_core.text_width import SEPARATOR, cell_len, clip, clip_parts
+from forge_tui.keys.effective import effective_keys
 from forge_tui.widgets.role_strip import role_strip
-from forge_tui.widgets.welcome_text import IDLE_HINTS
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_S = 0.25
@@ -27,9 +27,27 @@ WORKING = "Working"
 INDENT = "  "
 """Before text without a spinner, so that all text begins in the same column."""
 VERB_CELLS = 48
-NEW_BELOW = ("↓ new below · Ctrl+End", "↓ Ctrl+End")
-MOUSE_RELEASED = ("mouse released · F9", "F9: mouse")
-"""In full, and for little room."""
+
+
+def idle_hints() -> str:
+    """Return the first keys to know: `IDLE_HINTS`, unless they are changed."""
+    keys = effective_keys()
+    return (
+        f"{keys.hint('Enter', 'composer.submit')} send · {keys.hint('Ctrl+J', 'composer.newline')} new line"
+        f" · / commands · {keys.hint('F1', 'chat.help')} help"
+    )
+
+
+def new_below() -> tuple[str, str]:
+    """Return the note about something new below the view, in full and for little room."""
+    key = effective_keys().hint("Ctrl+End", "chat.scroll_bottom")
+    return f"↓ new below · {key}", f"↓ {key}"
+
+
+def mouse_released() -> tuple[str, str]:
+    """Return the note about the mouse, in full and for little room."""
+    key = effective_keys().hint("F9", "chat.toggle_mouse")
+    return f"mouse released · {key}", f"{key}: mouse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +106,8 @@ class ActivityLine(Widget):
         self._working: Working | None = None
         self._timer: Timer | None = None
         self._note_timer: Timer | None = None
-        self.idle_hints = IDLE_HINTS
-        """Shown while nothing else is."""
+        self.idle_hints: Callable[[], str] = idle_hints
+        """Returns what is shown while nothing else is."""
 
     def on_mount(self) -> None:
         self._timer = self.set_interval(FRAME_S, self._tick, pause=self._working is None)
@@ -113,7 +131,7 @@ class ActivityLine(Widget):
         if self.note_text:
             return self.note_text
         if self._working is None:
-            return self.idle_hints
+            return self.idle_hints()
         elapsed = time_so_far(self._clock() - self._working.counted_from)
         verb = self._working.verb
         if verb == WORKING:
@@ -154,14 +172,14 @@ class ActivityLine(Widget):
 
     def _right(self, form: int) -> str:
         parts = (
-            MOUSE_RELEASED[form] if self.is_mouse_released else "",
+            mouse_released()[form] if self.is_mouse_released else "",
             self._queue_text,
-            NEW_BELOW[form] if self._has_new_below else "",
+            new_below()[form] if self._has_new_below else "",
         )
         return SEPARATOR.join(part for part in parts if part)
 
     def on_click(self, event: events.Click) -> None:
-        shown = next((form for form in NEW_BELOW if self.right_text.endswith(form)), "")
+        shown = next((form for form in new_below() if self.right_text.endswith(form)), "")
         if shown and event.x >= self.content_region.right - self.region.x - len(shown):
             self.post_message(self.NewBelowClicked())
 

@@ -14,12 +14,12 @@ from textual.widgets import Input, Static
 
 from forge_core.text_width import cell_len, clip
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.keys.effective import effective_keys
 from forge_tui.terminal import internals
-from forge_tui.widgets.activity import MOUSE_RELEASED
+from forge_tui.widgets.activity import mouse_released
 from forge_tui.widgets.line_input import LineInput
 from forge_tui.widgets.role_strip import role_strip
 
-HINTS = "Enter older · Down newer · Esc close"
 STATUS_CELLS = 18
 _ROOM_FOR_HINTS = 96
 """Cells of the bar from which the keys are shown."""
@@ -109,8 +109,15 @@ class FindStatus(Widget):
         status = clip(self._status, STATUS_CELLS)
         if width <= STATUS_CELLS:
             return f"{status} · F9" if self._is_mouse_released else status
-        hints = MOUSE_RELEASED[0] if self._is_mouse_released else HINTS
+        hints = mouse_released()[0] if self._is_mouse_released else _hints()
         return f"{status}{' ' * (STATUS_CELLS - cell_len(status))}   {hints}"
+
+
+def _hints() -> str:
+    """Return the keys of the bar."""
+    keys = effective_keys()
+    older, newer = keys.hint("Enter", "find.previous_match"), keys.hint("Down", "find.next_match")
+    return f"{older} older · {newer} newer · {keys.hint('Esc', 'find.close')} close"
 
 
 class FindBar(Horizontal):

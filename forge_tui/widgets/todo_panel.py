@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
+from forge_tui.keys.effective import effective_keys
 from forge_tui.widgets.role_strip import role_strip
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def summary(todos: Sequence[TodoItem], width: int) -> str:
     """Return the list in one line: the current task, clipped, and how many are done."""
     done = sum(todo.status == "completed" for todo in todos)
     current = todos[_current(todos)]
-    counts = f" · {done} of {len(todos)} done · Ctrl+T"
+    counts = f" · {done} of {len(todos)} done · {effective_keys().hint('Ctrl+T', 'chat.toggle_todos')}"
     text = clip(safe_line(current.content), max(width - cell_len(counts) - 2, 0))
     return clip(f"{current.status.mark} {text}{counts}", width)
 

@@ -10,11 +10,15 @@ import pytest
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.keymap import KeyContext
 from forge_tui.keys.dispatch import CHORD_S
-from forge_tui.keys.effective import EffectiveKeys, use_keys
+from forge_tui.keys.effective import EffectiveKeys, fold_key, use_keys
+from forge_tui.keys.user_file import keys_from
+from forge_tui.screens.diff.screen import footer_line
 from forge_tui.screens.panels.command_palette import CommandPalette
 from forge_tui.screens.panels.help import HelpScreen
 from forge_tui.screens.panels.key_list import key_list
 from forge_tui.screens.panels.session_picker import SessionPicker
+from forge_tui.widgets.activity import idle_hints
+from forge_tui.widgets.welcome_text import IDLE_HINTS
 from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, type_text, until
 
 pytestmark = pytest.mark.slow
@@ -222,3 +226,25 @@ def test_the_list_of_keys_fits_its_width(width: int) -> None:
     lines = str(key_list([KeyContext.DIFF], "", width)).split("\n")
     assert next(line for line in lines if line.endswith(" · now")) == "Changes (/diff) · now"
     assert max(map(len, lines)) <= max(width, 24 + 40)
+
+
+async def test_hints_name_the_keys_in_effect(config: ForgeConfig, file: Path) -> None:
+    app = app_with(
+        config, file, '"chat.help" = "f2"\n"composer.newline" = "alt+enter"\n"chat.toggle_cards" = ""'
+    )
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "Enter send · Alt+Enter new line · / commands · F2 help" in shown(app))
+        assert fold_key() == "no key"
+
+
+def test_hints_of_unchanged_keys_are_those_of_the_first_frame() -> None:
+    assert idle_hints() == IDLE_HINTS
+    assert "n p file" in str(footer_line(120, is_raw=False, is_whole=False))
+
+
+def test_hints_of_changed_keys_name_the_new_ones() -> None:
+    keys, _ = keys_from('"diff.next_file" = "m"\n"diff.previous_file" = ""\n"diff.close" = "ctrl+x ctrl+k"')
+    use_keys(keys)
+    line = str(footer_line(120, is_raw=False, is_whole=False))
+    assert " · M file" in line and line.endswith("Ctrl+X Ctrl+K close")

@@ -82,7 +82,7 @@ class ReplayScreen(ChatScreen):
         self.bar = ReplayBar()
         self.composer.display, self.composer.disabled = False, True
         self.welcome.display = False
-        self.activity.idle_hints = REPLAY_HINTS
+        self.activity.idle_hints = lambda: REPLAY_HINTS
 
     def compose(self) -> ComposeResult:
         for widget in super().compose():

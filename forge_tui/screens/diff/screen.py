@@ -19,9 +19,10 @@ from forge_core.text_width import cell_len, clip, clip_middle
 from forge_core.workspace.change_source import ChangedFile, ChangeList, ChangeSource, Counts, FilePatch
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.diff.reviewer import Reviewer
 from forge_tui.screens.panels.overlay import Overlay
-from forge_tui.widgets.activity import MOUSE_RELEASED
+from forge_tui.widgets.activity import mouse_released
 from forge_tui.widgets.blockview.highlighting import language_of
 from forge_tui.widgets.diff.diff_pane import DiffPane, ReadingPosition
 from forge_tui.widgets.diff.file_list import FileList, list_width
@@ -53,6 +54,24 @@ _REVIEW_KEYS = (("a", "keep"), ("x", "revert"), ("X", "revert file"), ("u", "res
 """Shown after the first keys, if the changes can be reverted."""
 _SHORT_REVIEW_KEYS = (("a A", "keep"), ("x X", "revert"), ("u", "restore"))
 """The same keys, where there is no room for those."""
+_IDS = {
+    "] [": ("diff.next_hunk", "diff.previous_hunk"),
+    "n p": ("diff.next_file", "diff.previous_file"),
+    "b": ("diff.toggle_files",),
+    "v": ("diff.toggle_split",),
+    "E": ("diff.toggle_whole_file",),
+    "s": ("diff.toggle_patch",),
+    "d": ("diff.switch_source",),
+    "r": ("diff.reload",),
+    "?": ("diff.help",),
+    "q": ("diff.close",),
+    "a": ("diff.keep",),
+    "x": ("diff.revert",),
+    "X": ("diff.revert_file",),
+    "u": ("diff.restore",),
+    "a A": ("diff.keep", "diff.keep_file"),
+    "x X": ("diff.revert", "diff.revert_file"),
+}
 _KEYS_BEFORE_REVIEW = 2
 _LAST_KEYS = ("?", "q")
 """The keys that are shown also if there is no room for all."""
@@ -232,7 +251,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         line = self.activity
         if line is not None and line.note_text:
             return Content.styled(line.note_text, "$foreground")
-        lent = f"{MOUSE_RELEASED[0]} · " if line is not None and line.is_mouse_released else ""
+        lent = f"{mouse_released()[0]} · " if line is not None and line.is_mouse_released else ""
         return Content(lent) + footer_line(
             width - cell_len(lent),
             is_raw=self._is_raw,
@@ -396,9 +415,14 @@ def footer_line(width: int, *, is_raw: bool, is_whole: bool, can_revert: bool = 
         keys = [*first, *(_REVIEW_KEYS if fits else _SHORT_REVIEW_KEYS), *rest]
     while _keys_width(keys) > width and len(keys) > len(_LAST_KEYS):
         keys.pop(next(at for at in range(len(keys) - 1, -1, -1) if keys[at][0] not in _LAST_KEYS))
-    parts: list[Content] = [Content.assemble((key, "$foreground"), f" {name}") for key, name in keys]
+    parts: list[Content] = [Content.assemble((_shown(key), "$foreground"), f" {name}") for key, name in keys]
     return Content(" · ").join(parts)
 
 
 def _keys_width(keys: Sequence[tuple[str, str]]) -> int:
-    return sum(cell_len(f"{key} {name}") + 3 for key, name in keys) - 3
+    return sum(cell_len(f"{_shown(key)} {name}") + 3 for key, name in keys) - 3
+
+
+def _shown(key: str) -> str:
+    """Return the key in effect for one of the footer's."""
+    return effective_keys().hint(key, *_IDS[key])

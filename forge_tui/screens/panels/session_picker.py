@@ -22,6 +22,7 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
@@ -29,10 +30,19 @@ if TYPE_CHECKING:
     from forge_core.session.saved_sessions import SavedSessions, SessionSummary
     from forge_core.session.session import ForgeSession
 
-_KEYS = "Enter continue · Tab folders · ^R rename · ^F fork · ^X delete"
-_KEYS_IF_EMPTY = "Tab folders · Esc close"
 _TITLE_CELLS = 40
 """Of a title in a sentence."""
+
+
+def _keys_hint(*, is_empty: bool = False) -> str:
+    """Return the keys of the picker."""
+    keys = effective_keys()
+    folders = f"{keys.hint('Tab', 'sessions.folders')} folders"
+    if is_empty:
+        return f"{folders} · Esc close"
+    rename, fork = keys.hint("^R", "sessions.rename"), keys.hint("^F", "sessions.fork")
+    delete = keys.hint("^X", "sessions.delete")
+    return f"Enter continue · {folders} · {rename} rename · {fork} fork · {delete} delete"
 
 
 def matching(sessions: Sequence[SessionSummary], query: str) -> list[SessionSummary]:
@@ -97,7 +107,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
-            panel.border_subtitle = _KEYS
+            panel.border_subtitle = _keys_hint()
             search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
             search.cursor_blink = False
             yield search
@@ -137,7 +147,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         self._found = matching(self._here(), self._query)
         chosen = next((at for at, one in enumerate(self._found) if one.id == keeps), 0)
         self._doomed = ""
-        self.query_one(".panel").border_subtitle = _KEYS if self._found else _KEYS_IF_EMPTY
+        self.query_one(".panel").border_subtitle = _keys_hint(is_empty=not self._found)
         if self._found:
             self.query_one(ChoiceList).show([*map(self._row, self._found)], chosen)
         else:

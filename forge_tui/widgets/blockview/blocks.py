@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
+from forge_tui.keys.effective import fold_key
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -238,7 +239,7 @@ def _beginning(lines: list[str]) -> list[str]:
     """Return what shows of a message without labels while it is folded: all of it unless it is long."""
     if len(lines) <= _LONG_MESSAGE:
         return lines
-    return [*lines[:_SHOWN_LINES], f"… +{len(lines) - _SHOWN_LINES:,} lines (Ctrl+O)"]
+    return [*lines[:_SHOWN_LINES], f"… +{len(lines) - _SHOWN_LINES:,} lines ({fold_key()})"]
 
 
 class NoticeBlock(LinesBlock):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from forge_tui.keys.effective import fold_key
 from forge_tui.widgets.blockview.blocks import Block, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock
@@ -318,6 +319,6 @@ class CardList:
         self._drawn.clear()
         if (more := len(self._blocks) - _LATEST) > 0:
             canvas.mark(ClickTarget(self._owner, "text"))
-            canvas.decoration([(f"… {more:,} before (Ctrl+O)", styles.muted)])
+            canvas.decoration([(f"… {more:,} before ({fold_key()})", styles.muted)])
         for block in self._blocks[-_LATEST:]:
             block.draw_header(canvas, styles)

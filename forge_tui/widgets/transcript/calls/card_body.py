@@ -9,6 +9,7 @@ from itertools import repeat
 from forge_core.result import FileDiff, Omission
 from forge_core.sanitize import mark_invisible, safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
+from forge_tui.keys.effective import fold_key
 from forge_tui.widgets.blockview.blocks import Passage
 from forge_tui.widgets.blockview.highlighting import language_of
 from forge_tui.widgets.blockview.rows import Canvas
@@ -253,13 +254,13 @@ class CardBody:
     def _preview(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         if len(self._changes):
             if hidden := self._changes.draw_first(_FOLDED_DIFF_ROWS, canvas, styles):
-                canvas.decoration([(f"… {_count(hidden)} (Ctrl+O)", styles.muted)])
+                canvas.decoration([(f"… {_count(hidden)} ({fold_key()})", styles.muted)])
             return
         lines = self._text.split("\n") if self._text else []
         shown = lines[-self.preview_rows :] if self.preview_rows else []
         if shown and len(lines) > len(shown):
             hidden = len(lines) - len(shown) + self._more_than_rows(lines[: len(lines) - len(shown)])
-            canvas.decoration([(f"… {_count(hidden)} (Ctrl+O)", styles.muted)])
+            canvas.decoration([(f"… {_count(hidden)} ({fold_key()})", styles.muted)])
         for line in shown:
             if self.is_wrapped:
                 canvas.text([(line.expandtabs(8), styles.muted)], original=line)

@@ -11,6 +11,7 @@ from forge_core import durations
 from forge_core.config.settings import ThinkingSetting
 from forge_core.events import Subject
 from forge_core.sanitize import safe_line
+from forge_tui.keys.effective import fold_key
 from forge_tui.widgets.blockview.blocks import MARGIN, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
@@ -185,7 +186,7 @@ class ToolGroup(CardBlock):
             card.draw_header(canvas, styles)
         if (more := len(self._failed) - _FAILED_ROWS) > 0:
             canvas.mark(ClickTarget(self, "text"))
-            canvas.decoration([(f"… {more:,} more failed (Ctrl+O)", styles.muted)])
+            canvas.decoration([(f"… {more:,} more failed ({fold_key()})", styles.muted)])
 
     def estimate(self, width: int) -> int:
         return self.gap + 1 + min(len(self._failed), _FAILED_ROWS + 1)
