@@ -58,13 +58,14 @@ class PathCompletion:
         found = self._index.search(self.mention.path, recent=self._recent)
         if self.mention.lines and any(match.path == self.mention.path for match in found):
             return []
-        return [match for match in found if _can_be_mentioned(match.path)]
+        folder = self.mention.path if self.mention.path.endswith("/") else ""  # what is in it is wanted
+        return [match for match in found if match.path != folder and _can_be_mentioned(match.path)]
 
     def completed(self, path: str) -> str:
         """Return the text that replaces the current mention. A folder is left open, so that what is in it can
-        be chosen next, unless it was typed already."""
+        be chosen next."""
         assert self.mention is not None
-        if path.endswith("/") and path != self.mention.path:
+        if path.endswith("/"):
             return written_mention(path).removesuffix('"')
         return written_mention(path, self.mention.lines) + " "
 

@@ -166,7 +166,8 @@ class CompletionPopup(ChoiceList):
             self._offer(found, chosen)
         elif not text.startswith("/"):
             self.paths.follow(row, before, self._more_files())
-            self._offer(self._paths(), 0)
+            found = self._paths()
+            self._offer(found, self._first_chosen(found))
 
     def close(self, text: str) -> None:
         """Hide until the text differs from this one, and for a path until another one is begun."""
@@ -215,4 +216,11 @@ class CompletionPopup(ChoiceList):
             return
         before, found = self.candidate, self._paths()
         same = (at for at, one in enumerate(found) if before is not None and one.path == before.path)
-        self._offer(found, next(same, 0) if self.chosen > 0 else 0)
+        self._offer(found, next(same, 0) if self.chosen > 0 else self._first_chosen(found))
+
+    def _first_chosen(self, found: tuple[Candidate, ...]) -> int:
+        """Return the row of the path that Enter takes at first; none if a path or folder has been typed in
+        full."""
+        typed = "" if self.paths.mention is None else self.paths.mention.path
+        is_whole = typed.endswith("/") or (bool(found) and found[0].path == typed)
+        return NONE_CHOSEN if is_whole else 0

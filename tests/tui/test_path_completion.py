@@ -61,8 +61,8 @@ async def test_tab_on_a_folder_descends(tmp_path: Path) -> None:
         await until(pilot, lambda: labels(app)[:1] == ["src/"])
         await pilot.press("tab")
         assert app.chat.composer.text == "@src/"
-        await until(pilot, lambda: labels(app) == ["src/", "src/app.py", "src/view.py"])
-        await pilot.press("down", "tab")
+        await until(pilot, lambda: labels(app) == ["src/app.py", "src/view.py"])
+        await pilot.press("tab")
         assert app.chat.composer.text == "@src/app.py "
 
 
@@ -86,6 +86,15 @@ async def test_a_path_is_completed_in_the_middle_of_a_text_and_keeps_its_lines(t
         await until(pilot, lambda: labels(app) == ["src/view.py"])
         await pilot.press("tab")
         assert app.chat.composer.text == "see @src/view.py:10-20  now"
+
+
+@pytest.mark.parametrize("path", ["src/app.py", "src/"])
+async def test_enter_sends_when_the_path_has_been_typed_in_full(tmp_path: Path, path: str) -> None:
+    async with chat(tmp_path) as (app, pilot):
+        await type_text(pilot, f"see @{path}")
+        await until(pilot, lambda: labels(app)[:1] == ["src/app.py"])
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.sent == [f"see @{path}"])
 
 
 async def test_an_address_opens_nothing(tmp_path: Path) -> None:
