@@ -1,0 +1,101 @@
+"""python -m tests.bench.mentions [--files 100000] [--rounds 5]
+
+Builds a tree, then measures `@` on it: how soon the first files can be found with a cold index, how soon all of
+them, and how long a search takes after each key with a warm one. Bars: 300 ms to the first files, 50 ms after each
+key. "Cold" means a new index; the file system's cache is warm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from forge_core.workspace.file_index import FileIndex
+
+_WORDS = (
+    "src",
+    "core",
+    "util",
+    "test",
+    "model",
+    "view",
+    "user",
+    "order",
+    "parse",
+    "render",
+    "index",
+    "config",
+    "page",
+    "data",
+    "token",
+    "query",
+)
+QUERIES = ("token_view", "srccore", "tkvw", "readme", "src0/tok", "sh/us/ord", "a_b_c_d", "order_12345.py")
+FIRST_MS, KEY_MS = 300.0, 50.0
+
+
+def build(root: Path, files: int) -> None:
+    """Make `files` empty files, 50 in a folder."""
+    rng = random.Random(7)
+    for number in range(0, files, 50):
+        folder = root / f"{rng.choice(_WORDS)}{number // 1000}" / f"{rng.choice(_WORDS)}_{number // 50}"
+        folder.mkdir(parents=True)
+        for at in range(number, min(number + 50, files)):
+            ending = rng.choice(("py", "ts", "md"))
+            (folder / f"{rng.choice(_WORDS)}_{rng.choice(_WORDS)}_{at}.{ending}").touch()
+
+
+def cold(root: Path, rounds: int) -> Iterator[tuple[float, float]]:
+    """Yield the milliseconds to the first files and to all of them."""
+    for _ in range(rounds):
+        index, seen = FileIndex(root), threading.Event()
+        began = time.perf_counter()
+        index.refresh(seen.set)
+        seen.wait()
+        index.search("t")
+        first = time.perf_counter() - began
+        index.wait()
+        yield first * 1000, (time.perf_counter() - began) * 1000
+
+
+def warm(root: Path, rounds: int) -> list[float]:
+    """Return the milliseconds of a search after each key of the queries."""
+    index = FileIndex(root)
+    index.refresh()
+    index.wait()
+    took = []
+    for query in QUERIES * rounds:
+        for end in range(1, len(query) + 1):
+            began = time.perf_counter()
+            index.search(query[:end])
+            took.append((time.perf_counter() - began) * 1000)
+    return sorted(took)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure the completion of @ paths.")
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "tree"
+        build(root, options.files)
+        runs = list(cold(root, options.rounds))
+        first, whole = (statistics.median(column) for column in zip(*runs, strict=True))
+        keys = warm(root, options.rounds)
+    p50, p95 = keys[len(keys) // 2], keys[int(len(keys) * 0.95)]
+    print(f"{options.files:,} files, median of {options.rounds} rounds")
+    print(f"cold: first files {first:.0f} ms (bar {FIRST_MS:.0f}), all of them {whole:.0f} ms")
+    print(f"warm: a key {p50:.1f}/{p95:.1f} ms p50/p95, at most {keys[-1]:.1f} (bar {KEY_MS:.0f} at p95)")
+    return int(first > FIRST_MS or p95 > KEY_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
