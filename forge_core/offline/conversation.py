@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 from forge_core.untrusted import unframe_tool_output
 
 _REMINDER = re.compile(
-    r"<(system-reminder)\b[^>]*>.*?</\1>|\A\s*<(environment\w*|context|attachment)\b[^>]*>.*?</\2>",
+    r"<(system-reminder)\b[^>]*>.*?</\1>|\A\s*<(environment\w*|context|attachment)\b[^>]*>.*?</\2>"
+    r"|\n\n<forge-note>\n.*\n</forge-note>\Z",
     re.DOTALL | re.I,
 )
 _DENIED = re.compile(

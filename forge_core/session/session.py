@@ -39,6 +39,7 @@ from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
+from forge_core.session.mention_reader import MentionReader
 from forge_core.session.model_selection import DEFAULT_EFFORT, ModelSelection
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
@@ -121,6 +122,7 @@ class ForgeSession:
         self.user_commands = UserCommands(
             journal, environment.output_dir, journal.redactor, self.inform_model
         )
+        self._mentions = MentionReader(agent, environment, self.notify)
         self._is_interrupted = False
         self._turn_text = ""
         self._turn_began = 0.0
@@ -339,6 +341,7 @@ class ForgeSession:
         """Ask the running turn to end: it keeps its partial answer and closes its calls."""
         self._is_interrupted = self._task is not None
         self._agent.interrupt()
+        self._mentions.interrupt()
         self.compaction.interrupt()
 
     async def reset(self) -> None:
@@ -426,8 +429,6 @@ class ForgeSession:
             last_first.push_async_callback(self._billing.aclose)
 
     async def _turn(self, text: str | None, queue: EventQueue) -> None:
-        if text is not None:
-            self._turn_text = text
         self._begin(text)
         recorder = TurnRecorder(self._journal)
         agent, environment = self._agent, self._environment
@@ -443,9 +444,8 @@ class ForgeSession:
             recorder.event(event)
 
         try:
-            await agent.execute(
-                None if text is None else self._news.attached(text), ObservedQueue(queue, observe)
-            )
+            message = None if text is None else self._news.attached(await self._mentions.attached(text))
+            await agent.execute(message, ObservedQueue(queue, observe))
         except Exception as error:  # the turn's border: a bug ends the turn, not the session
             for event in crash_events(error):
                 recorder.event(event)
@@ -478,6 +478,7 @@ class ForgeSession:
         if text is None:  # the retry belongs to the same turn
             self._journal.record("retry", about_turn)
         else:
+            self._turn_text = text
             self._billing.begin_turn(text)
             self._turn_began = self._journal.record("user", {"text": text, **about_turn})
 

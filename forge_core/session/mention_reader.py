@@ -1,0 +1,165 @@
+"""Files that the user mentions in a message (`@path`): read as the read tool would, and sent with it.
+
+The permission rules are those of the model's own calls: a key file asks, and what is denied is not sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from forge_core.events import Notice
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.llm.models import MessageRole
+from forge_core.mention_syntax import MentionedPath, mentions_in
+from forge_core.permissions.path_info import real_path
+from forge_core.sanitize import safe_line
+from forge_core.session.tool_environment import ToolEnvironment
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
+from forge_core.tools.builtin.ls import LsTool
+from forge_core.tools.builtin.read import MAX_LINES, ReadTool
+from forge_core.tools.paths import locate
+from forge_core.untrusted import OUTPUT, frame_text
+
+MOST_MENTIONS = 20
+"""Further ones in a message are not read."""
+MAX_CHARS = 200_000
+"""Of the attached text of a message."""
+
+_INTRODUCTION = "The message mentions what follows; Forge has read it for you."
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A mention of something that exists."""
+
+    kind: Literal["file", "folder"]
+    name: str
+    """Its path as it was written."""
+    first: int | None = None
+    last: int | None = None
+
+    @property
+    def place(self) -> str:
+        """The path with the lines, for the user and the model."""
+        if self.first is None:
+            return self.name
+        end = "" if self.last in (None, self.first) else f"-{self.last}"
+        return f"{self.name}:{self.first}{end}"
+
+
+class MentionReader:
+    """Attaches what messages mention. A file that has not changed since is not sent again."""
+
+    def __init__(
+        self, agent: ForgeAgent, environment: ToolEnvironment, notify: Callable[[Notice], None]
+    ) -> None:
+        self._agent = agent
+        self._environment = environment
+        self._notify = notify
+        self._sent: dict[str, str] = {}
+        """Place → the output that was attached last."""
+        self._interrupted = asyncio.Event()
+
+    def interrupt(self) -> None:
+        """Read no more for the message that is being sent."""
+        self._interrupted.set()
+
+    async def attached(self, text: str) -> str:
+        """Return a message with what it mentions; what was read, and what could not be, becomes a notice.
+
+        A mention of nothing that exists is left as it is, with a notice if it looks like a path.
+        """
+        self._interrupted.clear()
+        written = mentions_in(text) if "@" in text else []
+        if not written:
+            return text
+        parts: list[str] = []
+        room = MAX_CHARS
+        for index, one in enumerate(written):
+            mention = await asyncio.to_thread(self._find, one)
+            if mention is None:
+                if _looks_like_path(one.path):
+                    self._say("warning", f"{one.path!r} is mentioned but does not exist: sent as text")
+                continue
+            if index >= MOST_MENTIONS or room <= 0 or self._interrupted.is_set():
+                self._say("warning", f"Not attached: {mention.place}. The model can read it itself.")
+                parts.append(f"{safe_line(mention.place)}: not attached; use read if you need it.")
+                continue
+            part = await self._read(mention, f"mention-{index + 1}")
+            room -= len(part)
+            parts.append(part)
+        if not parts:
+            return text
+        body = "\n\n".join(parts)
+        return f"{text}\n\n<forge-note>\n{_INTRODUCTION}\n\n{body}\n</forge-note>"
+
+    def _find(self, written: MentionedPath) -> Mention | None:
+        context = self._environment.context()
+        for name in filter(None, (written.path, written.shorter)):
+            try:
+                path = locate(name, context)
+                if path.is_dir():
+                    return Mention("folder", name)
+                if os.path.lexists(path):
+                    return Mention("file", name, written.first, written.last)
+            except (OSError, ValueError, RuntimeError):  # too long, a null character, no home folder
+                continue
+        return None
+
+    async def _read(self, mention: Mention, call_id: str) -> str:
+        """Return the text for the model about one mention."""
+        context = self._environment.context()
+        context.call_id, context.interrupted = call_id, self._interrupted
+        tool, arguments = _call(mention)
+        result = await self._agent.executor.execute(tool, arguments, context)
+        if not result.success:
+            reason = result.error or "it could not be read"
+            # What follows is advice for the model.
+            said = reason.partition(" Nothing was done.")[0].partition(" Do not ")[0]
+            self._say("warning", f"Not attached: {mention.place}: {said}")
+            return f"{safe_line(mention.place)}: not attached: {reason}"
+        verb = "Listed" if mention.kind == "folder" else "Read"
+        if self._is_in_history(mention, result):
+            self._say("info", f"{verb} {mention.place}: unchanged, not sent again")
+            return f"{safe_line(mention.place)}: unchanged since it was attached above."
+        self._sent[self._key(mention, context)] = result.output
+        self._say("info", f"{verb} {mention.place}: {result.summary}")
+        framed = frame_text(OUTPUT, result.output, tool=tool.name, of=mention.place)
+        return f"{framed}\n\n{context.instructions}" if context.instructions else framed
+
+    def _is_in_history(self, mention: Mention, result: ToolResult) -> bool:
+        """Return whether the same output is still in the conversation, not compacted or rewound."""
+        key = self._key(mention, self._environment.context())
+        if not result.output or self._sent.get(key) != result.output:
+            return False
+        history = self._agent.memory.get_history()
+        return any(
+            message.role is MessageRole.USER and result.output in str(message.content) for message in history
+        )
+
+    @staticmethod
+    def _key(mention: Mention, context: ExecutionContext) -> str:
+        return f"{real_path(locate(mention.name, context))}:{mention.first}-{mention.last}"
+
+    def _say(self, level: Literal["info", "warning"], text: str) -> None:
+        self._notify(Notice(level=level, text=text))
+
+
+def _call(mention: Mention) -> tuple[BaseTool, dict[str, object]]:
+    """Return the tool that reads a mention, and its arguments."""
+    if mention.kind == "folder":
+        return LsTool(), {"path": mention.name}
+    arguments: dict[str, object] = {"file_path": mention.name}
+    if mention.first is not None:
+        last = mention.first if mention.last is None else mention.last
+        arguments |= {"offset": mention.first, "limit": min(last - mention.first + 1, MAX_LINES)}
+    return ReadTool(), arguments
+
+
+def _looks_like_path(name: str) -> bool:
+    """Return whether a name that does not exist was probably meant as a path, unlike `@property`."""
+    return name.startswith((".", "/", "~")) or "/" in name.rstrip("/") or "." in name.strip(".")
