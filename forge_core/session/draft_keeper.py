@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.private_folders import make_private_folder
-from forge_core.store.journal import Journal, is_time
+from forge_core.store.journal import Journal, is_time, outputs_dir
 from forge_core.store.saved_session import SavedSession
+from forge_core.tools.output import OutputStore
 
 _MAX_BYTES = 8_000_000
 """Of a file that is read: a composer holds a million characters."""
@@ -49,6 +50,7 @@ class DraftKeeper:
     def __init__(self, journal: Journal, state_dir: Path, working_dir: Path) -> None:
         self._journal = journal
         self._own = _session_file(journal.path)
+        self._outputs = outputs_dir(state_dir, journal.path.stem)
         self._shared = _folder_file(state_dir, working_dir)
         self._working_dir = str(working_dir)
         self._lock = threading.Lock()
@@ -70,6 +72,11 @@ class DraftKeeper:
             self._replace(self._own, kept)
             if not self._written.get(self._shared, _NOTHING).is_empty:  # the session has its own folder now
                 self._replace(self._shared, _NOTHING)
+
+    def keep_paste(self, text: str) -> Path | None:
+        """Write a text that is too long for a message into the session's folder, where the read tool may read
+        it; return its path, or None if that fails. Blocks."""
+        return OutputStore(self._outputs).keep(self._journal.redacted(text), "paste")
 
     def take(self, saved: SavedSession) -> str:
         """Return the draft of the session that is continued: its own, else one that was typed since in its

@@ -99,10 +99,9 @@ class Composer(TextArea):
     class PasteRefused(Message):
         """A paste was too long; nothing of it was inserted."""
 
-        def __init__(self, size: int) -> None:
+        def __init__(self, text: str) -> None:
             super().__init__()
-            self.size = size
-            """Characters."""
+            self.text = text
 
     def __init__(
         self,
@@ -201,7 +200,7 @@ class Composer(TextArea):
         text, before = safe_text(text, keep_invisible=True), self.typed
         self._has_paste = True
         if len(before) + len(text) > LONGEST:
-            self.post_message(self.PasteRefused(len(text)))
+            self.post_message(self.PasteRefused(text))
             return
         if before and not before[-1].isspace():
             before += " "
@@ -299,7 +298,7 @@ class Composer(TextArea):
         All of it or nothing: half a text in a message is worse than none. A big one becomes a chip.
         """
         if len(text) + len(self.text) + self._chips.size > LONGEST:
-            self.post_message(self.PasteRefused(len(text)))
+            self.post_message(self.PasteRefused(text))
             return
         self._has_paste = True
         text = safe_text(text.replace("\r\n", "\n").replace("\r", "\n"), keep_invisible=True)

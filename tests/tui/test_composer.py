@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from textual import events
@@ -13,6 +14,7 @@ from textual.geometry import Region
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
+from forge_core.tools.output import OutputStore
 from forge_tui.pastes.folded_text import plain_text
 from forge_tui.terminal.input import TerminalInput
 from forge_tui.widgets.composer import LONGEST, Composer
@@ -293,19 +295,29 @@ async def test_a_line_input_accepts_the_ideographic_space(config: ForgeConfig) -
         assert line.value == "東京\u3000大阪"
 
 
-async def test_a_paste_longer_than_a_message_is_rejected_entirely(config: ForgeConfig) -> None:
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_paste_longer_than_a_message_is_put_into_a_file(
+    config: ForgeConfig, monkeypatch: pytest.MonkeyPatch, is_kept: bool
+) -> None:
     app = make_app(config)
-    async with app.run_test(size=(80, 24)) as pilot:
+    if not is_kept:
+        monkeypatch.setattr(OutputStore, "keep", lambda *_: None)
+    async with app.run_test(size=(120, 24)) as pilot:
         await ready(pilot)
+        composer = app.chat.composer
         await type_text(pilot, "see ")
         for event in TerminalInput().feed(b"\x1b[200~" + b"a line of a log\n" * 312_500 + b"\x1b[201~"):
             app.post_message(event)
-        await until(pilot, lambda: "Not pasted: 5,000,000 characters, at most 1,000,000." in shown(app))
-        assert "Name a file instead" in shown(app)
-        assert app.chat.composer.text == "see "
-        app.chat.composer.post_message(events.Paste("this"))
-        await until(pilot, lambda: app.chat.composer.text == "see this")
-        assert app.chat.composer.text == "see this"
+        if not is_kept:
+            await until(pilot, lambda: "Not pasted: 5,000,000 characters, at most 1,000,000." in shown(app))
+            assert "Name a file instead" in shown(app)
+            assert composer.text == "see "
+            return
+        await until(pilot, lambda: composer.text != "see ")
+        path = Path(composer.text.removeprefix("see "))
+        assert path.read_text() == "a line of a log\n" * 312_500
+        assert path.stat().st_mode & 0o777 == 0o600
+        await until(pilot, lambda: "5,000,000 characters are too many for a message" in shown(app))
 
 
 async def test_the_longest_paste_is_accepted_and_rewrapped_only_when_its_width_changes(

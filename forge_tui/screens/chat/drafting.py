@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from forge_tui.screens.chat.screen import ChatScreen
 
 FILE_NAME = "message.md"
+NOTE_S = 8.0
+"""How long the note about a paste that was too long shows."""
 MOST_STASHED = 50
 """The oldest is dropped beyond that."""
 
@@ -55,6 +58,17 @@ class Drafting:
     def _show_count(self) -> None:
         count = len(self.stashed)
         self._screen.composer.border_subtitle = f"{count} stashed · Ctrl+S" if count else ""
+
+    async def keep_paste(self, text: str) -> None:
+        """Write a paste that is too long for a message to a file, and put the path into the message."""
+        session, size = self._screen.session, f"{len(text):,} characters"
+        path = None if session is None else await asyncio.to_thread(session.drafts.keep_paste, text)
+        if path is None:
+            note = f"Not pasted: {size}, at most {LONGEST:,}. Name a file instead."
+        else:
+            note = f"{size} are too many for a message: they are in the file that is named in it"
+            self._screen.composer.restore_draft(str(path), len(str(path)))
+        self._screen.activity.note(note, NOTE_S)
 
     def edit(self) -> None:
         """Open the composer's text in the user's editor, with the pastes in full. What the editor leaves

@@ -42,7 +42,7 @@ from forge_tui.terminal.title import Activity
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
-from forge_tui.widgets.composer import LONGEST, Composer, writes
+from forge_tui.widgets.composer import Composer, writes
 from forge_tui.widgets.status_bar import StatusBar
 from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Welcome
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
 SaveSetting: TypeAlias = Callable[[str, str], None]
 
-REFUSED_S = 8.0
-"""How long the note about a refused paste shows."""
 WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_raw", "toggle_todos"})
 """Actions that work while a prompt is open."""
 
@@ -176,8 +174,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     # What the user sends
 
     def on_composer_paste_refused(self, message: Composer.PasteRefused) -> None:
-        note = f"Not pasted: {message.size:,} characters, at most {LONGEST:,}. Name a file instead."
-        self.activity.note(note, REFUSED_S)
+        workers.start(self, partial(self.drafting.keep_paste, message.text), "paste")
 
     def on_activity_line_new_below_clicked(self) -> None:
         self.transcript.scroll_to_end()
