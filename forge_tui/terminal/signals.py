@@ -45,7 +45,7 @@ class _State:
     def __init__(self) -> None:
         self.restore: Callable[[], None] = lambda: None
         self.leave: Leave | None = None
-        self.stopped_or_continued: Callable[[int], None] = lambda _: None
+        self.stopped_or_continued: Callable[[int], None] | None = None
         self.loop: AbstractEventLoop | None = None
         self.thread: threading.Thread | None = None
         self.reader = -1
@@ -111,10 +111,13 @@ def set_stop_handler(stopped_or_continued: Callable[[int], None]) -> None:
 
 
 def stop_job() -> bool:
-    """Stop the processes of this job, as Ctrl+Z in a shell does; False if no shell could continue them.
+    """Stop the processes of this job, as Ctrl+Z in a shell does; False if no shell could continue them, or if
+    nobody would give the terminal back (see `set_stop_handler`).
 
     They are all of the process group: a program that has started this one must give the terminal back too.
     """
+    if _state.stopped_or_continued is None:
+        return False
     group, session = os.getpgrp(), os.getsid(0)
     try:
         # A parent in another session does no job control for this one, and the leader of a session has none.
@@ -147,7 +150,7 @@ def handle_pending() -> None:
             if number in ENDING and not (number == signal.SIGINT and _state.is_paused):
                 _end(128 + number)
         job_control = [number for number in numbers if number in (signal.SIGTSTP, signal.SIGCONT)]
-        if job_control:
+        if job_control and _state.stopped_or_continued is not None:
             _state.stopped_or_continued(job_control[-1])
 
 

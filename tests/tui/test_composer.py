@@ -218,8 +218,16 @@ async def test_undo_restores_deleted_text(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await type_text(pilot, "keep me")
-        await pilot.press("ctrl+u", "ctrl+z")
+        await pilot.press("ctrl+u", "ctrl+underscore")
         assert app.chat.composer.text == "keep me"
+
+
+async def test_suspending_without_a_terminal_of_ours_does_nothing_but_say_so(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+z")
+        await until(pilot, lambda: "There is no shell to go back to" in shown(app))
 
 
 async def test_clicking_the_conversation_leaves_the_focus_in_the_composer(config: ForgeConfig) -> None:
