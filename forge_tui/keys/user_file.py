@@ -24,6 +24,7 @@ MOST_BYTES = 100_000
 _MOST_ERRORS = 20
 """Lines that TOML does not allow, after which the rest of the file is given up."""
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+_LINE = re.compile(r"line (\d+):")
 _AT_PLACE = re.compile(r" \(at (line \d+, column \d+|end of document)\)")
 _TABLE = re.compile(r"""\s*\[\s*["']?(?P<name>[\w.-]+?)["']?\s*\]""")
 _NAME = re.compile(r"""\s*(?P<name>"[^"]*"|'[^']*'|[\w.\s-]+?)\s*=""")
@@ -47,6 +48,7 @@ PRESETS: Mapping[str, tuple[Assignment, ...]] = {
             "composer.delete_word_right": "alt+d, alt+delete",
             "chat.palette": "alt+x",
             "chat.background": "ctrl+x ctrl+b",
+            "chat.editor": "ctrl+x ctrl+e",
             "chat.find": "ctrl+x s",
             "chat.interrupt": "ctrl+g",
             "chat.page_up": "pageup, alt+v",
@@ -107,7 +109,7 @@ def keys_from(text: str) -> tuple[EffectiveKeys, list[str]]:
         else:
             assignments.append(Assignment(key_id, keys, line))
     effective, more = assign(assignments, PRESETS[preset], preset)
-    return effective, [*problems, *more]
+    return effective, sorted([*problems, *more], key=_line_of)
 
 
 def _parse(text: str) -> tuple[dict[str, Any], list[str]]:
@@ -148,6 +150,11 @@ def _names(value: Any) -> tuple[str, ...] | None:
     if isinstance(value, list) and all(isinstance(name, str) and name for name in value):
         return tuple(value)
     return None
+
+
+def _line_of(problem: str) -> int:
+    found = _LINE.match(problem)
+    return int(found[1]) if found else 0
 
 
 def _lines_of_names(text: str) -> dict[str, int]:

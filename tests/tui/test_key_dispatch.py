@@ -42,14 +42,14 @@ def app_with(config: ForgeConfig, file: Path, text: str) -> ChatApp:
 
 
 async def test_a_key_of_the_file_works_and_the_old_one_does_not(config: ForgeConfig, file: Path) -> None:
-    app = app_with(config, file, '"chat.help" = "f2"')
+    app = app_with(config, file, '"chat.help" = "f11"')
     async with app.run_test(size=(100, 150)) as pilot:
         await pilot.press("f1")
         assert not isinstance(app.screen, HelpScreen)
-        await pilot.press("f2")
+        await pilot.press("f11")
         assert isinstance(app.screen, HelpScreen)
-        assert "  F2  " in shown(app) and "  F1  " not in shown(app)
-        await pilot.press("f2")
+        assert "  F11  " in shown(app) and "  F1  " not in shown(app)
+        await pilot.press("f11")
         assert app.screen is app.chat, "the key that opens it closes it"
 
 
@@ -127,13 +127,13 @@ async def test_the_beginning_of_a_chord_is_typed_where_the_chord_does_nothing(
 
 
 async def test_a_prompt_keeps_its_keys(config: ForgeConfig, file: Path) -> None:
-    app = app_with(config, file, '"chat.help" = "f2"\n"prompt.answer_1" = "f3"\n"chat.find" = "ctrl+x f"')
+    app = app_with(config, file, '"chat.help" = "f11"\n"prompt.answer_1" = "f3"\n"chat.find" = "ctrl+x f"')
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         workers = [app.run_worker(app.chat.prompts.ask(command_request("ls")))]
         await until(pilot, lambda: app.chat.prompts.is_taken)
         app.clock.pass_(1.0)
-        await pilot.press("ctrl+x", "f3", "f2")
+        await pilot.press("ctrl+x", "f3", "f11")
         assert app.chat.prompts.is_taken and app.screen is app.chat
         await pilot.press("escape")
         await until(pilot, lambda: workers[0].is_finished)
@@ -155,15 +155,15 @@ async def test_the_file_is_followed_while_it_changes(config: ForgeConfig, file: 
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
         await pilot.press("a")
-        file.write_text('"chat.help" = "f2"')
+        file.write_text('"chat.help" = "f11"')
         app._follow_keys()
-        await pilot.press("f2")
+        await pilot.press("f11")
         assert isinstance(app.screen, HelpScreen)
         await pilot.press("escape")
         file.write_text('"chat.help" = "f4"\nnonsense')
         app._follow_keys()
         await until(pilot, lambda: "line 2:" in shown(app))
-        await pilot.press("f2")
+        await pilot.press("f11")
         assert app.screen is app.chat
         await pilot.press("f4")
         assert isinstance(app.screen, HelpScreen)
@@ -177,7 +177,7 @@ async def test_the_file_is_followed_while_it_changes(config: ForgeConfig, file: 
 
 
 async def test_what_is_wrong_with_the_file_is_shown_at_the_start(config: ForgeConfig, file: Path) -> None:
-    app = app_with(config, file, '"chat.palete" = "f2"')
+    app = app_with(config, file, '"chat.palete" = "f11"')
     async with app.run_test(size=(110, 30)) as pilot:
         await ready(pilot)
         await until(
@@ -197,14 +197,14 @@ async def test_emacs_keys_move_in_a_message(config: ForgeConfig, file: Path) -> 
 
 
 async def test_keys_lists_what_works_now_first_with_ids_and_marks(config: ForgeConfig, file: Path) -> None:
-    app = app_with(config, file, '"chat.help" = "f2"')
+    app = app_with(config, file, '"chat.help" = "f11"')
     async with app.run_test(size=(100, 200)) as pilot:
         await ready(pilot)
         await say(pilot, "/keys")
-        await until(pilot, lambda: "* F2 " in shown(app))
+        await until(pilot, lambda: "* F11 " in shown(app))
         page = shown(app)
         assert page.index("Writing a message · now") < page.index("Conversation · now")
-        assert "* F2 " in page and "chat.help" in page and "marks what" in page
+        assert "* F11 " in page and "chat.help" in page and "marks what" in page
         assert "  Ctrl+P " in page
         await pilot.press("end")
         await pilot.press("q")
@@ -230,11 +230,11 @@ def test_the_list_of_keys_fits_its_width(width: int) -> None:
 
 async def test_hints_name_the_keys_in_effect(config: ForgeConfig, file: Path) -> None:
     app = app_with(
-        config, file, '"chat.help" = "f2"\n"composer.newline" = "alt+enter"\n"chat.toggle_cards" = ""'
+        config, file, '"chat.help" = "f11"\n"composer.newline" = "alt+enter"\n"chat.toggle_cards" = ""'
     )
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        await until(pilot, lambda: "Enter send · Alt+Enter new line · / commands · F2 help" in shown(app))
+        await until(pilot, lambda: "Enter send · Alt+Enter new line · / commands · F11 help" in shown(app))
         assert fold_key() == "no key"
 
 

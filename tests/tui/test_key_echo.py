@@ -49,11 +49,11 @@ def test_a_pasted_text_is_not_shown() -> None:
 
 
 def test_chords_and_changed_keys_are_named() -> None:
-    keys, _ = keys_from('"chat.help" = "ctrl+x f1"\n"chat.find" = "f2"')
+    keys, _ = keys_from('"chat.help" = "ctrl+x f1"\n"chat.find" = "f11"')
     echo = KeyEcho(keys)
-    assert echo.actions("ctrl+x") == ["sessions.delete", "Ctrl+X F1: chat.help"]
-    assert echo.actions("f2") == ["chat.find"]
-    assert echo.actions("ctrl+f") == ["sessions.fork"]
+    assert {"sessions.delete", "Ctrl+X F1: chat.help"} <= set(echo.actions("ctrl+x"))
+    assert echo.actions("f11") == ["chat.find"]
+    assert "chat.find" not in echo.actions("ctrl+f")
 
 
 @pytest.mark.parametrize(

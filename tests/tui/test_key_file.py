@@ -114,8 +114,8 @@ def test_without_a_file_the_keys_are_those_of_the_table(tmp_path: Path) -> None:
 
 
 def test_a_line_gives_an_id_other_keys() -> None:
-    keys = keys_of('"chat.help" = "F2"\n"chat.find" = ["ctrl+f", "ctrl+x f"]\n"chat.toggle_todos" = false')
-    assert keys.keys["chat.help"] == ("f2",)
+    keys = keys_of('"chat.help" = "F11"\n"chat.find" = ["ctrl+f", "ctrl+x f"]\n"chat.toggle_todos" = false')
+    assert keys.keys["chat.help"] == ("f11",)
     assert keys.keys["chat.find"] == ("ctrl+f", "ctrl+x f")
     assert keys.keys["chat.toggle_todos"] == ()
     assert keys.changed == {"chat.help", "chat.find", "chat.toggle_todos"}
@@ -123,10 +123,10 @@ def test_a_line_gives_an_id_other_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['chat.help = "f2"', '[chat]\nhelp = "f2"', '"chat.help"="f2"', "chat.help=['f2']"]
+    "text", ['chat.help = "f11"', '[chat]\nhelp = "f11"', '"chat.help"="f11"', "chat.help=['f11']"]
 )
 def test_ids_may_be_written_as_toml_allows(text: str) -> None:
-    assert keys_of(text).keys["chat.help"] == ("f2",)
+    assert keys_of(text).keys["chat.help"] == ("f11",)
 
 
 def test_an_assigned_key_is_taken_from_the_id_that_had_it() -> None:
@@ -153,14 +153,14 @@ def test_the_same_key_may_do_other_things_elsewhere() -> None:
     ("text", "problem"),
     [
         (
-            '"chat.palette" = "f2"\n"chat.help" = "f2"',
-            "line 2: chat.help: F2 clashes with F2 of chat.palette (line 1)",
+            '"chat.palette" = "f11"\n"chat.help" = "f11"',
+            "line 2: chat.help: F11 clashes with F11 of chat.palette (line 1)",
         ),
         (
-            '"chat.palette" = "f2 f3"\n"chat.help" = "f2"',
-            "line 2: chat.help: F2 clashes with F2 F3 of chat.palette (line 1)",
+            '"chat.palette" = "f11 f3"\n"chat.help" = "f11"',
+            "line 2: chat.help: F11 clashes with F11 F3 of chat.palette (line 1)",
         ),
-        ('"chat.palete" = "f2"', "line 1: there is no key 'chat.palete'; did you mean chat.palette?"),
+        ('"chat.palete" = "f11"', "line 1: there is no key 'chat.palete'; did you mean chat.palette?"),
         (
             '"chat.palette" = "x"',
             "line 1: chat.palette: X types a character here; use Ctrl, Alt or a function key",
@@ -174,7 +174,7 @@ def test_the_same_key_may_do_other_things_elsewhere() -> None:
             "line 1: chat.palette: Ctrl+C keeps its meaning and cannot be assigned",
         ),
         (
-            '"prompt.answer_1" = "f2"',
+            '"prompt.answer_1" = "f11"',
             "line 1: prompt.answer_1 cannot be changed: the keys of prompts are fixed",
         ),
         ('\n"chat.help" = 5', "line 2: chat.help needs a text, a list of texts or false"),
@@ -184,7 +184,7 @@ def test_the_same_key_may_do_other_things_elsewhere() -> None:
             "line 1: chat.help: Enter sends a message; give composer.submit another key first",
         ),
         ('preset = "nano"', "line 1: there is no preset 'nano'; there are default, emacs, vi"),
-        ('"chat.help" = "f2 f3 f4 f5"', "line 1: chat.help: a chord has at most 3 keys"),
+        ('"chat.help" = "f11 f3 f4 f5"', "line 1: chat.help: a chord has at most 3 keys"),
         (
             '"chat.help" = "ctrl+1"',
             "line 1: chat.help: not all terminals send Ctrl+1; forge doctor keys shows what yours sends",
@@ -199,15 +199,22 @@ def test_what_is_wrong_is_reported_and_the_rest_applies(text: str, problem: str)
 
 
 def test_a_line_that_toml_does_not_allow_is_left_out() -> None:
-    keys, problems = keys_from('"chat.help" = "f2"\nnonsense\n"chat.toggle_mouse" = "f8"\n"chat.find" = f7\n')
-    assert (keys.keys["chat.help"], keys.keys["chat.toggle_mouse"]) == (("f2",), ("f8",))
+    keys, problems = keys_from(
+        '"chat.help" = "f11"\nnonsense\n"chat.toggle_mouse" = "f8"\n"chat.find" = f7\n'
+    )
+    assert (keys.keys["chat.help"], keys.keys["chat.toggle_mouse"]) == (("f11",), ("f8",))
     assert [problem.partition(":")[0] for problem in problems] == ["line 2", "line 4"]
 
 
+def test_problems_are_in_the_order_of_the_lines() -> None:
+    problems = problems_of('"chat.help" = "ctrl+t"\n"chat.palete" = "f8"\nnonsense')
+    assert [problem.partition(":")[0] for problem in problems] == ["line 1", "line 2", "line 3"]
+
+
 def test_escape_and_ctrl_c_stay_with_the_ids_that_have_them() -> None:
-    keys = keys_of('"diff.close" = "f2"\n"chat.interrupt" = "ctrl+g"\n"find.cancel" = ""')
-    assert keys.keys["diff.close"] == ("f2", "escape")
-    assert keys.keys["chat.interrupt"] == ("ctrl+g", "escape")
+    keys = keys_of('"diff.close" = "f11"\n"chat.interrupt" = "f12"\n"find.cancel" = ""')
+    assert keys.keys["diff.close"] == ("f11", "escape")
+    assert keys.keys["chat.interrupt"] == ("f12", "escape")
     assert keys.keys["find.cancel"] == ("ctrl+c",)
 
 
@@ -217,7 +224,7 @@ def test_letters_stay_keys_in_both_cases() -> None:
     assert keys.bound["diff.reload"] == ("N", "n")
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"\0" * 10, b'"chat.help" = "f2"' * 10_000, b"[" * 5000])
+@pytest.mark.parametrize("content", [b"\xff\xfe\0", b"\0" * 10, b'"chat.help" = "f11"' * 10_000, b"[" * 5000])
 def test_a_hostile_file_leaves_the_keys_as_they_are(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "keys.toml"
     path.write_bytes(content)
