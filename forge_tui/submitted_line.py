@@ -64,7 +64,7 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
         assert spec is not None
         return Command(spec, f"add {text.removeprefix(NOTE).strip()}", text)
     if typed.startswith("!"):
-        return ShellLine(typed[1:].strip(), has_paste)
+        return ShellLine(text[1:].strip(), has_paste)
     if not typed.startswith("/"):
         return UserText(text, typed.strip() if BEGIN in typed else "")
     name = re.split("[ \n]", text[1:], maxsplit=1)[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_tui.pastes.folded_text import folded
 from forge_tui.screens.chat.shell_lines import PASTED
 from forge_tui.submitted_line import ShellLine, UserText, parse_line
 from forge_tui.widgets.transcript.calls.shell_card import ShellCard
@@ -27,6 +28,8 @@ def cards(app: ChatApp) -> list[ShellCard]:
 def test_only_a_line_that_begins_with_it_is_for_the_shell() -> None:
     assert parse_line("!ls -l ", has_paste=False) == ShellLine("ls -l", has_paste=False)
     assert parse_line(" !ls") == UserText("!ls")
+    text = "x\n" * 19 + "x"
+    assert parse_line(f"!cat {folded(text)}") == ShellLine(f"cat {text}", has_paste=True)
     assert parse_line("!!", has_paste=False) == ShellLine("!", has_paste=False)
 
 
