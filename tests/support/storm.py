@@ -301,7 +301,7 @@ class Storm:
         assert before.endswith(now[head:]), f"{before!r} → {now!r}"
 
     async def undo(self) -> None:
-        self.key(self.chance.choice(("ctrl+z", "ctrl+y")))
+        self.key(self.chance.choice(("ctrl+underscore", "ctrl+y")))
         await self.hold()
         self.typist.read()
         if self.typist.text.startswith("/"):  # a command that was leafed to: Enter would run it
