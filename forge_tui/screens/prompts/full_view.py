@@ -10,7 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from forge_tui.screens.panels.overlay import ScrollingOverlay
-from forge_tui.widgets.exact_text import ExactLine, ExactView
+from forge_tui.screens.prompts.exact_view import ExactView
+from forge_tui.widgets.exact_text import ExactLine
 
 
 class FullView(ScrollingOverlay):

@@ -10,9 +10,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.screens.prompts.exact_view import ExactView
 from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_text import ExactLine, ExactView, diff_lines
+from forge_tui.widgets.exact_text import ExactLine, diff_lines
 
 if TYPE_CHECKING:
     from forge_core.session.instruction_notes import InstructionChange

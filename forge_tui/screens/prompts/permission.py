@@ -16,6 +16,7 @@ from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.text_width import cell_len, clip_start
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.screens.prompts.exact_view import ExactView
 from forge_tui.screens.prompts.full_view import FullView
 from forge_tui.screens.prompts.prompt import (
     BESIDE_ROWS,
@@ -42,7 +43,7 @@ from forge_tui.screens.prompts.request_text import (
     warning_of,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_text import ExactLine, ExactView, exact_line, exact_rows
+from forge_tui.widgets.exact_text import ExactLine, exact_line, exact_rows
 
 TITLE_CELLS = 2
 """Cells beside a title in the border, besides the frame's."""
