@@ -61,14 +61,14 @@ class ReplayedTurn:
 
 def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
     """Return the turns of the conversation, the oldest first: not those that were cleared or rewound."""
+    if not saved.turns:
+        return []
+    ends = [*(turn.record for turn in saved.turns[1:]), len(saved.records)]
     turns = [
         ReplayedTurn(turn.text, _TurnRecords(saved, turn.record + 1, end))
-        for turn, end in zip(
-            saved.turns, [*(turn.record for turn in saved.turns[1:]), len(saved.records)], strict=True
-        )
+        for turn, end in zip(saved.turns, ends, strict=True)
     ]
-    if turns:
-        turns[-1].is_last = True
+    turns[-1].is_last = True
     return turns
 
 

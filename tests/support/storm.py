@@ -39,11 +39,13 @@ SIZES = (
 LETTERS = "abcdefghijklmnopqrstuvwxyzäß漢.,:;!?()[]{}*#'\"<>=+-_~@"
 APART = {"ctrl+d", "ctrl+c", "super+c", "ctrl+p", "f1", "ctrl+f", "up", "down", "home", "end", "enter"}
 """Keys that leave, that give the keys to something else, or that move the cursor: each has a step of its own."""
+CHANGING = {"composer.undo", "composer.redo", "chat.editor", "chat.stash", "chat.models", "chat.next_model"}
+"""Keys that change what is typed, that open another program or screen, or that tell of a change of model."""
 STEADY = [
     name
     for key in KEYS
     if key.context in (KeyContext.CHAT, KeyContext.COMPOSER) and key.action not in ("newline", "", "escape")
-    if not key.action.startswith(("cursor_", "delete_"))
+    if not key.action.startswith(("cursor_", "delete_")) and key.id not in CHANGING
     for name in key.keys.split(",")
     if name not in APART
 ]
@@ -182,7 +184,7 @@ class Storm:
     def paste(self) -> None:
         text = f"p{self.words}\r\nsecond line, 混 "
         if self.chance.random() < 0.1:
-            text *= 40
+            text *= 14  # a longer one becomes a chip: tests/tui/test_chips.py
         self.done.append("paste")
         self.words += 1
         self.app.post_message(events.Paste(text))

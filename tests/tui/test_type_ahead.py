@@ -172,6 +172,8 @@ def test_a_big_early_paste_is_kept_whole(tmp_path: Path) -> None:
             terminal.send(("\x1b[200~" if number == 0 else "") + f"{number:03} " * 255 + "\n")
         terminal.send("the end\x1b[201~!")
         go_on()
+        terminal.wait_for("[Pasted text #1 +64 lines]!")
+        terminal.send("\x1b[D\x0f")  # Left and Ctrl+O: expand it
         terminal.wait_for("the end!")
         assert "the end!" in terminal.text
 
