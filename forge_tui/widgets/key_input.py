@@ -41,9 +41,13 @@ async def run_binding(widget: Widget, key: str) -> bool:
 async def handle_key(widget: Widget, event: events.Key, write: Callable[[str], None]) -> None:
     """Run the widget's binding of the key, or `write` text that Textual's inputs do not take as typed.
 
-    Any other key is left to the widget's base class.
+    Any other key is left to the widget's base class. That would type the letter of a key with Alt, hence the
+    bindings of the screen come first for it.
     """
-    if not await run_binding(widget, event.key):
+    has_letter = event.key.startswith("alt+") and event.is_printable
+    if not await run_binding(widget, event.key) and not (
+        has_letter and await run_binding(widget.screen, event.key)
+    ):
         if event.is_printable or not (text := typed_text(event)):
             return
         write(text)

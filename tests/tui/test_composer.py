@@ -16,6 +16,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.tools.output import OutputStore
 from forge_tui.pastes.folded_text import plain_text
+from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.terminal.input import TerminalInput
 from forge_tui.widgets.composer import LONGEST, Composer
 from forge_tui.widgets.find_bar import FindLine
@@ -220,6 +221,15 @@ async def test_undo_restores_deleted_text(config: ForgeConfig) -> None:
         await type_text(pilot, "keep me")
         await pilot.press("ctrl+u", "ctrl+underscore")
         assert app.chat.composer.text == "keep me"
+
+
+async def test_alt_and_a_letter_runs_the_key_of_the_screen_and_types_nothing(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        app.post_message(events.Key("alt+p", "p"))  # as a terminal sends it: ESC p
+        await until(pilot, lambda: isinstance(app.screen, ModelPicker))
+        assert app.chat.composer.text == ""
 
 
 async def test_suspending_without_a_terminal_of_ours_does_nothing_but_say_so(config: ForgeConfig) -> None:
