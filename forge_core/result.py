@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -20,6 +21,17 @@ StoppedReason: TypeAlias = Literal[
     "refusal",
     "denied",
 ]
+
+
+STOP_NOTICES: Mapping[str, str] = {
+    "max_iterations": "Stopped: the limit of model calls for one turn is reached.",
+    "timeout": "Stopped: the turn took too long.",
+    "budget": "Stopped: the budget is spent.",
+    "loop": "Stopped: the same step was repeated without getting further.",
+    "length": "The answer was cut off at the model's output limit.",
+    "refusal": "The model declined to answer.",
+}
+"""Notices for runs that did not simply complete and that bring no warning of their own."""
 
 
 ToolOutcome: TypeAlias = Literal[

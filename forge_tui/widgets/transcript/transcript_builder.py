@@ -23,6 +23,7 @@ from forge_core.events import (
     ToolProgress,
     ToolStart,
 )
+from forge_core.result import STOP_NOTICES
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, UserBlock
@@ -39,15 +40,6 @@ from forge_tui.widgets.transcript.turn_summary import TurnEndBlock, TurnSummary
 if TYPE_CHECKING:
     from forge_core.session.replay import ReplayedTurn
 
-_REASONS = {
-    "max_iterations": "Stopped: the limit of model calls for one turn is reached.",
-    "timeout": "Stopped: the turn took too long.",
-    "budget": "Stopped: the budget is spent.",
-    "loop": "Stopped: the same step was repeated without getting further.",
-    "length": "The answer was cut off at the model's output limit.",
-    "refusal": "The model declined to answer.",
-}
-"""Notices for turns that did not simply complete."""
 _SLICE_S = 0.008
 """How long earlier turns are built before the event loop gets a turn."""
 RESUMABLE = "The turn is kept at this step. Press Enter or type /retry to go on from there."
@@ -273,7 +265,7 @@ class TranscriptBuilder:
             self._discarded.forget()
         if result.stopped_reason == "cancelled":
             self.add(NoticeBlock("interrupted", "info"))
-        elif text := result.warning or _REASONS.get(result.stopped_reason, ""):
+        elif text := result.warning or STOP_NOTICES.get(result.stopped_reason, ""):
             level: Level = "info" if result.stopped_reason == "complete" else "warning"
             self.add(NoticeBlock(text, level))
         if line := self._summary.line(event):
