@@ -49,6 +49,9 @@ def build_parser() -> argparse.ArgumentParser:
     )  # without prog, argparse formats a usage line to find it: 5 ms
     chat = commands.add_parser("chat", help="open the assistant in a folder (the default)")
     chat.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
+    chat.add_argument(
+        "--plain", action="store_true", help="lines of text only, for screen readers and dumb terminals"
+    )
     _add_resuming(chat, picks=True)
     _add_common(chat)
     run = commands.add_parser("run", help="answer one prompt without a screen")

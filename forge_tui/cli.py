@@ -111,15 +111,17 @@ def _sessions(options: argparse.Namespace) -> int:
 def _chat(options: argparse.Namespace) -> int:
     """Load the settings, paint the first frame, then import and run the app."""
     gc.disable()  # during imports it finds nothing and costs 10 %; the app enables it again
-    if problem := _terminal_problem("forge chat", 'forge run "your request"'):
-        return _fail(problem)
     from forge_core.runtime import load_session_config
     from forge_tui.arguments import config_flags
-    from forge_tui.first_frame import FirstFrame
 
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
+    if options.plain:
+        return _strict_refusal(config) or _plain(options, config)
+    if problem := _terminal_problem("forge chat", 'forge chat --plain, or forge run "your request"'):
+        return _fail(problem)
+    from forge_tui.first_frame import FirstFrame
 
     def run() -> int:
         from forge_tui.app import run_chat
@@ -128,6 +130,21 @@ def _chat(options: argparse.Namespace) -> int:
         return run_chat(config, resume=resume, picks_session=options.resume == "")
 
     return _strict_refusal(config) or _show(config, FirstFrame(config), run)
+
+
+def _plain(options: argparse.Namespace, config: ForgeConfig) -> int:
+    """Run the conversation as lines of text."""
+    from forge_core.errors import ForgeError
+    from forge_tui.plain.plain_chat import run_plain
+
+    gc.enable()
+    try:
+        resume = _saved_session(options, config)
+        return run_plain(config, resume=resume, picks_session=options.resume == "")
+    except (ForgeError, BrokenPipeError):
+        raise
+    except Exception as error:
+        return _crash(config, error)
 
 
 def _replay(options: argparse.Namespace) -> int:

@@ -84,6 +84,11 @@ def test_the_app_module_leaves_the_engine_to_the_warm_up() -> None:
     assert loaded_after("import forge_tui.app", engine) == []
 
 
+def test_the_plain_chat_does_without_textual() -> None:
+    names = ("textual", "rich")
+    assert loaded_after("from forge_tui.plain.plain_chat import run_plain", names) == []
+
+
 def test_building_a_provider_session_imports_everything_the_first_turn_needs() -> None:
     program = """
 from forge_core.approval import deny_all

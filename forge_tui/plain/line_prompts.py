@@ -1,0 +1,180 @@
+"""Requests for permission, and questions, as numbered answers that are read from a line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from forge_core.approval import (
+    Answer,
+    ApprovalReply,
+    ApprovalRequest,
+    Question,
+    QuestionReply,
+    QuestionRequest,
+    UserRequest,
+)
+from forge_core.sanitize import safe_line
+from forge_tui.plain.input_lines import InputLines
+from forge_tui.plain.labelled_output import ANSWER, PERMISSION, QUESTION, WARNING, LabelledOutput
+from forge_tui.screens.prompts.request_text import (
+    Option,
+    all_facts,
+    body_of,
+    is_disguised,
+    options_of,
+    title_of,
+    warning_of,
+)
+from forge_tui.widgets.exact_text import ExactLine, exact_line, spans
+
+SHOWN_LINES = 80
+"""Lines of a request that are written at once; the rest on demand, before it can be allowed."""
+REST = "s"
+NO_USER = "no user is available"
+
+CheckRule = Callable[[str, Answer], str | None]
+"""Returns why the answer cannot grant a rule, or None."""
+
+
+class LinePrompts:
+    """Asks one thing at a time."""
+
+    def __init__(
+        self, out: LabelledOutput, lines: InputLines, workspace: Path, check_rule: CheckRule
+    ) -> None:
+        self._out = out
+        self._lines = lines
+        self._workspace = workspace
+        self._check_rule = check_rule
+        self._turn = asyncio.Lock()
+
+    async def ask(self, request: UserRequest[Any], /) -> Any:
+        """Reply to a request as the user decides; as without a user when the input has ended."""
+        async with self._turn:
+            match request:
+                case ApprovalRequest():
+                    return await self._permission(request)
+                case QuestionRequest():
+                    return await self._questions(request)
+                case _:
+                    raise TypeError(f"There is no prompt for a {type(request).__name__}.")
+
+    async def choose(self, heading: str, rows: Sequence[str], *, none: str) -> int | None:
+        """Ask for one of some rows by its number; None for none of them."""
+        async with self._turn:
+            self._out.say(QUESTION, heading)
+            for number, row in enumerate(rows, 1):
+                self._out.line(f"{number} {row}")
+            while True:
+                typed = await self._lines.answer(f"{ANSWER} (1 to {len(rows)}, empty: {none}): ")
+                if typed is None or not typed.strip():
+                    return None
+                if (chosen := _number(typed, len(rows))) is not None:
+                    return chosen - 1
+                self._out.say(WARNING, f"{safe_line(typed[:60])!r} is not a number from 1 to {len(rows)}.")
+
+    async def line(self, prompt: str) -> str | None:
+        """Ask for a line of text."""
+        async with self._turn:
+            return await self._lines.answer(prompt)
+
+    # Permission
+
+    async def _permission(self, request: ApprovalRequest) -> ApprovalReply:
+        body = [*body_of(request), *all_facts(request, self._workspace)]
+        self._out.say(PERMISSION, f"{title_of(request)}.")
+        self._write(body[:SHOWN_LINES])
+        rest = body[SHOWN_LINES:]
+        if warning := warning_of(request):
+            self._out.say(WARNING, warning)
+        options = options_of(request)
+        for option in options:
+            self._out.line(_row(option))
+        is_suspect = request.is_destructive or (not request.is_undoable and is_disguised(request))
+        while True:
+            if rest:
+                self._out.line(f"… {len(rest):,} more lines: {REST} shows them.")
+            default = None if is_suspect or (rest and not request.is_undoable) else options[0]
+            typed = await self._lines.answer(_prompt(options, default))
+            if typed is None:
+                return request.unanswered(NO_USER)
+            word = typed.strip().lower()
+            if word == REST and rest:
+                self._write(rest)
+                rest = []
+                continue
+            chosen = default if not word else next((o for o in options if word == str(o.digit)), None)
+            if chosen is None:
+                known = ", ".join(str(one.digit) for one in options)
+                self._out.say(WARNING, f"Nothing was decided. Type one of {known}, and Enter.")
+            elif chosen.answer is not Answer.NO and rest and not request.is_undoable:
+                self._out.say(WARNING, f"Not all of it was shown yet: {REST} shows the rest.")
+            elif (reply := await self._reply(chosen)) is not None:
+                return reply
+
+    async def _reply(self, option: Option) -> ApprovalReply | None:
+        """Return the reply of an option; None if it was not given after all."""
+        if option.asks_why:
+            why = await self._lines.answer("No, because: ")
+            return ApprovalReply(Answer.NO, (why or "").strip())
+        if option.rule and (problem := self._check_rule(option.rule, option.answer)):
+            self._out.say(WARNING, problem)
+            return None
+        return ApprovalReply(option.answer)
+
+    def _write(self, lines: Sequence[ExactLine]) -> None:
+        for line in lines:
+            text = "".join(shown for _, shown in spans(line))
+            self._out.lines(f"{line.gutter}{text}")
+
+    # Questions
+
+    async def _questions(self, request: QuestionRequest) -> QuestionReply:
+        answers: list[tuple[str, ...]] = []
+        for question in request.questions:
+            given = await self._question(question)
+            if given is None:
+                return request.unanswered(NO_USER)
+            answers.append(given)
+        if not any(answers):
+            return QuestionReply(declined=True, reason="the user gave no answer")
+        return QuestionReply(tuple(answers))
+
+    async def _question(self, question: Question) -> tuple[str, ...] | None:
+        self._out.say(QUESTION, question.text)
+        for number, option in enumerate(question.options, 1):
+            detail = f": {safe_line(option.description)}" if option.description else ""
+            self._out.line(f"{number} {safe_line(option.label)}{detail}")
+        how = "numbers" if question.multi_select else "a number"
+        typed = await self._lines.answer(f"{ANSWER} ({how}, or your own words; empty: no answer): ")
+        if typed is None:
+            return None
+        count = len(question.options)
+        numbers = [_number(word, count) for word in typed.replace(",", " ").split()]
+        if numbers and None not in numbers and (question.multi_select or len(numbers) == 1):
+            chosen = sorted({number for number in numbers if number is not None})
+            return tuple(question.options[number - 1].label for number in chosen)
+        return (typed.strip(),) if typed.strip() else ()
+
+
+def _row(option: Option) -> str:
+    detail = f" {option.hint}" if option.hint else ""
+    if option.rule and option.hint != exact_line(option.rule):
+        detail += f" ({exact_line(option.rule)})"
+    return f"{option.digit} {option.label}{detail}"
+
+
+def _prompt(options: Sequence[Option], default: Option | None) -> str:
+    digits = ", ".join(str(option.digit) for option in options)
+    empty = f"empty: {default.digit}" if default else "no default"
+    return f"{ANSWER} ({digits}; {empty}): "
+
+
+def _number(word: str, most: int) -> int | None:
+    """Return the number from 1 to `most` that a word is, if it is one."""
+    word = word.strip()
+    is_number = word.isascii() and word.isdecimal() and len(word) < 6
+    return int(word) if is_number and 1 <= int(word) <= most else None

@@ -1,0 +1,328 @@
+"""The conversation in plain text: reads lines, runs turns and commands, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from forge_core.approval import Answer, Responder
+from forge_core.commands.specs import Tier
+from forge_core.errors import ForgeError
+from forge_core.events import AgentEvent
+from forge_core.runtime import build_session, harden_process, make_redactor
+from forge_core.session.replay import replayed_turns
+from forge_core.session.saved_sessions import SavedSessions
+from forge_core.session.user_commands import UserShell
+from forge_core.workspace.trust import trust_question
+from forge_tui.plain.event_text import EventText
+from forge_tui.plain.input_lines import InputLines
+from forge_tui.plain.labelled_output import ERROR, NOTICE, STATUS, WARNING, YOU, LabelledOutput
+from forge_tui.plain.line_prompts import LinePrompts
+from forge_tui.plain.plain_commands import SHOW, PlainCommands
+from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
+
+if TYPE_CHECKING:
+    from forge_core.config.forge_config import ForgeConfig
+    from forge_core.session.session import ForgeSession, SavedSession
+
+TWICE_S = 2.0
+"""Within this time, a second Ctrl+C ends Forge."""
+MakeSession: TypeAlias = "Callable[[ForgeConfig, str | None, Responder], ForgeSession]"
+"""Builds a new session, or the saved one of an id."""
+
+
+class PlainChat:
+    """One run of the plain chat, over one or more sessions."""
+
+    def __init__(self, config: ForgeConfig, make_session: MakeSession, out: LabelledOutput):
+        self.draft = ""
+        """The text that the next message begins with."""
+        self._config = config
+        self._make_session = make_session
+        self._redact = make_redactor(config)
+        self._out = out
+        self._lines = InputLines(out)
+        self.events = EventText(out, self._redact, config.thinking)
+        self.prompts = LinePrompts(out, self._lines, config.working_dir, self._check_rule)
+        self._commands = PlainCommands(self, out)
+        self._session: ForgeSession | None = None
+        self._shell: UserShell | None = None
+        self._last_shell_line = ""
+        self._is_shell_running = False
+        self._queue: list[str] = []
+        """Lines that were typed while something ran."""
+        self._is_leaving = False
+        self._has_turn = False
+        self._interrupted_at = float("-inf")
+        self._notices: asyncio.Task[None] | None = None
+        self._asides: set[asyncio.Task[None]] = set()
+        """Commands that run beside the turn."""
+
+    @property
+    def session(self) -> ForgeSession:
+        assert self._session is not None, "the session is opened first"
+        return self._session
+
+    def saved(self) -> SavedSessions:
+        """Return the saved sessions of all folders."""
+        return SavedSessions(self._config.state_dir, self._redact)
+
+    def leave(self) -> None:
+        """End the chat after what runs now."""
+        self._is_leaving = True
+
+    async def run(self, resume: str | None, *, picks_session: bool = False) -> None:
+        """Read and run lines until the user leaves.
+
+        Raises:
+            ForgeError: the session cannot be opened.
+        """
+        try:
+            await self._open(resume, None)
+            if picks_session:
+                await self.run_by_name("resume")
+            while not self._is_leaving and (line := await self._next_line()) is not None:
+                await self.submit(line)
+        finally:
+            await self._close()
+            if self._shell is not None:
+                await self._shell.aclose()
+            self._lines.restore()
+
+    async def change_session(self, session_id: str | None) -> None:
+        """Continue another session, or begin a new one."""
+        before = self._session
+        if session_id is not None and before is not None and session_id == before.id:
+            self._out.say(NOTICE, "This session is open already.")
+            return
+        await self._open(session_id, before)
+
+    # Lines
+
+    async def _next_line(self) -> str | None:
+        if self._queue:
+            line = self._queue.pop(0)
+            self._out.say(YOU, line)
+            return line
+        draft, self.draft = self.draft, ""
+        return await self._lines.message(draft)
+
+    async def submit(self, typed: str) -> None:
+        """Run a line to its end."""
+        name, _, argument = typed.strip().partition(" ")
+        if name == f"/{SHOW}":
+            self._commands.show_long(argument.strip())
+            return
+        match parse_line(typed, has_paste=False):
+            case None:
+                pass
+            case UserText(text):
+                await self.send(text)
+            case ShellLine(command):
+                await self._run_shell(command)
+            case InvalidCommand(complaint):
+                self._out.say(ERROR, complaint)
+            case Command() as command:
+                await self._run(command)
+
+    async def run_by_name(self, name: str) -> None:
+        """Run a command as if it had been typed."""
+        await self.submit(f"/{name}")
+
+    async def _run(self, command: Command) -> None:
+        try:
+            await self._commands.run(command)
+        except ForgeError as error:
+            self._out.say(ERROR, str(error))
+
+    def _typed(self, line: str | None) -> None:
+        """Take a line that was typed while something runs."""
+        if line is None:
+            self.leave()
+            return
+        parsed = parse_line(line, has_paste=False)
+        if isinstance(parsed, Command) and parsed.spec.tier is Tier.ALWAYS:
+            task = asyncio.create_task(self._run(parsed))
+            self._asides.add(task)
+            task.add_done_callback(self._asides.discard)
+        elif isinstance(parsed, Command) and parsed.spec.tier is Tier.INTERRUPTS:
+            self._queue = [line]
+            self.session.interrupt()
+        elif parsed is not None:
+            self._queue.append(line)
+            self._out.say(STATUS, f"Queued, {len(self._queue)} waiting.")
+
+    # Turns
+
+    async def send(self, text: str) -> None:
+        """Run a turn with a message."""
+        await self.read_turn(self.session.send(text))
+
+    async def read_turn(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Write the events of a turn."""
+        self._has_turn = True
+        self._interrupted_at = float("-inf")
+        try:
+            with self._lines.typed_lines(self._typed):
+                async with aclosing(events) as stream:
+                    async for event in stream:
+                        self.events.apply(event)
+                if self._asides:
+                    await asyncio.wait(self._asides)
+        except ForgeError as error:
+            self._out.say(ERROR, str(error))
+        finally:
+            self._has_turn = False
+            self._interrupted_at = float("-inf")
+
+    async def _run_shell(self, command: str) -> None:
+        command = self._last_shell_line if command == "!" else command
+        if not command:
+            self._out.say(NOTICE, "! and a command runs it in your own shell. The model reads the output.")
+            return
+        self._last_shell_line = command
+        self._shell = self._shell or UserShell(self._config.working_dir)
+        self._is_shell_running = True
+        try:
+            with self._lines.typed_lines(self._typed):
+                if await self.session.user_commands.run(self._shell, command, self.events.apply):
+                    self._out.say(NOTICE, "Your shell has ended; the next line with ! starts a new one.")
+        except ForgeError as error:
+            self._out.say(ERROR, str(error))
+        finally:
+            self._is_shell_running = False
+
+    def interrupt(self) -> bool:
+        """Take a Ctrl+C; return whether it ends Forge."""
+        now = time.monotonic()
+        is_second = now - self._interrupted_at < (float("inf") if self._has_turn else TWICE_S)
+        self._interrupted_at = now
+        if is_second:
+            return True
+        if self._has_turn:
+            self.session.interrupt()
+            self._out.say(STATUS, "Interrupting. Ctrl+C again ends Forge.")
+        elif self._is_shell_running and self._shell is not None:
+            self._shell.interrupt()
+        else:
+            self._out.say(STATUS, "Ctrl+C again, or Ctrl+D, ends Forge.")
+        return False
+
+    def _check_rule(self, rule: str, answer: Answer) -> str | None:
+        policy = self.session.policy
+        try:
+            (policy.check_grant if answer is Answer.ALWAYS else policy.check_session_grant)(rule)
+        except ForgeError as error:
+            return str(error)
+        return None
+
+    # Sessions
+
+    async def _open(self, resume: str | None, before: ForgeSession | None) -> None:
+        """Open a session, then close the one `before`; it stays if that fails."""
+        config = self._config
+        if resume is None and before is not None:
+            config = replace(config, model=before.status.model, permission_mode=before.status.mode)
+        opened = await asyncio.to_thread(self._make_session, config, resume, self.prompts.ask)
+        if before is not None:
+            await self._close()
+        self._session = opened
+        self._greet(opened)
+        if opened.restored is not None:
+            self._show_saved(opened.restored)
+        self._notices = asyncio.create_task(self._read_notices(opened))
+
+    async def _close(self) -> None:
+        if self._notices is not None:
+            self._notices.cancel()
+            await asyncio.wait([self._notices])
+        if self._session is not None:
+            self._session.save_input(queue=self._queue)
+            await self._session.aclose()
+            self._session = None
+
+    def _greet(self, session: ForgeSession) -> None:
+        status, config = session.status, self._config
+        self._out.say(
+            STATUS,
+            f"Forge, plain text. Folder {config.working_dir}, model {status.model}, mode {status.mode}.",
+        )
+        self._out.say(STATUS, "/help lists the commands, Ctrl+C interrupts, Ctrl+D ends Forge.")
+        for notice in config.notices:
+            self._out.say(NOTICE, notice)
+        with contextlib.suppress(ForgeError):
+            if (question := trust_question(config)) is not None:
+                self._out.say(
+                    WARNING,
+                    f"Ignored unless you trust this folder: {'; '.join(question.findings)}. "
+                    "/trust yes applies it, /trust no keeps it ignored.",
+                )
+
+    def _show_saved(self, saved: SavedSession) -> None:
+        """Write the last turn of a saved session, and make all messages reachable."""
+        turns = replayed_turns(saved)
+        self._lines.remember(turn.text for turn in turns)
+        self._out.say(NOTICE, f"This session is continued; it has {len(turns)} messages. The last one:")
+        for turn in turns[-1:]:
+            self._out.say(YOU, turn.text)
+            for event in turn.events:
+                self.events.apply(event)
+        self._queue += saved.queue
+        self.draft = saved.draft
+
+    async def _read_notices(self, session: ForgeSession) -> None:
+        async with aclosing(session.notices()) as notices:
+            async for notice in notices:
+                self.events.apply(notice)
+
+
+def run_plain(config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False) -> int:
+    """Run the plain chat, with a new session or the one with the id `resume`; return the exit code."""
+    out = LabelledOutput(sys.stdout, make_redactor(config))
+    return asyncio.run(_until_signal(PlainChat(config, _new_session, out), resume, picks_session))
+
+
+async def _until_signal(chat: PlainChat, resume: str | None, picks_session: bool) -> int:
+    """Run the chat until it ends, or until a signal ends it; return the exit code."""
+    task = asyncio.current_task()
+    assert task is not None
+    ending: list[signal.Signals] = []
+
+    def end(number: signal.Signals) -> None:
+        if number is signal.SIGINT and not chat.interrupt():
+            return
+        ending.append(number)
+        task.cancel()
+
+    with _handled(end, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        try:
+            await chat.run(resume, picks_session=picks_session)
+        except asyncio.CancelledError:
+            if not ending:
+                raise
+            return 128 + ending[0]
+    return 0
+
+
+@contextlib.contextmanager
+def _handled(handle: Callable[[signal.Signals], None], *numbers: signal.Signals) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    for number in numbers:
+        loop.add_signal_handler(number, handle, number)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+def _new_session(config: ForgeConfig, resume: str | None, responder: Responder) -> ForgeSession:
+    harden_process()
+    return build_session(config, responder, responder, resume=resume)

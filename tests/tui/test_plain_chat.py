@@ -1,0 +1,77 @@
+"""The plain chat over a pipe and in a terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal import Terminal, python
+
+CHAT = python("-m", "forge_tui.cli", "chat", "--plain", "--model", "offline")
+
+
+def piped(lines: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the chat with its input in a pipe."""
+    command = [*CHAT, *arguments, str(folder)]
+    environment = {**os.environ, "FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
+    return subprocess.run(
+        command, input=lines, capture_output=True, text=True, timeout=60, env=environment, check=False
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "work"
+    made.mkdir()
+    (made / "a.py").write_text('print("hi")\n')
+    return made
+
+
+def test_a_conversation_over_a_pipe(folder: Path) -> None:
+    done = piped(
+        'read a.py\n/nope\n/show 1\n"""\nhello\nthere"""\n! echo from my shell\n/help\n/theme\n', folder
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    text = done.stdout
+    assert "\x1b" not in text and "\r" not in text
+    assert "You: read a.py\nStatus: forge/offline is working.\nTool read a.py: done, 1 line" in text
+    assert "Error: There is no command /nope." in text
+    assert "Output: Tool read a.py\n" in text
+    assert "from my shell\n" in text
+    assert "/rewind " in text
+    assert "/theme needs the screen." in text
+
+
+def test_permission_is_asked_and_a_pipe_answers_it(folder: Path) -> None:
+    request = "replace hi with bye in a.py\n"
+    denied = piped(request, folder)
+    assert "Permission: Forge wants to edit a file." in denied.stdout
+    assert (folder / "a.py").read_text() == 'print("hi")\n'
+    allowed = piped(f"{request}9\n1\n", folder)
+    assert "Nothing was decided. Type one of 1," in allowed.stdout
+    assert '+print("bye")\n' in allowed.stdout
+    assert (folder / "a.py").read_text() == 'print("bye")\n'
+    again = piped("/undo\n", folder, "--continue")
+    assert "You: replace hi with bye in a.py\n" in again.stdout
+    assert (folder / "a.py").read_text() == 'print("hi")\n'
+
+
+@pytest.mark.pty
+def test_a_conversation_in_a_terminal(folder: Path) -> None:
+    environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": "", "TERM": "dumb"}
+    with Terminal([*CHAT, str(folder)], environment=environment, folder=folder) as terminal:
+        before = terminal.settings
+        terminal.wait_for("You:")
+        terminal.send("read \\\n")
+        terminal.wait_for("...")
+        terminal.send("a.py\n")
+        terminal.wait_for("Turn ended")
+        terminal.send("\x03")
+        terminal.wait_for("Ctrl+C again, or Ctrl+D")
+        terminal.send("\x04")
+        assert terminal.wait_for_exit() == 0
+        assert terminal.settings == before
+        assert b"\x1b" not in terminal.output
