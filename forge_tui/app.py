@@ -82,6 +82,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         *,
         resume: str | None = None,
         picks_session: bool = False,
+        first_message: str = "",
         save_setting: SaveSetting | None = None,
         environment: Environment | None = None,
     ) -> None:
@@ -100,6 +101,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self.chat = self.CHAT_SCREEN(
             config, self._environment, self.theme_names, save_setting, self._open_session
         )
+        self.chat.sending.begin_with(first_message, skips=int(picks_session))
         self._keys = KeyDispatcher(
             self, config.config_dir / KEYS_FILE, self.chat.activity, self._environment.clock
         )
@@ -116,8 +118,9 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         return self.chat
 
     def take_typed_text(self, text: str) -> None:
-        """Put text that was typed before the app could read keys into the composer."""
-        self.chat.composer.first_text = text
+        """Put what the launcher shows into the composer: the message from the command line, and what was
+        typed before the app could read keys."""
+        self.chat.sending.first_message.show(text)
 
     def on_mount(self) -> None:
         self.chat.call_after_refresh(self.set_timer, WARM_UP_DELAY_S, self._begin_warm_up)
@@ -384,16 +387,19 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await asyncio.wrap_future(future)
 
 
-def run_chat(config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False) -> int:
+def run_chat(
+    config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False, first_message: str = ""
+) -> int:
     """Run the app, with a new session or the one with the id `resume`; return the exit code.
 
-    With `picks_session` the user is asked for the session to continue.
+    With `picks_session` the user is asked for the session to continue. `first_message` is sent to it.
     """
     app = ForgeApp(
         config,
         _make_session,
         resume=resume,
         picks_session=picks_session,
+        first_message=first_message,
         save_setting=partial(_save_setting, config),
     )
     return run_app(app, config)

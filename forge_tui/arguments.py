@@ -33,22 +33,36 @@ class _Parser(argparse.ArgumentParser):
 def parse(arguments: Sequence[str]) -> argparse.Namespace | int:
     """Return the parsed options, or the exit code after help, version or a usage error."""
     try:
-        return build_parser().parse_args(_with_default_command(list(arguments)))
+        options = build_parser().parse_args(_with_default_command(list(arguments)))
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 0
+    if options.command == "chat" and options.prompt is None and _is_message(options.path or ""):
+        options.path, options.prompt = None, options.path
+    return options
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     from forge_core import __version__
 
-    parser = _Parser(prog="forge", description="Forge: an interactive coding assistant for the terminal.")
+    parser = _Parser(
+        prog="forge",
+        description="Forge: an interactive coding assistant for the terminal.",
+        epilog='`forge FOLDER` and `forge "a message"` are short for `forge chat …`. Text with a blank in it '
+        "that names no folder is a message; a message of one word goes after -p.",
+    )
     parser.add_argument("-V", "--version", action="version", version=f"forge {__version__}")
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", parser_class=_Parser, prog="forge"
     )  # without prog, argparse formats a usage line to find it: 5 ms
     chat = commands.add_parser("chat", help="open the assistant in a folder (the default)")
-    chat.add_argument("path", nargs="?", metavar="PATH", help="the folder to work in (default: here)")
+    chat.add_argument(
+        "path",
+        nargs="?",
+        metavar="PATH",
+        help="the folder to work in (default: here); text with a blank that names no folder is a message",
+    )
+    chat.add_argument("-p", "--prompt", metavar="TEXT", help="send this message first")
     chat.add_argument(
         "--plain", action="store_true", help="lines of text only, for screen readers and dumb terminals"
     )
@@ -277,10 +291,32 @@ def _help_width() -> int:
 
 
 def _with_default_command(arguments: list[str]) -> list[str]:
-    """Insert `chat` if the arguments name no command, as in `forge PATH`."""
+    """Insert `chat` if the arguments name no command, as in `forge PATH` and `forge "a message"`."""
     first = arguments[0] if arguments else ""
     if first in COMMANDS or first in ("-h", "--help", "-V", "--version"):
         return arguments
-    if first and not first.startswith("-") and not os.path.exists(first):  # noqa: PTH110
-        return arguments  # a mistyped command: argparse lists the known ones
+    if first and not first.startswith("-") and not _is_message(first) and not os.path.exists(first):  # noqa: PTH110
+        build_parser().error(_unknown_command(first))
     return ["chat", *arguments]
+
+
+def _is_message(text: str) -> bool:
+    """Return whether an argument in the place of a folder is a message: it contains a blank, names nothing
+    that exists, and does not look like a path."""
+    words = text.split()
+    if len(words) < 2 or os.path.exists(text):  # noqa: PTH110
+        return False
+    # "/review the tests" is a command of the session; "/home/ada/My Projct" is a mistyped folder.
+    is_absolute = words[0].startswith("/") and "/" in words[0][1:]
+    return not (is_absolute or words[0].startswith(("./", "../", "~/")))
+
+
+def _unknown_command(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, 1)
+    hint = f"Did you mean `forge {near[0]}`? " if near else ""
+    return (
+        f"There is no command or folder {name!r}. {hint}`forge --help` lists the commands; "
+        'a message needs quotes, as in: forge "fix the failing test"'
+    )

@@ -123,13 +123,28 @@ def _chat(options: argparse.Namespace) -> int:
         return _fail(problem)
     from forge_tui.first_frame import FirstFrame
 
+    message = _first_message(options.prompt)
+
     def run() -> int:
         from forge_tui.app import run_chat
 
-        resume = _saved_session(options, config)
-        return run_chat(config, resume=resume, picks_session=options.resume == "")
+        resume, picks_session = _saved_session(options, config), options.resume == ""
+        return run_chat(config, resume=resume, picks_session=picks_session, first_message=message)
 
-    return _strict_refusal(config) or _show(config, FirstFrame(config), run)
+    return _strict_refusal(config) or _show(config, FirstFrame(config), run, message)
+
+
+def _first_message(prompt: str | None) -> str:
+    """Return the message to begin with as the composer shows it; empty if there is none."""
+    if prompt is None:
+        return ""
+    from forge_tui.screens.chat.first_message import safe_message
+
+    if not (message := safe_message(prompt)):
+        from forge_core.errors import ConfigError
+
+        raise ConfigError("The prompt is empty.")
+    return message
 
 
 def _plain(options: argparse.Namespace, config: ForgeConfig) -> int:
@@ -206,11 +221,12 @@ def _strict_refusal(config: ForgeConfig) -> int:
     return _fail(problem, ExitCode.PROVIDER) if problem else 0
 
 
-def _show(config: ForgeConfig, first_frame: FirstFrame, run: Callable[[], int]) -> int:
-    """Paint the first frame and run an app; restore the terminal however it ends."""
+def _show(config: ForgeConfig, first_frame: FirstFrame, run: Callable[[], int], text: str = "") -> int:
+    """Paint the first frame, with `text` in its input line, and run an app; restore the terminal however it
+    ends."""
     from forge_tui.terminal.first_paint import launcher
 
-    launcher.paint(first_frame)
+    launcher.paint(first_frame, text)
     from forge_core.errors import ForgeError
 
     try:

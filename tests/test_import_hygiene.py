@@ -111,14 +111,14 @@ os.environ.update(HOME={str(tmp_path)!r}, FORGE_HOME={str(tmp_path)!r}, OPENROUT
 from forge_tui import cli
 from forge_tui.terminal.first_paint import launcher
 class Painted(BaseException): pass
-def paint(make):
-    assert "Forge" in make(120, 36).painted("")
+def paint(make, text):
+    assert "Forge" in (frame := make(120, 36).painted(text)) and "fix it" in frame
     raise Painted
 launcher.paint = paint
 os.environ["TERM"] = "xterm"
 os.isatty = lambda descriptor: True
 try:
-    cli.main(["chat", {str(tmp_path)!r}])
+    cli.main(["chat", {str(tmp_path)!r}, "-p", "fix it"])
 except Painted:
     pass
 """

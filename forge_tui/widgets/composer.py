@@ -120,7 +120,7 @@ class Composer(TextArea):
         )
         self.cursor_blink = False
         self.first_text = ""
-        """Text that was typed before the composer existed."""
+        """Text from before the composer existed; folded parts become chips."""
         for key in ("ctrl+f", "ctrl+z"):  # the screen's keys for find and suspend
             internals.unbind(self, key)
         self._popup = popup
@@ -140,7 +140,7 @@ class Composer(TextArea):
 
     def on_mount(self) -> None:
         if self.first_text:
-            self.replace_text(folded_text.without_marks(self.first_text))
+            self.replace_text(self.first_text)
 
     def show_mode(self, mode: str) -> None:
         """Draw the border in the colour of the permission mode; the status bar has its name."""

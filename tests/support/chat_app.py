@@ -68,6 +68,8 @@ def make_app(
     make_session: Callable[[Responder, ScriptedSession], Any] | None = None,
     label: str = "openrouter",
     kind: type[ChatApp] | None = None,
+    first_message: str = "",
+    picks_session: bool = False,
 ) -> ChatApp:
     """The app around a session that plays `scripts`, one per message."""
     clock = FakeClock()
@@ -91,6 +93,8 @@ def make_app(
         make,
         save_setting=lambda name, value: saved.append((name, value)),
         environment=environment,
+        first_message=first_message,
+        picks_session=picks_session,
     )
     app.clock, app.scripted, app.saved = clock, session, saved
     return app

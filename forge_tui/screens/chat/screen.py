@@ -152,7 +152,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if session.restored is not None:
             self.welcome.display = False
             self.sessions.show(session.restored)
-        self.sending.start_next()
+        self.sending.session_opened()
 
     @property
     def session_id(self) -> str:

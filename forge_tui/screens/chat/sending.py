@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.specs import Scope, Tier
 from forge_tui import workers
 from forge_tui.screens.chat.command_runner import CommandRunner
+from forge_tui.screens.chat.first_message import FirstMessage
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.shell_lines import ShellLines
 from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
@@ -33,6 +34,7 @@ class Sending:
         self.shell = ShellLines(screen)
         self.failure = ""
         """Why there will be no session."""
+        self.first_message = FirstMessage(screen)
 
     @property
     def placeholder(self) -> str:
@@ -43,6 +45,16 @@ class Sending:
         if self.queue and self.queue.is_paused:
             return SENDS_QUEUE
         return RESUMES if session is not None and session.can_retry else PLACEHOLDER
+
+    def begin_with(self, text: str, *, skips: int) -> None:
+        """Begin with a message from the command line: see `FirstMessage`. Before anything is mounted."""
+        self.first_message = FirstMessage(self._screen, text, skips=skips)
+        self.first_message.show(text)
+
+    def session_opened(self) -> None:
+        """Send what has waited for the session."""
+        self.first_message.session_opened()
+        self.start_next()
 
     def submit(self, message: Composer.Submitted) -> None:
         """Send a line of the composer; an empty one sends what waits, or resumes a failed turn."""

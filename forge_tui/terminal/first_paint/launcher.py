@@ -65,8 +65,8 @@ class _Terminal:
 _terminal = _Terminal()
 
 
-def paint(make: MakeSkeleton) -> None:
-    """Show the first frame, and in its input line what is typed from now on.
+def paint(make: MakeSkeleton, text: str = "") -> None:
+    """Show the first frame, and in its input line `text` and what is typed from now on.
 
     Does nothing unless standard input and output are terminals.
     """
@@ -81,7 +81,7 @@ def paint(make: MakeSkeleton) -> None:
     _terminal.is_ours = True
     _terminal.type_ahead = type_ahead = TypeAhead(0, make, _write)
     signal.signal(signal.SIGWINCH, lambda *_: type_ahead.wake())
-    type_ahead.start(_ENTER, waiting)
+    type_ahead.start(_ENTER, waiting, text)
 
 
 def restore() -> None:

@@ -49,10 +49,14 @@ class TypeAhead:
         os.set_blocking(self._wake_out, False)
         self._thread = threading.Thread(target=self._run, name="forge-type-ahead", daemon=True)
 
-    def start(self, opening: str, cooked: int = 0) -> None:
-        """Write `opening`, paint, and start reading. In the first `cooked` bytes Enter is a line feed."""
+    def start(self, opening: str, cooked: int = 0, text: str = "") -> None:
+        """Write `opening`, paint, and start reading. In the first `cooked` bytes Enter is a line feed.
+
+        The line begins with `text`; where it cannot show all of that, it stays empty until the app comes.
+        """
         self._cooked = cooked
-        self._line = TypedLine(self._paint(opening))
+        self._line = TypedLine(0, text)  # for `_paint`
+        self._line = TypedLine(self._paint(opening), text)
         self._thread.start()
 
     def stop(self) -> tuple[str, bytes]:
@@ -120,7 +124,7 @@ class TypeAhead:
         self._skeleton = self._make(*terminal_size())
         room = self._skeleton.line.room if self._skeleton.line else 0
         # Text that needs more than one row is left to the app.
-        text = self._line.text if cell_len(self._line.text) <= room else None
+        text = self._line.text if fits(self._line.text, room) else None
         self._write(opening + self._skeleton.painted(text))
         return room
 
@@ -145,13 +149,13 @@ class TypedLine:
     It closes at the first key that does more than insert or delete there; further bytes are only kept.
     """
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, text: str = "") -> None:
         """`room` is the width in cells that text may take; 0 if nothing is shown."""
         self._room = room
-        self.text = ""
+        self.text = text
         self.rest = b""
         """The bytes after the text."""
-        self.is_open = room > 0
+        self.is_open = room > 0 and fits(text, room)
 
     def feed(self, data: bytes) -> None:
         """Process bytes as they were read; a character may be split."""
@@ -172,7 +176,7 @@ class TypedLine:
     def resize(self, room: int) -> None:
         """Change the room. The line closes if the text no longer fits."""
         self._room = room
-        self.is_open = self.is_open and room > 0 and cell_len(self.text) <= room
+        self.is_open = self.is_open and room > 0 and fits(self.text, room)
 
     def _after(self, character: str) -> str | None:
         """Return the text after this character; None if only the app knows."""
@@ -186,6 +190,11 @@ class TypedLine:
                 return self.text[: edges[-1].start()] if edges else ""
         text = self.text + character
         return text if _is_plain(character, self.text) and cell_len(text) <= self._room else None
+
+
+def fits(text: str, room: int) -> bool:
+    """Return whether a row with this many cells shows the whole text."""
+    return cell_len(text) <= room and all(_is_plain(one, text[:at]) for at, one in enumerate(text))
 
 
 def _is_plain(character: str, before: str) -> bool:

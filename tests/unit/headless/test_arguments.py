@@ -34,7 +34,41 @@ def test_chat_is_the_default_command(tmp_path: Path) -> None:
 
 def test_a_mistyped_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(["chatt"]) == 1
-    assert "chatt" in capsys.readouterr().err
+    assert "There is no command or folder 'chatt'. Did you mean `forge chat`?" in capsys.readouterr().err
+    assert parse(["fix", "it"]) == 1
+    assert 'a message needs quotes, as in: forge "' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "prompt"),
+    [
+        (("fix the test",), None, "fix the test"),
+        (("fix\nit",), None, "fix\nit"),
+        (("chat", "fix the test"), None, "fix the test"),
+        (("--model", "offline", "fix the test"), None, "fix the test"),
+        (("fix the test", "-c"), None, "fix the test"),
+        (("- fix the test",), None, "- fix the test"),
+        (("/review the test",), None, "/review the test"),
+        ((".", "-p", "hello"), ".", "hello"),
+        (("-p", "hello"), None, "hello"),
+        (("-p", "hello", "fix the test"), "fix the test", "hello"),
+        (("my folder",), "my folder", None),
+        (("chat", "nowhere"), "nowhere", None),
+        (("chat", "/no/such folder"), "/no/such folder", None),
+        (("chat", "~/no such folder"), "~/no such folder", None),
+    ],
+)
+def test_text_with_a_blank_that_names_no_folder_is_a_message(
+    arguments: tuple[str, ...],
+    path: str | None,
+    prompt: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "my folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    options = parsed(*arguments)
+    assert (options.command, options.path, options.prompt) == ("chat", path, prompt)
 
 
 def test_md_is_short_for_the_format_markdown() -> None:
