@@ -117,7 +117,7 @@ def _chat(options: argparse.Namespace) -> int:
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
-    if options.plain:
+    if options.plain or config.plain or _is_dumb_terminal():
         return _strict_refusal(config) or _plain(options, config)
     if problem := _terminal_problem("forge chat", 'forge chat --plain, or forge run "your request"'):
         return _fail(problem)
@@ -188,9 +188,18 @@ def _terminal_problem(command: str, instead: str) -> str:
     """Return why an app cannot be shown, and what to use instead; empty if it can."""
     if not (os.isatty(0) and os.isatty(1)):  # sys.stdin may be None
         return f"{command} needs a terminal. Without one, use: {instead}"
-    if os.environ.get("TERM", "") in ("", "dumb"):
+    if _is_dumb():
         return f'This terminal cannot show the app (TERM is "dumb" or not set). Use: {instead}'
     return ""
+
+
+def _is_dumb() -> bool:
+    return os.environ.get("TERM", "") in ("", "dumb")
+
+
+def _is_dumb_terminal() -> bool:
+    """Return whether there is a terminal, but one that cannot show the app."""
+    return _is_dumb() and os.isatty(0) and os.isatty(1)
 
 
 def _saved_session(options: argparse.Namespace, config: ForgeConfig) -> str | None:

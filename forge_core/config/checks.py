@@ -76,7 +76,8 @@ def gigabytes(value: Any) -> float:
 
 
 def yes_or_no(value: Any) -> bool:
-    named = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+    yes, no = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+    named = {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
     if isinstance(value, bool):
         return value
     if not isinstance(value, str) or value.strip().lower() not in named:

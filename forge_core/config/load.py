@@ -23,7 +23,13 @@ USER_FILE = "config.toml"
 PROJECT_FILE = ".forge/config.toml"
 OWN_INSTRUCTIONS = "AGENTS.md"
 """Beside the user's settings."""
+ACCESSIBLE = "ACCESSIBLE"
+"""An environment variable that several programs share: it asks for output that assistive technology can
+follow (see https://github.com/bombshell-dev/clack/issues/585)."""
+ACCESSIBLE_SETTINGS = ("plain", "reduced_motion")
+"""The settings that `ACCESSIBLE` switches on; their own variables are stronger."""
 _MAX_BYTES = 1024 * 1024
+_NOT_SET = ("", "0", "false", "no", "off")
 _MAX_NOTICES = 8
 """Of one file: a hostile one must not fill the screen."""
 
@@ -259,4 +265,6 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
                 values[name] = check_value(name, text)
             except ConfigError as error:
                 raise ConfigError(f"{field.variable}: {error}") from error
+    if environ.get(ACCESSIBLE, "").strip().lower() not in _NOT_SET:
+        values = {**dict.fromkeys(ACCESSIBLE_SETTINGS, True), **values}
     return values

@@ -322,6 +322,24 @@ class Settings:
         project="always",
         summary="how the model's reasoning is displayed: hidden, folded, full",
     )
+    plain: bool = setting(
+        default=False,
+        check=checks.yes_or_no,
+        variable="FORGE_PLAIN",
+        summary="whether the chat is lines of text, for screen readers, in place of the screen",
+    )
+    spoken_diffs: bool = setting(
+        default=False,
+        check=checks.yes_or_no,
+        variable="FORGE_SPOKEN_DIFFS",
+        summary="whether changes in the plain chat say `Added line` and `Removed line` in place of + and -",
+    )
+    reduced_motion: bool = setting(
+        default=False,
+        check=checks.yes_or_no,
+        variable="FORGE_REDUCED_MOTION",
+        summary="whether nothing on the screen moves by itself: no spinner, no animation",
+    )
     notify: NotifySetting = setting(
         default="auto",
         check=checks.OneOf("auto", "bell", "off"),

@@ -49,7 +49,7 @@ class PlainChat:
         self._redact = make_redactor(config)
         self._out = out
         self._lines = InputLines(out)
-        self.events = EventText(out, self._redact, config.thinking)
+        self.events = EventText(out, self._redact, config.thinking, speaks_diffs=config.spoken_diffs)
         self.prompts = LinePrompts(out, self._lines, config.working_dir, self._check_rule)
         self._commands = PlainCommands(self, out)
         self._session: ForgeSession | None = None

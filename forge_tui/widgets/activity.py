@@ -20,6 +20,9 @@ from forge_tui.keys.effective import effective_keys
 from forge_tui.widgets.role_strip import role_strip
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+STILL_FRAME = "●"
+"""In place of the spinner, where nothing is to move."""
+STILL_FRAME_S = 1.0
 FRAME_S = 0.25
 """Four a second show that Forge works, at next to no CPU time."""
 NOTE_S = 2.0
@@ -97,10 +100,14 @@ class ActivityLine(Widget):
         clock: Callable[[], float],
         on_tick: Callable[[], None],
         progress: Callable[[], str],
+        *,
+        is_still: bool = False,
     ) -> None:
-        """`progress` returns what replaces "Working"; it is called at each update."""
+        """`progress` returns what replaces "Working"; it is called at each update. If `is_still`, a fixed
+        mark replaces the spinner."""
         super().__init__()
         self._clock = clock
+        self._is_still = is_still
         self._progress = progress
         self._on_tick = on_tick
         self._working: Working | None = None
@@ -110,7 +117,9 @@ class ActivityLine(Widget):
         """Returns what is shown while nothing else is."""
 
     def on_mount(self) -> None:
-        self._timer = self.set_interval(FRAME_S, self._tick, pause=self._working is None)
+        self._timer = self.set_interval(
+            STILL_FRAME_S if self._is_still else FRAME_S, self._tick, pause=self._working is None
+        )
 
     @property
     def working(self) -> Working | None:
@@ -200,6 +209,8 @@ class ActivityLine(Widget):
 
     def _frame(self) -> str:
         assert self._working is not None
+        if self._is_still:
+            return STILL_FRAME
         return FRAMES[int((self._clock() - self._working.since) / FRAME_S) % len(FRAMES)]
 
     def _tick(self) -> None:

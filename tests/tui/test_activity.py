@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMChunk, LLMStart
 from forge_core.text_width import clip_parts
-from forge_tui.widgets.activity import ActivityLine
+from forge_tui.widgets.activity import FRAME_S, STILL_FRAME, ActivityLine
 from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer
 
@@ -50,6 +52,20 @@ async def test_a_prompt_shows_its_waiting_time_and_the_turn_clock_keeps_running(
         await until(pilot, second.reached.is_set)
         await until(pilot, lambda: "Working · 1 min 55 s" in shown(app))
         second.open()
+
+
+async def test_with_reduced_motion_only_the_time_changes(config: ForgeConfig) -> None:
+    gate = Gate()
+    app = make_app(replace(config, reduced_motion=True), [[gate, *answer("done")]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, gate.reached.is_set)
+        line = app.chat.activity
+        first = line.text
+        app.clock.pass_(FRAME_S)
+        assert first == line.text == f"{STILL_FRAME} Working · 0 s · Esc to interrupt"
+        gate.open()
 
 
 def last_rows(app: ChatApp) -> str:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support.terminal import Terminal, python
 
-CHAT = python("-m", "forge_tui.cli", "chat", "--plain", "--model", "offline")
+CHAT = python("-m", "forge_tui.cli", "chat", "--model", "offline")
+PLAIN = [*CHAT, "--plain"]
 
 
-def piped(lines: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def piped(
+    lines: str, folder: Path, *arguments: str, command: Sequence[str] = PLAIN
+) -> subprocess.CompletedProcess[str]:
     """Runs the chat with its input in a pipe."""
-    command = [*CHAT, *arguments, str(folder)]
     environment = {**os.environ, "FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
     return subprocess.run(
-        command, input=lines, capture_output=True, text=True, timeout=60, env=environment, check=False
+        [*command, *arguments, str(folder)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
     )
 
 
@@ -45,6 +54,14 @@ def test_a_conversation_over_a_pipe(folder: Path) -> None:
     assert "/theme needs the screen." in text
 
 
+def test_a_setting_chooses_plain_text_and_spoken_diffs(folder: Path) -> None:
+    settings = folder.parent / "home" / "config"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text("plain = true\nspoken_diffs = true\n")
+    done = piped("replace hi with bye in a.py\n1\n", folder, command=CHAT)
+    assert 'Removed line: print("hi")\nAdded line: print("bye")\n' in done.stdout
+
+
 def test_permission_is_asked_and_a_pipe_answers_it(folder: Path) -> None:
     request = "replace hi with bye in a.py\n"
     denied = piped(request, folder)
@@ -62,7 +79,7 @@ def test_permission_is_asked_and_a_pipe_answers_it(folder: Path) -> None:
 @pytest.mark.pty
 def test_a_conversation_in_a_terminal(folder: Path) -> None:
     environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": "", "TERM": "dumb"}
-    with Terminal([*CHAT, str(folder)], environment=environment, folder=folder) as terminal:
+    with Terminal([*PLAIN, str(folder)], environment=environment, folder=folder) as terminal:
         before = terminal.settings
         terminal.wait_for("You:")
         terminal.send("read \\\n")

@@ -90,7 +90,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.attention = Attention(config.notify, os.environ, self._notify)
         self._mode = ModeCycle(config.permission_mode)
         self._transcript: Transcript | None = None
-        self.activity = ActivityLine(environment.clock, self.show_figures, self._live.progress)
+        self.activity = ActivityLine(
+            environment.clock, self.show_figures, self._live.progress, is_still=config.reduced_motion
+        )
         self._turn = TurnReader(self, self._live, environment.clock)
         self._interrupt_key = DoublePress(environment.clock, self.activity, "Ctrl+C again leaves Forge")
         self.rewinding = Rewinding(self, self._turn, environment.clock)

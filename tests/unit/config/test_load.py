@@ -57,6 +57,17 @@ def test_settings_precedence_is_flags_environment_project_user(home: Path, proje
     assert (config.theme, config.origins["theme"]) == ("from-flag", Origin.FLAG)
 
 
+def test_accessible_switches_on_plain_text_and_reduced_motion(home: Path, project: Path) -> None:
+    def chosen(env: dict[str, str]) -> tuple[bool, bool]:
+        config = load(home, project, env)
+        return config.plain, config.reduced_motion
+
+    user_file(home, "plain = false")
+    assert chosen({}) == chosen({"ACCESSIBLE": "0"}) == (False, False)
+    assert chosen({"ACCESSIBLE": "1"}) == (True, True)
+    assert chosen({"ACCESSIBLE": "1", "FORGE_PLAIN": "0"}) == (False, True)
+
+
 def test_flags_are_checked_and_converted_to_the_type_of_the_setting(home: Path, project: Path) -> None:
     assert load(home, project, permission_mode="yolo").permission_mode is PermissionMode.YOLO
     with pytest.raises(ConfigError, match="permission_mode is 'wild'; it must be one of ask"):
