@@ -282,12 +282,20 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         await in_thread(partial(import_module, "forge_tui.widgets.transcript.transcript_view"))
         await self._begin()
         await in_thread(self.chat.transcript.warm)
+        await self._look_around()
         await in_thread(
             partial(import_module, "forge_tui.screens.diff.screen")
         )  # so that /diff opens at once
         if report := await in_thread(self.chat.sessions.prune):
             self.chat.transcript.add_notice(report, "info")
         garbage_collection.start()
+
+    async def _look_around(self) -> None:
+        """Show in the welcome what the folder contains."""
+        if self.chat.welcome.display:
+            from forge_core.workspace.overview import overview
+
+            self.chat.welcome.show_found(await in_thread(lambda: overview(self._config.working_dir)))
 
     async def _begin(self) -> None:
         """Give the conversation its session."""

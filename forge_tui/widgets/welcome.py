@@ -42,11 +42,17 @@ class Welcome(Widget):
         self._examples = examples
         self._window_rows = ROOMY
         self._last: tuple[str, str] | None = None
+        self._found = ""
 
     def offer(self, title: str, age: str) -> None:
         """Show the folder's last session, by its title and how long ago it was used."""
         self._last = title, age
         self.refresh(layout=True)
+
+    def show_found(self, found: str) -> None:
+        """Show what the folder contains, in the row kept for it."""
+        self._found = found
+        self.refresh()
 
     def withdraw(self) -> None:
         """Offer no session any more: another one is the last."""
@@ -58,7 +64,9 @@ class Welcome(Widget):
             self.refresh(layout=True)
 
     def _lines(self, figures: Figures, width: int) -> list[list[tuple[str, str]]]:
-        return lines(figures, self._version, self._examples, width, self._window_rows, self._last)
+        return lines(
+            figures, self._version, self._examples, width, self._window_rows, self._last, self._found
+        )
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # The container's height changes by a row when the transcript appears, and the examples would vanish.

@@ -64,9 +64,12 @@ def lines(
     width: int,
     height: int = ROOMY,
     last: tuple[str, str] | None = None,
+    found: str = "",
 ) -> list[list[tuple[str, str]]]:
     """Return the rows of the block as (role, text), at most `width` cells each, for a terminal of `height`
     rows.
+
+    `found` says what the folder contains; empty while that is unknown.
 
     `last` are title and age of the folder's last session. It comes last, since it is known only after the
     first frame, and nothing may move then.
@@ -76,6 +79,7 @@ def lines(
         [("brand", "Forge"), ("dim", f" {version}  "), ("plain", "a coding assistant for this folder")],
         [],
         _row("Folder", clip_middle(safe_line(figures.folder), room)),
+        _row("Found", clip(_found(figures, found), room)),
         _row("Model", clip(safe_line(figures.model) or "…", room)),
     ]
     if figures.provider == "offline":
@@ -91,6 +95,12 @@ def lines(
         rows += [[]] if height >= _SPACIOUS else []
         rows.append(_last(*last, room))
     return [_clip_row(row, width) for row in rows]
+
+
+def _found(figures: Figures, found: str) -> str:
+    """Return what the folder contains, and how many of its files have uncommitted changes."""
+    changed = f" · {figures.changed_files:,} changed" if figures.changed_files else ""
+    return safe_line(found) + changed if found else "…"
 
 
 def _last(title: str, age: str, room: int) -> list[tuple[str, str]]:

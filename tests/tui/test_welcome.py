@@ -14,6 +14,7 @@ from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.text_width import cell_len
 from forge_core.tools.base import ToolUse
+from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
 from forge_tui.widgets.status_text import Figures
 from forge_tui.widgets.welcome_text import MAX_NAMES, examples, lines
@@ -164,16 +165,22 @@ def test_the_last_session_is_offered_below_everything_else(title: str, width: in
     assert last_row(title, width, height=20) == said
 
 
+def heads(app: ForgeApp) -> list[str]:
+    """The first column of the welcome, down to the examples."""
+    rows = [row[:11] for row in shown(app).splitlines()]
+    return rows[: rows.index("   Try") + 1]
+
+
 async def test_the_welcome_offers_the_last_session_of_the_folder(config: ForgeConfig) -> None:
     folder = str(config.working_dir)
     write(config.state_dir, "20261120-100000-00000a", "Fix [b]the[/b] parser", folder=folder)
     write(config.state_dir, "20261120-110000-00000a", "Something else", folder="/elsewhere")
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
-        before = shown(app).split("Sandbox")[0]
+        before = heads(app)
         await ready(pilot)
         await until(pilot, lambda: "Last     Fix [b]the[/b] parser · now · /resume" in shown(app))
-        assert shown(app).startswith(before), "nothing has moved"
+        assert heads(app)[: len(before)] == before, "nothing has moved"
         await say(pilot, "/reset")
         await until(pilot, lambda: "/resume" not in shown(app))
         assert app.chat.welcome.display
@@ -194,3 +201,28 @@ async def test_old_sessions_are_deleted_after_the_start_if_the_user_wants_it(con
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "Deleted 1 session that was not used for 30 days" in shown(app))
     assert new.exists() and not old.exists()
+
+
+@pytest.mark.parametrize(
+    ("found", "changed", "said"),
+    [
+        ("", 3, "…"),
+        ("Python · 2 files", 0, "Python · 2 files"),
+        ("Python · 2 files", 3, "Python · 2 files · 3 changed"),
+    ],
+)
+def test_what_was_found_has_a_row_from_the_first_frame(found: str, changed: int, said: str) -> None:
+    figures = Figures(model="m", folder="~", changed_files=changed)
+    before, after = (lines(figures, "1", (), 76, found=text) for text in ("", found))
+    texts = ["".join(text for _, text in row) for row in after]
+    assert f"Found    {said}" in texts
+    assert len(before) == len(after), "nothing moves"
+
+
+async def test_the_welcome_shows_what_the_folder_contains(config: ForgeConfig, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").touch()
+    app = make_app(replace(config, working_dir=folder))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Found    Python · 1 file" in shown(app))
