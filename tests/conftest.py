@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
@@ -38,6 +39,13 @@ _FULL_FACTOR = 10.0
 """On every limit with FORGE_FULL, which asks for many more examples."""
 _GRACE_S = 60.0
 """From a test's limit to the end of its process, where the signal of pytest-timeout has not ended the test."""
+
+
+def pytest_configure() -> None:
+    """Handle SIGINT, as Forge does: a shell starts programs in the background with SIGINT ignored, and their
+    children could not be interrupted either."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

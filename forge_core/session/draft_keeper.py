@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.private_folders import make_private_folder
-from forge_core.store.journal import Journal, is_time, outputs_dir
+from forge_core.store.journal import Journal, is_time, outputs_beside
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.output import OutputStore
 
@@ -50,7 +50,7 @@ class DraftKeeper:
     def __init__(self, journal: Journal, state_dir: Path, working_dir: Path) -> None:
         self._journal = journal
         self._own = _session_file(journal.path)
-        self._outputs = outputs_dir(state_dir, journal.path.stem)
+        self._outputs = outputs_beside(journal.path)
         self._shared = _folder_file(state_dir, working_dir)
         self._working_dir = str(working_dir)
         self._lock = threading.Lock()

@@ -66,7 +66,12 @@ def journal_path(state_dir: Path, session_id: str) -> Path:
 
 def outputs_dir(state_dir: Path, session_id: str) -> Path:
     """Return the folder for tool outputs that are too long for the model."""
-    return journal_path(state_dir, session_id).with_suffix("") / "outputs"
+    return outputs_beside(journal_path(state_dir, session_id))
+
+
+def outputs_beside(journal: Path) -> Path:
+    """Return the same folder, for the path of the session's journal."""
+    return journal.with_suffix("") / "outputs"
 
 
 def undo_dir(state_dir: Path, session_id: str) -> Path:

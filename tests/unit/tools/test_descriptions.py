@@ -80,6 +80,7 @@ def test_built_in_tools_have_the_expected_kinds() -> None:
         ToolKind.WRITE: {"write", "edit", "multi_edit", "apply_patch"},
         ToolKind.RUN: {"bash"},
         ToolKind.SESSION: {"todo", "ask_user", "job_output", "job_stop"},
+        ToolKind.USER: set(),
         ToolKind.OTHER: set(),
     }
 

@@ -23,7 +23,7 @@ from forge_core.workspace.program_lookup import find_program, require_program, s
 from forge_tui.screens.chat.environment import clipboard_route
 from tests.unit.workspace.test_git import git
 
-STAND_INS = ("git", "rg", "bash", "sh", "cat", "bwrap", "xclip", "tmux")
+STAND_INS = ("git", "rg", "bash", "sh", "cat", "bwrap", "xclip", "xsel", "tmux")
 
 
 def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
@@ -161,7 +161,10 @@ def run_probe(root: Path) -> None:
 
 
 def run_clipboard(root: Path) -> None:
-    assert clipboard_route(root).command[:1] in [(), ("/usr/bin/xclip",), ("/usr/bin/tmux",)]
+    assert clipboard_route(root).command[:1] in [
+        (),
+        *((f"/usr/bin/{name}",) for name in ("xclip", "xsel", "tmux")),
+    ]
 
 
 CALLS = [run_bash, run_grep, run_status, run_history, run_tracked, run_undo, run_probe, run_clipboard]
