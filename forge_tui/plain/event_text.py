@@ -189,7 +189,7 @@ class EventText:
     def _start_call(self, start: ToolStart) -> None:
         call = self._calls[start.call_id] = _Call(start, start.timestamp)
         if start.kind not in (ToolKind.LOOK, ToolKind.SESSION):
-            self._out.say(call.label, "started")
+            self._out.say(call.label, "requested")
 
     def _progress(self, progress: ToolProgress) -> None:
         call = self._calls.get(progress.call_id)
@@ -204,7 +204,7 @@ class EventText:
     def _end_call(self, end: ToolEnd) -> None:
         call = self._calls.pop(end.call_id, None) or _Call(_unknown_start(end), end.timestamp)
         ending = _ENDINGS[end.outcome] if end.outcome else "done" if end.success else "failed"
-        parts = (ending, safe_line(end.summary), time_taken(end.duration_s))
+        parts = dict.fromkeys((ending, safe_line(end.summary), time_taken(end.duration_s)))
         self._out.say(call.label, ", ".join(part for part in parts if part))
         for diff in end.diffs if end.success else ():
             self._change(diff)

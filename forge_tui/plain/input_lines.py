@@ -26,7 +26,8 @@ BLOCK = '"""'
 """Begins and ends a message of several lines."""
 MORE = "... "
 GRACE_S = 0.4
-"""A line that is complete sooner than this after a question was meant for something else."""
+"""A line that is complete sooner than this after a question was meant for something else: it is a message, or
+nothing where it could be an answer."""
 _READ_BYTES = 65_536
 
 
@@ -93,6 +94,8 @@ class InputLines:
                 line = await self._next_line()
                 if line is None or time.monotonic() - asked_at >= GRACE_S:
                     return line
+                if line.strip() and not line.strip().isdecimal():
+                    self._hand_on(line)
 
     @contextlib.contextmanager
     def typed_lines(self, on_line: Callable[[str | None], None]) -> Iterator[None]:
@@ -193,7 +196,12 @@ class InputLines:
     def _deliver(self, line: str | None) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(line)
-        elif self._on_line is not None:
+        else:
+            self._hand_on(line)
+
+    def _hand_on(self, line: str | None) -> None:
+        """Pass on a line that answers nothing."""
+        if self._on_line is not None:
             self._on_line(line)
         else:
             self._early.append(line)
@@ -207,7 +215,10 @@ class InputLines:
 
     def _read_line(self) -> str | None:
         while b"\n" not in self._buffer and not self._is_ended:
-            data = os.read(self._descriptor, _READ_BYTES)
+            try:
+                data = os.read(self._descriptor, _READ_BYTES)
+            except OSError:  # closed
+                data = b""
             self._is_ended = not data
             self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")

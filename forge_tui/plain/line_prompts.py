@@ -21,17 +21,19 @@ from forge_tui.plain.input_lines import InputLines
 from forge_tui.plain.labelled_output import ANSWER, PERMISSION, QUESTION, WARNING, LabelledOutput
 from forge_tui.screens.prompts.request_text import (
     Option,
-    all_facts,
     body_of,
+    counts_of,
+    facts_of,
     is_disguised,
     options_of,
     title_of,
     warning_of,
 )
-from forge_tui.widgets.exact_text import ExactLine, exact_line, spans
+from forge_tui.widgets.exact_text import ExactLine, spans
 
 SHOWN_LINES = 80
 """Lines of a request that are written at once; the rest on demand, before it can be allowed."""
+FACTS_CELLS = 2000
 REST = "s"
 NO_USER = "no user is available"
 
@@ -84,10 +86,13 @@ class LinePrompts:
     # Permission
 
     async def _permission(self, request: ApprovalRequest) -> ApprovalReply:
-        body = [*body_of(request), *all_facts(request, self._workspace)]
-        self._out.say(PERMISSION, f"{title_of(request)}.")
+        body = body_of(request)
+        heading = ", ".join(filter(None, (title_of(request), counts_of(request))))
+        self._out.say(PERMISSION, f"{heading}.")
         self._write(body[:SHOWN_LINES])
         rest = body[SHOWN_LINES:]
+        if facts := facts_of(request, self._workspace, room=FACTS_CELLS):
+            self._out.line(facts)
         if warning := warning_of(request):
             self._out.say(WARNING, warning)
         options = options_of(request)
@@ -161,10 +166,7 @@ class LinePrompts:
 
 
 def _row(option: Option) -> str:
-    detail = f" {option.hint}" if option.hint else ""
-    if option.rule and option.hint != exact_line(option.rule):
-        detail += f" ({exact_line(option.rule)})"
-    return f"{option.digit} {option.label}{detail}"
+    return f"{option.digit} {option.label} {option.hint}".rstrip()
 
 
 def _prompt(options: Sequence[Option], default: Option | None) -> str:

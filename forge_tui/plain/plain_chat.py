@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import signal
 import sys
 import time
@@ -198,6 +199,7 @@ class PlainChat:
             self._out.say(ERROR, str(error))
         finally:
             self._is_shell_running = False
+            self._interrupted_at = float("-inf")
 
     def interrupt(self) -> bool:
         """Take a Ctrl+C; return whether it ends Forge."""
@@ -269,7 +271,10 @@ class PlainChat:
         """Write the last turn of a saved session, and make all messages reachable."""
         turns = replayed_turns(saved)
         self._lines.remember(turn.text for turn in turns)
-        self._out.say(NOTICE, f"This session is continued; it has {len(turns)} messages. The last one:")
+        count = f"{len(turns)} message{'s'[: len(turns) != 1]}"
+        self._out.say(
+            NOTICE, f"This session is continued; it has {count}{'. The last one:' if turns else '.'}"
+        )
         for turn in turns[-1:]:
             self._out.say(YOU, turn.text)
             for event in turn.events:
@@ -285,7 +290,12 @@ class PlainChat:
 
 def run_plain(config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False) -> int:
     """Run the plain chat, with a new session or the one with the id `resume`; return the exit code."""
+    if sys.stdout is None:
+        raise ForgeError("Standard output is closed, so there is nowhere to write the conversation.")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may not know all characters
+        sys.stdout.reconfigure(errors="backslashreplace")
     out = LabelledOutput(sys.stdout, make_redactor(config))
+    out.say(STATUS, "Forge is starting.")
     return asyncio.run(_until_signal(PlainChat(config, _new_session, out), resume, picks_session))
 
 
@@ -307,7 +317,7 @@ async def _until_signal(chat: PlainChat, resume: str | None, picks_session: bool
         except asyncio.CancelledError:
             if not ending:
                 raise
-            return 128 + ending[0]
+            return 0 if ending[0] is signal.SIGINT else 128 + ending[0]
     return 0
 
 

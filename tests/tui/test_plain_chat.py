@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from forge_tui.plain.input_lines import GRACE_S
+from tests.support.sse_server import SseServer, answer, error_reply
 from tests.support.terminal import Terminal, python
 
 CHAT = python("-m", "forge_tui.cli", "chat", "--model", "offline")
@@ -65,7 +68,7 @@ def test_a_setting_chooses_plain_text_and_spoken_diffs(folder: Path) -> None:
 def test_permission_is_asked_and_a_pipe_answers_it(folder: Path) -> None:
     request = "replace hi with bye in a.py\n"
     denied = piped(request, folder)
-    assert "Permission: Forge wants to edit a file." in denied.stdout
+    assert "Permission: Forge wants to edit a file, +1 −1." in denied.stdout
     assert (folder / "a.py").read_text() == 'print("hi")\n'
     allowed = piped(f"{request}9\n1\n", folder)
     assert "Nothing was decided. Type one of 1," in allowed.stdout
@@ -74,6 +77,20 @@ def test_permission_is_asked_and_a_pipe_answers_it(folder: Path) -> None:
     again = piped("/undo\n", folder, "--continue")
     assert "You: replace hi with bye in a.py\n" in again.stdout
     assert (folder / "a.py").read_text() == 'print("hi")\n'
+
+
+def test_a_provider_that_fails_and_one_that_answers(folder: Path) -> None:
+    with SseServer(error_reply(401, "No such key"), answer("It ", "works. ", "Yes.")) as server:
+        chat = [
+            *python("-m", "forge_tui.cli", "chat", "--plain", "--model", "m/m"),
+            "--base-url",
+            server.base_url,
+        ]
+        done = piped("hello\nhello again\n", folder, command=chat)
+    assert done.returncode == 0
+    first, second = done.stdout.split("You: hello again\n")
+    assert "You: hello\nStatus: m/m is working.\nError: " in first
+    assert "Status: m/m is working.\nForge: It works. Yes.\nStatus: Turn ended, " in second
 
 
 @pytest.mark.pty
@@ -85,10 +102,33 @@ def test_a_conversation_in_a_terminal(folder: Path) -> None:
         terminal.send("read \\\n")
         terminal.wait_for("...")
         terminal.send("a.py\n")
-        terminal.wait_for("Turn ended")
+        terminal.wait_for(lambda one: "Turn ended" in one.text and one.text.rstrip().endswith("You:"))
         terminal.send("\x03")
         terminal.wait_for("Ctrl+C again, or Ctrl+D")
         terminal.send("\x04")
         assert terminal.wait_for_exit() == 0
         assert terminal.settings == before
         assert b"\x1b" not in terminal.output
+
+
+@pytest.mark.pty
+def test_lines_typed_during_a_turn_wait_and_answer_nothing(folder: Path) -> None:
+    environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
+    with Terminal([*PLAIN, str(folder)], environment=environment, folder=folder, size=(100, 60)) as terminal:
+        terminal.wait_for("You:")
+        terminal.send("run `touch made; sleep 30`\nlist the files\n")
+        terminal.wait_for("Queued, 1 waiting.")
+        terminal.wait_for("Answer (")
+        time.sleep(2 * GRACE_S)
+        terminal.send("1\n/todo\n")
+        terminal.wait_for("Info: ")  # at once, while the command runs
+        terminal.wait_for(lambda _: (folder / "made").exists())
+        terminal.send("\x03")
+        terminal.wait_for("Turn interrupted")
+        terminal.wait_for("You: list the files")
+        terminal.wait_for("Turn ended")
+        terminal.wait_until_quiet()
+        terminal.send("\x03")
+        terminal.wait_for("Ctrl+C again, or Ctrl+D, ends Forge.")
+        terminal.send("\x03")
+        assert terminal.wait_for_exit() == 0

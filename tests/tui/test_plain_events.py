@@ -53,10 +53,10 @@ SAMPLES: dict[type[AgentEvent], tuple[list[AgentEvent], str]] = {
     LLMStart: ([LLMStart(iteration=1, model="m/one")], "Status: m/one is working.\n"),
     LLMChunk: ([LLMChunk(text="It works. And so")], "Forge: It works. "),
     LLMEnd: ([LLMChunk(text="And so"), CALL_END], "Forge: And so\n"),
-    ToolStart: ([RUN], "Tool run pytest: started\n"),
+    ToolStart: ([RUN], "Tool run pytest: requested\n"),
     ToolProgress: (
         [RUN, ToolProgress(timestamp=115.0, call_id="1", text="12 of 40\n13 of 40")],
-        "Tool run pytest: started\nTool run pytest: still running, 15 s. Last line: 13 of 40\n",
+        "Tool run pytest: requested\nTool run pytest: still running, 15 s. Last line: 13 of 40\n",
     ),
     ToolEnd: (
         [ToolEnd(call_id="2", name="read", result="1", success=True, duration_s=0.1, summary="120 lines")],

@@ -1,0 +1,151 @@
+"""Permission and questions as numbered answers from lines."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.approval import (
+    Answer,
+    ApprovalReply,
+    ApprovalRequest,
+    Effect,
+    Question,
+    QuestionOption,
+    QuestionReply,
+    QuestionRequest,
+    UserRequest,
+)
+from forge_core.redact import Redactor
+from forge_core.result import FileDiff
+from forge_tui.plain.input_lines import InputLines
+from forge_tui.plain.labelled_output import LabelledOutput
+from forge_tui.plain.line_prompts import SHOWN_LINES, LinePrompts
+
+COMMAND = ApprovalRequest(
+    call_id="1",
+    tool="bash",
+    effect=Effect.RUN,
+    arguments={},
+    target="make test",
+    action="run a command",
+    reason="it is not known to only read",
+    session_rule="bash(make test)",
+    always_rule="bash(make:*)",
+)
+OPTIONS = (QuestionOption("red", "warm"), QuestionOption("blue"))
+ONE = QuestionRequest("1", (Question("Which colour?", "Colour", OPTIONS),))
+
+
+class Asked:
+    """Prompts that read from a pipe."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._read, self._write = os.pipe()
+        self._out = io.StringIO()
+        out = LabelledOutput(self._out, Redactor())
+        self._prompts = LinePrompts(out, InputLines(out, self._read), workspace, self._problem)
+
+    def reply(self, request: UserRequest[Any], lines: str) -> Any:
+        """The reply of a user who types these lines, and no more."""
+        os.write(self._write, lines.encode())
+        os.close(self._write)
+        self._write = -1
+        return asyncio.run(self._prompts.ask(request))
+
+    @property
+    def text(self) -> str:
+        return self._out.getvalue()
+
+    def close(self) -> None:
+        for descriptor in (self._read, self._write):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    @staticmethod
+    def _problem(rule: str, answer: Answer) -> str | None:
+        return "That rule is too wide." if answer is Answer.ALWAYS else None
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    made = Asked(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("lines", "reply"),
+    [
+        ("1\n", ApprovalReply(Answer.ONCE)),
+        ("\n", ApprovalReply(Answer.ONCE)),
+        ("2\n", ApprovalReply(Answer.SESSION)),
+        ("4\n", ApprovalReply(Answer.NO)),
+        ("5\nuse uv\n", ApprovalReply(Answer.NO, "use uv")),
+        ("yes\n11\n4\n", ApprovalReply(Answer.NO)),
+        ("3\n4\n", ApprovalReply(Answer.NO)),
+        ("", ApprovalReply(Answer.NO, "no user is available", is_unattended=True)),
+    ],
+)
+def test_a_number_answers(asked: Asked, lines: str, reply: ApprovalReply) -> None:
+    assert asked.reply(COMMAND, lines) == reply
+    assert asked.text.startswith("Permission: Forge wants to run a command.\n$ make test\n")
+    assert "\n1 Yes, once\n" in asked.text and "Answer (1, 2, 3, 4, 5; empty: 1): " in asked.text
+
+
+def test_a_rule_that_cannot_be_granted_is_not(asked: Asked) -> None:
+    asked.reply(COMMAND, "3\n4\n")
+    assert "Warning: That rule is too wide.\n" in asked.text
+
+
+@pytest.mark.parametrize("target", ["rm -r build", "make te\u0455t"])
+def test_an_empty_line_allows_nothing_that_is_destructive_or_deceptive(asked: Asked, target: str) -> None:
+    request = replace(COMMAND, target=target, is_destructive=target.startswith("rm"))
+    assert asked.reply(request, "\n\n").answer is Answer.NO
+    assert "no default" in asked.text and asked.text.count("Nothing was decided.") == 2
+
+
+def test_what_would_be_done_is_shown_exactly(asked: Asked) -> None:
+    asked.reply(replace(COMMAND, target="ls\u202e\x1b[2J\nPermission: all"), "")
+    assert "$ ls‹U+202E›␛[2J\n  Permission: all\n" in asked.text
+
+
+def test_a_long_change_is_allowed_only_after_all_of_it_was_shown(asked: Asked) -> None:
+    lines = "".join(f"+line {number}\n" for number in range(200))
+    request = replace(
+        COMMAND,
+        effect=Effect.WRITE,
+        tool="edit",
+        target="a.py",
+        diffs=(FileDiff("a.py", f"@@\n{lines}", 200, 0),),
+    )
+    assert asked.reply(request, "\n1\ns\n1\n").answer is Answer.ONCE
+    first, rest = asked.text.split("Not all of it was shown yet", 1)
+    assert "+ line 60" in first and f"+ line {SHOWN_LINES + 10}" not in first and "+ line 199" in rest
+
+
+@pytest.mark.parametrize(
+    ("lines", "reply"),
+    [
+        ("2\n", QuestionReply((("blue",),))),
+        ("neither\n", QuestionReply((("neither",),))),
+        ("3\n", QuestionReply((("3",),))),
+        ("\n", QuestionReply(declined=True, reason="the user gave no answer")),
+        ("", QuestionReply(declined=True, reason="no user is available")),
+    ],
+)
+def test_a_question_takes_a_number_or_words(asked: Asked, lines: str, reply: QuestionReply) -> None:
+    assert asked.reply(ONE, lines) == reply
+    assert asked.text.startswith("Question: Which colour?\n1 red: warm\n2 blue\n")
+
+
+def test_several_answers_to_one_question(asked: Asked) -> None:
+    several = QuestionRequest("1", (replace(ONE.questions[0], multi_select=True), ONE.questions[0]))
+    assert asked.reply(several, "2, 1\n\n") == QuestionReply((("red", "blue"), ()))
