@@ -45,6 +45,7 @@ from forge_tui.widgets.activity import NOTE_S
 if TYPE_CHECKING:
     from forge_core.approval import Responder
     from forge_core.session import ForgeSession
+    from forge_core.session.saved_sessions import SavedSessions
     from forge_core.workspace.trust import TrustQuestion
 
 MakeSession: TypeAlias = (
@@ -52,6 +53,9 @@ MakeSession: TypeAlias = (
 )
 """Builds a new session, or the saved one of an id. Called in a thread, since it imports much; an awaitable is
 awaited on the loop."""
+
+ContinuePlain: TypeAlias = Callable[[ForgeConfig, str | None], int]
+"""Runs the plain chat with a new session or the one with an id, and returns the exit code."""
 
 KEYS_INTERVAL_S = 2.0
 """Between looks at the user's file of keys."""
@@ -396,11 +400,17 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 
 def run_chat(
-    config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False, first_message: str = ""
+    config: ForgeConfig,
+    *,
+    resume: str | None = None,
+    picks_session: bool = False,
+    first_message: str = "",
+    continue_plain: ContinuePlain | None = None,
 ) -> int:
     """Run the app, with a new session or the one with the id `resume`; return the exit code.
 
     With `picks_session` the user is asked for the session to continue. `first_message` is sent to it.
+    `continue_plain` runs after the app if the user wants to go on in plain text.
     """
     app = ForgeApp(
         config,
@@ -410,7 +420,24 @@ def run_chat(
         first_message=first_message,
         save_setting=partial(_save_setting, config),
     )
-    return run_app(app, config)
+    code = run_app(app, config)
+    if code or continue_plain is None or not app.chat.wants_plain:
+        return code
+    session = app.session
+    if session is None:
+        return continue_plain(config, resume)
+    status = session.status
+    effort = session.models.effort
+    config = replace(config, model=status.model, permission_mode=status.mode, effort=effort)
+    return continue_plain(config, _id_if_saved(session.id, app.chat.sessions.saved()))
+
+
+def _id_if_saved(session_id: str, saved: SavedSessions) -> str | None:
+    """Return the id of a session, or None if nothing of it was recorded."""
+    try:
+        return saved.id_of(session_id)
+    except ForgeError:
+        return None
 
 
 def run_app(app: ForgeApp, config: ForgeConfig) -> int:
@@ -425,7 +452,7 @@ def run_app(app: ForgeApp, config: ForgeConfig) -> int:
         words = safe_line(make_redactor(config)(f"{type(app.crash).__name__}: {app.crash}"))
         print(f"forge: Forge failed: {words}. {where}", file=sys.stderr)
         return ExitCode.CRASH
-    if app.return_code != _HUNG_UP:  # after a hang-up nobody can read it
+    if app.return_code != _HUNG_UP and not app.chat.wants_plain:  # after a hang-up nobody can read it
         _leave_traces(app)
     return app.return_code or 0
 

@@ -128,8 +128,13 @@ def _chat(options: argparse.Namespace) -> int:
     def run() -> int:
         from forge_tui.app import run_chat
 
-        resume, picks_session = _saved_session(options, config), options.resume == ""
-        return run_chat(config, resume=resume, picks_session=picks_session, first_message=message)
+        return run_chat(
+            config,
+            resume=_saved_session(options, config),
+            picks_session=options.resume == "",
+            first_message=message,
+            continue_plain=_continue_plain,
+        )
 
     return _strict_refusal(config) or _show(config, FirstFrame(config), run, message)
 
@@ -145,6 +150,15 @@ def _first_message(prompt: str | None) -> str:
 
         raise ConfigError("The prompt is empty.")
     return message
+
+
+def _continue_plain(config: ForgeConfig, resume: str | None) -> int:
+    """Go on as lines of text after the app has ended."""
+    from forge_tui.plain.plain_chat import run_plain
+    from forge_tui.terminal.first_paint import launcher
+
+    launcher.restore()
+    return run_plain(config, resume=resume)
 
 
 def _plain(options: argparse.Namespace, config: ForgeConfig) -> int:

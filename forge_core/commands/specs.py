@@ -372,6 +372,14 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("vi", "nano", "write"),
     ),
     CommandSpec(
+        "plain",
+        "Continue this session as plain text, for screen readers",
+        "screen_commands:continue_plain",
+        scope=Scope.SCREEN,
+        keywords=("accessible", "text", "screen reader"),
+        tier=Tier.IDLE,
+    ),
+    CommandSpec(
         "exit",
         "Leave Forge",
         "screen_commands:leave",

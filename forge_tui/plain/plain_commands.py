@@ -57,6 +57,7 @@ class PlainCommands:
             "thinking": self._thinking,
             "raw": self._raw,
             "copy": self._raw,
+            "plain": self._plain,
             "exit": self._exit,
         }
         """The commands of the screen that have a body here."""
@@ -216,6 +217,9 @@ class PlainCommands:
             self._out.say(ERROR, f"There is no answer {number}: there are {len(answers)}, the last one is 1.")
             return
         self._out.say(FORGE, answers[-number])
+
+    async def _plain(self, argument: str) -> None:
+        self._out.say(NOTICE, "This is plain text already. Leave with /exit; forge chat -c shows the app.")
 
     async def _exit(self, argument: str) -> None:
         self._chat.leave()

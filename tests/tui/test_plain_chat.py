@@ -132,3 +132,20 @@ def test_lines_typed_during_a_turn_wait_and_answer_nothing(folder: Path) -> None
         terminal.wait_for("Ctrl+C again, or Ctrl+D, ends Forge.")
         terminal.send("\x03")
         assert terminal.wait_for_exit() == 0
+
+
+@pytest.mark.pty
+def test_the_plain_command_of_the_app_continues_its_session(folder: Path) -> None:
+    environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
+    with Terminal([*CHAT, str(folder)], environment=environment, folder=folder) as terminal:
+        before = terminal.settings
+        terminal.wait_for("Enter send")
+        terminal.send("read a.py\r")
+        terminal.wait_for("1 line")
+        terminal.wait_until_quiet()
+        terminal.send("/plain\r")
+        terminal.wait_for("This session is continued; it has 1 message.")
+        terminal.wait_for(lambda one: one.text.rstrip().endswith("You:"))
+        terminal.send("\x04")
+        assert terminal.wait_for_exit() == 0
+        assert terminal.settings == before and "1049" not in terminal.emulator.modes

@@ -83,6 +83,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.theme_names = theme_names
         self.save_setting = save_setting
         self.session: ForgeSession | None = None
+        self.wants_plain = False
+        """Whether the session goes on as plain text when the app has ended."""
         self.sending = Sending(self)
         self.sessions = SessionChange(self, self.sending.queue, config, open_session)
         self._live = LiveFigures(config, environment.home)

@@ -42,6 +42,12 @@ def leave(argument: str, screen: ChatScreen) -> None:
     screen.leave()
 
 
+def continue_plain(argument: str, screen: ChatScreen) -> None:
+    """End the app; `run_chat` then continues the session as plain text."""
+    screen.wants_plain = True
+    screen.leave()
+
+
 def edit_message(argument: str, screen: ChatScreen) -> None:
     """Open the message in the user's editor."""
     screen.drafting.edit()
