@@ -168,8 +168,12 @@ def _plain(options: argparse.Namespace, config: ForgeConfig) -> int:
 
     gc.enable()
     try:
-        resume = _saved_session(options, config)
-        return run_plain(config, resume=resume, picks_session=options.resume == "")
+        return run_plain(
+            config,
+            resume=_saved_session(options, config),
+            picks_session=options.resume == "",
+            first_message=_first_message(options.prompt),
+        )
     except (ForgeError, BrokenPipeError):
         raise
     except Exception as error:

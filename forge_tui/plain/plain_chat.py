@@ -8,7 +8,7 @@ import io
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -79,8 +79,8 @@ class PlainChat:
         """End the chat after what runs now."""
         self._is_leaving = True
 
-    async def run(self, resume: str | None, *, picks_session: bool = False) -> None:
-        """Read and run lines until the user leaves.
+    async def run(self, resume: str | None, *, picks_session: bool = False, first_message: str = "") -> None:
+        """Send the first message, if there is one; then read and run lines until the user leaves.
 
         Raises:
             ForgeError: the session cannot be opened.
@@ -89,6 +89,9 @@ class PlainChat:
             await self._open(resume, None)
             if picks_session:
                 await self.run_by_name("resume")
+            if first_message:
+                self._out.say(YOU, first_message)
+                await self.send(first_message)
             while not self._is_leaving and (line := await self._next_line()) is not None:
                 await self.submit(line)
         finally:
@@ -288,19 +291,26 @@ class PlainChat:
                 self.events.apply(notice)
 
 
-def run_plain(config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False) -> int:
-    """Run the plain chat, with a new session or the one with the id `resume`; return the exit code."""
+def run_plain(
+    config: ForgeConfig, *, resume: str | None = None, picks_session: bool = False, first_message: str = ""
+) -> int:
+    """Run the plain chat, with a new session or the one with the id `resume`; return the exit code.
+
+    With `picks_session` the user is asked for the session to continue. `first_message` is sent to it.
+    """
     if sys.stdout is None:
         raise ForgeError("Standard output is closed, so there is nowhere to write the conversation.")
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal may not know all characters
         sys.stdout.reconfigure(errors="backslashreplace")
     out = LabelledOutput(sys.stdout, make_redactor(config))
     out.say(STATUS, "Forge is starting.")
-    return asyncio.run(_until_signal(PlainChat(config, _new_session, out), resume, picks_session))
+    chat = PlainChat(config, _new_session, out)
+    run = chat.run(resume, picks_session=picks_session, first_message=first_message)
+    return asyncio.run(_until_signal(chat, run))
 
 
-async def _until_signal(chat: PlainChat, resume: str | None, picks_session: bool) -> int:
-    """Run the chat until it ends, or until a signal ends it; return the exit code."""
+async def _until_signal(chat: PlainChat, run: Coroutine[None, None, None]) -> int:
+    """Await `run` of the chat until it ends, or until a signal ends it; return the exit code."""
     task = asyncio.current_task()
     assert task is not None
     ending: list[signal.Signals] = []
@@ -313,7 +323,7 @@ async def _until_signal(chat: PlainChat, resume: str | None, picks_session: bool
 
     with _handled(end, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         try:
-            await chat.run(resume, picks_session=picks_session)
+            await run
         except asyncio.CancelledError:
             if not ending:
                 raise

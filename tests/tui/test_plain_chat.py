@@ -79,6 +79,11 @@ def test_permission_is_asked_and_a_pipe_answers_it(folder: Path) -> None:
     assert (folder / "a.py").read_text() == 'print("hi")\n'
 
 
+def test_a_message_of_the_command_line_is_sent_first(folder: Path) -> None:
+    done = piped("/exit\n", folder, "-p", "read a.py")
+    assert "You: read a.py\nStatus: forge/offline is working.\nTool read a.py: done" in done.stdout
+
+
 def test_a_provider_that_fails_and_one_that_answers(folder: Path) -> None:
     with SseServer(error_reply(401, "No such key"), answer("It ", "works. ", "Yes.")) as server:
         chat = [
