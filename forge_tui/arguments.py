@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-COMMANDS = ("chat", "run", "sessions", "replay", "config", "doctor", "tau2")
+COMMANDS = ("chat", "run", "sessions", "replay", "config", "auth", "doctor", "tau2")
 PIPE_WAIT_S = 3.0
 
 
@@ -88,6 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sessions(commands.add_parser("sessions", help="list, show, rename, export or delete saved sessions"))
     _add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
     _add_config(commands.add_parser("config", help="list, read and change settings"))
+    _add_auth(commands.add_parser("auth", help="save the API key of an endpoint, or remove it"))
     doctor = commands.add_parser("doctor", help="check the installation, the settings and the endpoint")
     doctor.add_argument(
         "path",
@@ -269,6 +270,19 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     change.add_argument("values", metavar="VALUE", nargs="+", help="the value; several for a list")
     for one in (listing, get):
         one.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_auth(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser, prog="forge auth")
+    parser.set_defaults(action="status")
+    login = actions.add_parser("login", help="ask for a key without showing it, check it and save it")
+    logout = actions.add_parser("logout", help="remove a saved key")
+    actions.add_parser("status", help="list the endpoints that have a key")
+    for one in (login, logout):
+        one.add_argument(
+            "url", nargs="?", metavar="URL", help="the endpoint's base URL (default: OpenRouter)"
+        )
+    login.add_argument("--no-check", action="store_true", help="save it even if it cannot be checked")
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

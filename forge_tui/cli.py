@@ -278,6 +278,14 @@ def _config(options: argparse.Namespace) -> int:
     return run_action(options, config, lambda: theme_names(config.config_dir / "themes"))
 
 
+def _auth(options: argparse.Namespace) -> int:
+    """Save or remove a key, or list the endpoints that have one."""
+    from forge_core.config.load import state_dir
+    from forge_core.headless.auth_actions import run_action
+
+    return run_action(options, state_dir(os.environ))
+
+
 def _doctor(options: argparse.Namespace) -> int:
     """Check what Forge needs; also with settings that cannot be loaded."""
     from forge_core.errors import ForgeError
@@ -304,6 +312,7 @@ _PROGRAMS = {
     "sessions": _sessions,
     "replay": _replay,
     "config": _config,
+    "auth": _auth,
     "doctor": _doctor,
 }
 

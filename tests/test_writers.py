@@ -22,6 +22,7 @@ EXACT = {
     "forge_core/config/project_state.py": "rules must match exactly, and hold what the user granted",
     "forge_core/config/save.py": "settings, none of which is a key",
     "forge_core/config/model_lists.py": "names of models and of endpoints",
+    "forge_core/config/saved_keys.py": "the user's own keys, in a file that only they can read",
     "forge_core/workspace/record_file.py": "writes the records of the journal and of undo as it gets them",
     "forge_core/llm/account/catalog_cache.py": "the public list of models",
     "forge_core/store/session_index.py": "titles from journals, which hold no key",

@@ -192,7 +192,8 @@ def _settings(config: ForgeConfig) -> Iterator[Finding]:
 
 
 def _keys(config: ForgeConfig) -> Iterator[Finding]:
-    from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, PROVIDERS
+    from forge_core.config.saved_keys import SavedKeys
+    from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, PROVIDERS, SAVED_KEYS, shown_url
 
     section = "Keys"
     variables = (NAMED_KEY_VARIABLE, *(one.key_variable for one in PROVIDERS.values() if one.key_variable))
@@ -200,13 +201,17 @@ def _keys(config: ForgeConfig) -> Iterator[Finding]:
     used = config.endpoint.key_variable
     for name in held:
         yield Finding(section, name, "set, used for the endpoint" if name == used else "set")
-    if not held:
+    saved = SavedKeys(config.state_dir).urls()
+    for url in saved:
+        is_used = used == SAVED_KEYS and url == config.endpoint.base_url
+        yield Finding(section, shown_url(url), f"key saved{', used for the endpoint' if is_used else ''}")
+    if not held and not saved:
         is_offline = config.endpoint.kind == "offline"
-        advice = "For a real model: export OPENROUTER_API_KEY=…, or name a local endpoint with --base-url."
+        advice = "For a real model: forge auth login, or name a local endpoint with --base-url."
         yield Finding(
             section,
             "none",
-            "no API key in the environment",
+            "no API key in the environment, and none is saved",
             Level.WARNING if is_offline else Level.OK,
             advice if is_offline else "",
         )

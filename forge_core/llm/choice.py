@@ -7,7 +7,7 @@ client follows no redirect.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge_core.config.forge_config import OFFLINE_MODEL, Endpoint, Origin
@@ -18,19 +18,25 @@ if TYPE_CHECKING:
 
 
 def choose_endpoint(
-    base_url: str | None, model: str | None, environ: Mapping[str, str], origins: Mapping[str, Origin]
+    base_url: str | None,
+    model: str | None,
+    environ: Mapping[str, str],
+    origins: Mapping[str, Origin],
+    saved_key: Callable[[str], str | None] = lambda base_url: None,
 ) -> tuple[Endpoint, str]:
     """Return the endpoint and the model's id.
 
-    That is the base URL that is set, otherwise OpenRouter with a key in OPENROUTER_API_KEY, otherwise the
-    offline model, which the model name `offline` also selects.
+    That is the base URL that is set, otherwise OpenRouter with a key in OPENROUTER_API_KEY or a saved one,
+    otherwise the offline model, which the model name `offline` also selects. `saved_key` returns the key that
+    was saved for a base URL.
 
     Raises:
         ConfigError: a model was asked for and there is nothing that could serve it.
     """
     if model in ("offline", OFFLINE_MODEL):
         return _OFFLINE, OFFLINE_MODEL
-    if base_url is None and not environ.get("OPENROUTER_API_KEY", "").strip():
+    has_key = base_url is not None or environ.get("OPENROUTER_API_KEY", "").strip()
+    if not has_key and not saved_key(_OPENROUTER_URL):
         if model is not None and origins.get("model") in (Origin.FLAG, Origin.ENVIRONMENT):
             from forge_core.llm.endpoints import DEFAULT_PROVIDER, missing_key
 
@@ -41,7 +47,9 @@ def choose_endpoint(
         return _OFFLINE, OFFLINE_MODEL
     from forge_core.llm.endpoints import resolve  # here and below: before the first frame, so only when used
 
-    found = resolve(base_url, environ, may_carry_key=origins.get("base_url") is not Origin.PROJECT)
+    found = resolve(
+        base_url, environ, may_carry_key=origins.get("base_url") is not Origin.PROJECT, saved_key=saved_key
+    )
     model = model or found.provider.default_model
     if model is None:
         raise ConfigError(f"No model given for {found.base_url!r}. Name one with --model.")
@@ -60,4 +68,6 @@ def _key_notice(endpoint: ResolvedEndpoint) -> str:
     return f"The API key in {endpoint.key_variable} is sent to {url}{', unencrypted' if is_exposed else ''}."
 
 
+_OPENROUTER_URL = "https://openrouter.ai/api/v1"
+"""As in `endpoints`, whose import the first frame of the offline model does without."""
 _OFFLINE = Endpoint("offline", "")

@@ -7,7 +7,7 @@ for that provider's own host only; FORGE_API_KEY belongs to whatever endpoint th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -18,6 +18,9 @@ DEFAULT_MODEL = "anthropic/claude-sonnet-5"
 """Of OpenRouter, which is the provider where no endpoint is named."""
 NAMED_KEY_VARIABLE = "FORGE_API_KEY"
 """The key for an endpoint that the user names; it comes before the provider's own variable."""
+
+SAVED_KEYS = "your saved keys"
+"""In the place of the variable that a key came from: it was saved with `forge auth login`."""
 
 _PLACEHOLDERS = (
     *("", "dummy", "dummy-key", "dummy_key", "empty", "local", "llama.cpp", "lm-studio", "lmstudio"),
@@ -178,18 +181,25 @@ def _by_domain(host: str) -> Provider | None:
 
 
 def resolve(
-    base_url: str | None, environ: Mapping[str, str], *, may_carry_key: bool = True
+    base_url: str | None,
+    environ: Mapping[str, str],
+    *,
+    may_carry_key: bool = True,
+    saved_key: Callable[[str], str | None] = lambda base_url: None,
 ) -> ResolvedEndpoint:
     """Return the endpoint at `base_url` (None: the default provider) with its key from `environ`.
 
     The key is that of FORGE_API_KEY where the endpoint is named, else that of the provider's own variable,
-    else none. `may_carry_key=False` is for a URL that came from a project's file: it gets no key at all.
+    else the one that `saved_key` returns for the exact base URL, else none. `may_carry_key=False` is for a
+    URL that came from a project's file: it gets no key at all.
     """
     url = clean_url(base_url or OPENROUTER_URL)
     provider = identify(url)
     for variable in _key_variables(provider, is_named=base_url is not None) if may_carry_key else ():
         if key := environ.get(variable, "").strip():
             return ResolvedEndpoint(provider, url, key, variable)
+    if may_carry_key and (saved := saved_key(url)):
+        return ResolvedEndpoint(provider, url, saved, SAVED_KEYS)
     return ResolvedEndpoint(provider, url)
 
 

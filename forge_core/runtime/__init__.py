@@ -33,12 +33,16 @@ def load_session_config(
     Raises:
         WorkspaceError, ConfigError: with what is wrong and what to do.
     """
-    from forge_core.config.load import load_config
+    from functools import partial
+
+    from forge_core.config.load import load_config, state_dir
+    from forge_core.config.saved_keys import SavedKeys
     from forge_core.llm.choice import choose_endpoint
 
+    saved = SavedKeys(state_dir(os.environ if environ is None else environ))
     return load_config(
         path,
-        choose_endpoint=choose_endpoint,
+        choose_endpoint=choose_endpoint if is_hermetic else partial(choose_endpoint, saved_key=saved.get),
         flags=flags,
         environ=environ,
         needs_write=needs_write,
@@ -137,13 +141,17 @@ def _assemble(
 def make_redactor(config: ForgeConfig | None = None) -> Redactor:
     """Return what removes every key that Forge knows from what it records and prints; without a `config`
     those of the environment."""
+    from forge_core.config.load import state_dir
+    from forge_core.config.saved_keys import SavedKeys
     from forge_core.llm.endpoints import held_secrets
     from forge_core.redact import Redactor
 
+    saved = SavedKeys(state_dir(os.environ) if config is None else config.state_dir).held()
     if config is None:
-        return Redactor(held_secrets(os.environ))
+        return Redactor(saved + held_secrets(os.environ))
     key = config.endpoint.api_key
-    return Redactor(((key,) if key else ()) + held_secrets(os.environ, config.endpoint.base_url))
+    secrets = saved + held_secrets(os.environ, config.endpoint.base_url)
+    return Redactor(((key,) if key else ()) + secrets)
 
 
 def harden_process() -> None:
