@@ -292,6 +292,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         )  # so that /diff opens at once
         if report := await in_thread(self.chat.sessions.prune):
             self.chat.transcript.add_notice(report, "info")
+        if found := await in_thread(lambda: self._environment.local_server(self._config)):
+            self.chat.transcript.add_notice(found, "info")
         garbage_collection.start()
 
     async def _look_around(self) -> None:

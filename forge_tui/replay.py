@@ -60,7 +60,7 @@ def replay_config(config: ForgeConfig, playback: Playback) -> ForgeConfig:
 
 def run_replay(config: ForgeConfig, playback: Playback, *, speed: float | None) -> int:
     """Run the app; return the exit code."""
-    environment = Environment(branch=lambda folder: "")
+    environment = Environment(branch=lambda folder: "", local_server=lambda config: "")
     return run_app(ReplayApp(config, playback, speed=speed, environment=environment), config)
 
 

@@ -133,7 +133,7 @@ def session_provider(
         price=partial(price_at, provider),
         context_window=context_window,
         known_models=partial(_known_models, provider),
-        offered_models=partial(_offered_models, client) if has_windows else None,
+        offered_models=partial(offered_models, client) if has_windows else None,
         max_output=lambda model: found.max_output_tokens if (found := entry(model)) else None,
         output_price=lambda model: found.prices.completion if (found := entry(model)) else None,
         bill=partial(_bill, client) if provider.reports_bills else None,
@@ -176,7 +176,7 @@ def _known_models(provider: Provider) -> tuple[ModelChoice, ...]:
     return tuple(_choice(model) for model in models if model.takes_tools)
 
 
-async def _offered_models(client: OpenRouterClient) -> tuple[ModelChoice, ...]:
+async def offered_models(client: OpenRouterClient) -> tuple[ModelChoice, ...]:
     """Return the models of `GET /models`; entries whose id no command could name are left out."""
     from forge_core.config.checks import names
     from forge_core.llm.account.catalog import read_model

@@ -41,6 +41,13 @@ def trust_question(config: ForgeConfig) -> TrustQuestion | None:
     return trust.trust_question(config)
 
 
+def local_server(config: ForgeConfig) -> str:
+    """Return which model server runs on this machine, and how to use it; empty if that is of no use."""
+    from forge_core.runtime.local_servers import local_server_notice  # after the first frame: it connects
+
+    return local_server_notice(config)
+
+
 def clipboard_route(folder: Path) -> Route:
     """Return how to reach the clipboard of the user's machine, by no program from `folder`."""
     from forge_core.workspace.program_lookup import find_program
@@ -61,6 +68,7 @@ class Environment:
     home: Path = field(default_factory=Path.home)
     trust_question: Callable[[ForgeConfig], TrustQuestion | None] = trust_question
     clipboard: Callable[[Path], Route] = clipboard_route
+    local_server: Callable[[ForgeConfig], str] = local_server
 
 
 class RepositoryWatch:
