@@ -13,7 +13,7 @@ from forge_core import __version__
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.text_width import cell_len, clip_parts
 from forge_tui.screens.chat.live_figures import LiveFigures
-from forge_tui.terminal.colours import Palette, detect, parse_rgb
+from forge_tui.terminal.colours import Palette, depth_of_theme, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 from forge_tui.theme_files import frame_colors
 from forge_tui.widgets import status_text, welcome_text
@@ -49,7 +49,7 @@ class FirstFrame:
         live = LiveFigures(config, home or Path.home())
         self._figures, self._examples = live.current(), live.examples
         self._colors = frame_colors(config.theme, config.config_dir / "themes")
-        self._palette = Palette(detect(os.environ), self._colors)
+        self._palette = Palette(depth_of_theme(detect(os.environ), self._colors), self._colors)
 
     def __call__(self, width: int, height: int) -> Skeleton:
         if width < SMALLEST[0] or height < SMALLEST[1]:

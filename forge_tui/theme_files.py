@@ -7,6 +7,21 @@ from pathlib import Path
 
 DEFAULT_THEME = "forge-dark"
 LIGHT_THEME = "forge-light"
+BUILTIN_THEMES = (
+    DEFAULT_THEME,
+    LIGHT_THEME,
+    "high-contrast-dark",
+    "high-contrast-light",
+    "ansi-16",
+    "catppuccin-mocha",
+    "catppuccin-latte",
+    "gruvbox-dark",
+    "nord",
+    "tokyo-night",
+)
+"""Forge's themes, in the order of the picker. Each has a file of its name."""
+TERMINAL_COLORS = "terminal-colors"
+"""The key of a theme that is written in the terminal's own 16 colours at any depth."""
 
 
 def builtin_folder() -> Path:
@@ -17,9 +32,9 @@ def builtin_folder() -> Path:
 
 def theme_names(user_folder: Path) -> list[str]:
     """Return the names of all themes, Forge's and the user's, without checking their colours."""
-    files = [*sorted(builtin_folder().glob("*.toml")), *sorted(user_folder.glob("*.toml"))]
+    files = sorted(user_folder.glob("*.toml"))
     found = ((_read(path.parent, path.stem) or {}).get("name") for path in files)
-    return list(dict.fromkeys(name for name in found if isinstance(name, str)))
+    return list(dict.fromkeys([*BUILTIN_THEMES, *(name for name in found if isinstance(name, str))]))
 
 
 def frame_colors(name: str, user_folder: Path) -> dict[str, str]:
@@ -31,9 +46,10 @@ def frame_colors(name: str, user_folder: Path) -> dict[str, str]:
     if raw is None:
         raw = _read(builtin_folder(), DEFAULT_THEME) or {}
     base = DEFAULT_THEME if raw.get("dark", True) else LIGHT_THEME
-    is_whole = raw.get("name") in (DEFAULT_THEME, LIGHT_THEME)
+    is_whole = raw.get("name") in BUILTIN_THEMES
     filling = {} if is_whole else _read(builtin_folder(), base) or {}
-    return {**_texts(filling, "variables"), **_texts(raw, "colors"), **_texts(raw, "variables")}
+    colors = {**_texts(filling, "variables"), **_texts(raw, "colors"), **_texts(raw, "variables")}
+    return {**colors, TERMINAL_COLORS: "true"} if raw.get(TERMINAL_COLORS) is True else colors
 
 
 def _read(folder: Path, name: str) -> dict[str, object] | None:

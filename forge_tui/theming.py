@@ -14,7 +14,13 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from forge_core.errors import ConfigError
-from forge_tui.theme_files import DEFAULT_THEME, builtin_folder
+from forge_tui.theme_files import (
+    BUILTIN_THEMES,
+    DEFAULT_THEME,
+    LIGHT_THEME,
+    TERMINAL_COLORS,
+    builtin_folder,
+)
 
 COLORS = (
     "primary",
@@ -76,7 +82,7 @@ class ThemeFiles:
 def load_builtin(name: str) -> Theme | None:
     """Return the built-in theme of this name, read from its file only, for the first frame; None for other
     names."""
-    if name not in (DEFAULT_THEME, "forge-light"):
+    if name not in BUILTIN_THEMES:
         return None
     return read_theme(builtin_folder() / f"{name}.toml", {})
 
@@ -85,16 +91,16 @@ def load_themes(user_folder: Path) -> ThemeFiles:
     """Return all themes, Forge's and the user's. A user's theme cannot have the name of a built-in one."""
     themes: dict[str, Theme] = {}
     problems: list[str] = []
-    for folder in (builtin_folder(), user_folder):
-        for path in _theme_files(folder, problems):
-            try:
-                theme = read_theme(path, themes)
-                if theme.name in themes:
-                    raise ConfigError(f"Theme {path}: the name {theme.name!r} is taken; choose another.")
-            except ConfigError as error:
-                problems.append(str(error))
-            else:
-                themes[theme.name] = theme
+    builtin = [builtin_folder() / f"{name}.toml" for name in BUILTIN_THEMES]
+    for path in (*builtin, *_theme_files(user_folder, problems)):
+        try:
+            theme = read_theme(path, themes)
+            if theme.name in themes:
+                raise ConfigError(f"Theme {path}: the name {theme.name!r} is taken; choose another.")
+        except ConfigError as error:
+            problems.append(str(error))
+        else:
+            themes[theme.name] = theme
     return ThemeFiles(themes, tuple(problems))
 
 
@@ -104,19 +110,27 @@ def read_theme(path: Path, known: dict[str, Theme]) -> Theme:
     Raise ConfigError, which names file, key and value.
     """
     raw = _read_toml(path)
-    _refuse_unknown(path, "", raw, ("name", "dark", "colors", "variables"))
+    _refuse_unknown(path, "", raw, ("name", "dark", TERMINAL_COLORS, "colors", "variables"))
     name, dark = raw.get("name"), raw.get("dark", True)
     if not isinstance(name, str) or not _is_plain_name(name):
         raise ConfigError(f"Theme {path}: name = {name!r} must be letters, digits and dashes.")
     if not isinstance(dark, bool):
         raise ConfigError(f"Theme {path}: dark = {dark!r} must be true or false.")
-    base = known.get(DEFAULT_THEME if dark else "forge-light")
+    uses_terminal_colors = raw.get(TERMINAL_COLORS, False)
+    if not isinstance(uses_terminal_colors, bool):
+        raise ConfigError(
+            f"Theme {path}: {TERMINAL_COLORS} = {uses_terminal_colors!r} must be true or false."
+        )
+    base = known.get(DEFAULT_THEME if dark else LIGHT_THEME)
     colors = _section(path, raw, "colors", COLORS)
     missing = [key for key in COLORS if key not in colors]
     if missing:
         raise ConfigError(f"Theme {path}: [colors] lacks {', '.join(missing)}.")
     own = _section(path, raw, "variables", (*VARIABLES, *MIXED_VARIABLES))
-    variables = {**(base.variables if base else {}), **own}
+    inherited = {key: base.variables[key] for key in VARIABLES} if base else {}
+    variables = {**inherited, **own}
+    if uses_terminal_colors:
+        variables[TERMINAL_COLORS] = "true"
     theme = Theme(name, colors["primary"], dark=dark, variables=_with_textual_variables(colors, variables))
     for key, value in colors.items():
         setattr(theme, key, value)

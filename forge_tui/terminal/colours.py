@@ -16,6 +16,8 @@ from functools import lru_cache
 from math import atan2, dist, tau
 from typing import TypeAlias
 
+from forge_tui.theme_files import TERMINAL_COLORS
+
 Rgb: TypeAlias = tuple[int, int, int]
 
 READABLE = 4.5
@@ -30,6 +32,14 @@ _LOUD = 1.28
 """A background with this contrast to the theme's background marks something."""
 _DIFFS = ("added", "removed")
 _QUIET_TEXT = ("forge-muted", "forge-faint", "syntax-comment")
+_HUES_IN_16 = {
+    "warning": (3, 11),
+    "success": (2, 10),
+    "diff-added": (2, 10),
+    "error": (1, 9),
+    "diff-removed": (1, 9),
+}
+"""Colours that keep their hue in 16 colours if they can be read: the nearest to a pale green is yellow."""
 
 _TRUECOLOR_TERMS = ("kitty", "alacritty", "foot", "ghostty", "wezterm", "contour", "rio", "direct")
 _STEPS = (0, 95, 135, 175, 215, 255)
@@ -88,6 +98,11 @@ def detect(environ: Mapping[str, str]) -> Depth:
     if any(name in term.split("-") for name in _TRUECOLOR_TERMS):
         return Depth.TRUE
     return Depth.EIGHT_BIT if "256color" in term else Depth.SIXTEEN
+
+
+def depth_of_theme(depth: Depth, variables: Mapping[str, str]) -> Depth:
+    """Return the depth in which a theme is written: at most 16 colours if it uses the terminal's own."""
+    return min(depth, Depth.SIXTEEN) if TERMINAL_COLORS in variables else depth
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
@@ -183,6 +198,11 @@ def _linear(channel: int) -> float:
     return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
 
 
+def _grey(colour: Rgb) -> Rgb:
+    level = round(0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2])
+    return level, level, level
+
+
 @lru_cache(maxsize=4096)
 def _lab(colour: Rgb) -> tuple[float, float, float]:
     red, green, blue = map(_linear, colour)
@@ -219,6 +239,7 @@ class Palette:
         is_fewer = depth in (Depth.SIXTEEN, Depth.EIGHT_BIT)
         self._ground = ground(self._back, depth) if is_fewer else -1
         self._marks = self._diff_backgrounds() if is_fewer else {}
+        self._hues = {self._named[name]: hue for name, hue in _HUES_IN_16.items() if name in self._named}
         self._quiet = {self._named[name] for name in _QUIET_TEXT if name in self._named}
 
     def parameters(self, text: Rgb | None, background: Rgb | None, attributes: Sequence[str] = ()) -> str:
@@ -243,11 +264,18 @@ class Palette:
         # Of 16 colours the line backgrounds of a diff are lost: its text gets the colour of the sign instead.
         if self._depth is Depth.SIXTEEN and behind == self._ground:
             text = self._named.get(f"diff-{self._sign_of(background, text)}", text)
-            if not is_tint(text) and contrast(text, self._back) >= contrast(self._fore, self._back):
+            is_grey = text == self._fore or not is_tint(text)
+            if is_grey and contrast(text, self._back) >= contrast(self._fore, self._back):
                 return (15 if self._ground == 0 else 0), behind  # leaves a grey for muted text
         # Never require more contrast than the theme has: muted text should stay muted.
         most = READABLE_IN_16 if self._depth is Depth.SIXTEEN else READABLE
         needed = min(most, contrast(text, background))
+        if self._depth is Depth.SIXTEEN:
+            hue = self._hues.get(text, ())
+            if fit := [n for n in hue if contrast_of(n, behind, self._depth) >= needed]:
+                return nearest(text, self._depth, fit.__contains__), behind
+            if text == self._fore or text in self._quiet:
+                text = _grey(text)  # a theme may tint them slightly, and 16 colours have no slight tint
         best = nearest(text, self._depth, lambda n: contrast_of(n, behind, self._depth) >= needed)
         if contrast_of(best, behind, self._depth) < needed:
             extremes = (0, 15) if self._depth is Depth.SIXTEEN else (16, 231)

@@ -26,7 +26,7 @@ from textual.app import App
 from textual.filter import Monochrome, NoColor
 from textual.screen import Screen
 
-from forge_tui.terminal.colours import Depth, Palette, detect
+from forge_tui.terminal.colours import Depth, Palette, depth_of_theme, detect
 from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.screen_model import Piece, ScreenModel, Sgr, palette_codes, true_colour
 
@@ -126,7 +126,9 @@ class RowDiffOutput(App[None]):
             return
         width, height = self.size
         # A new writer thread means that another program had the terminal: what it shows is unknown.
-        key = (width, height, id(getattr(driver, "_writer_thread", None)))
+        # Two themes may have a colour in common that they write differently.
+        depth = self._theme_depth()
+        key = (width, height, id(getattr(driver, "_writer_thread", None)), depth)
         if self._model is None or self._model_key != key:
             self._model = ScreenModel(width, height)
             self._model_key = key
@@ -147,11 +149,16 @@ class RowDiffOutput(App[None]):
 
     def style_codes(self) -> Sgr:
         """Return how styles are written: in their own colours, or in a palette of fewer."""
-        if self.depth is not Depth.TRUE and self._palette_key is not self.theme_variables:
+        if self._palette_key is not self.theme_variables:
             # App.get_css_variables() returns a new dict for every theme, so comparing identities is enough.
             self._palette_key = self.theme_variables
-            self._sgr = palette_codes(Palette(self.depth, self.theme_variables))
+            depth = self._theme_depth()
+            is_true = depth is Depth.TRUE
+            self._sgr = true_colour if is_true else palette_codes(Palette(depth, self.theme_variables))
         return self._sgr
+
+    def _theme_depth(self) -> Depth:
+        return depth_of_theme(self.depth, self.theme_variables)
 
 
 def _pieces(update: ChopsUpdate | LayoutUpdate) -> list[Piece]:

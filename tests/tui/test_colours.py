@@ -12,7 +12,15 @@ from rich.style import Style
 from textual.color import Color
 
 from forge_tui.terminal import colours
-from forge_tui.terminal.colours import Depth, Palette, contrast, contrast_of, detect, parse_rgb
+from forge_tui.terminal.colours import (
+    Depth,
+    Palette,
+    contrast,
+    contrast_of,
+    depth_of_theme,
+    detect,
+    parse_rgb,
+)
 from forge_tui.terminal.screen_model import palette_codes, render
 from forge_tui.theming import COLORS, VARIABLES, load_themes
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -72,6 +80,7 @@ def test_the_environment_determines_the_number_of_colours(environ: dict[str, str
 @pytest.mark.parametrize("name", THEMES)
 def test_all_text_is_readable_on_every_background(name: str, depth: Depth) -> None:
     named = variables(name)
+    depth = depth_of_theme(depth, named)
     palette = Palette(depth, named)
     least = colours.READABLE if depth is Depth.EIGHT_BIT else colours.READABLE_IN_16
     grounds = [*GROUNDS, *(f"diff-{sign}-{kind}" for sign in SIGNS for kind in ("background", "strong"))]
@@ -91,6 +100,7 @@ def test_all_text_is_readable_on_every_background(name: str, depth: Depth) -> No
 def test_marks_remain_distinguishable(name: str, depth: Depth) -> None:
     """Diffs, the selection, muted text: by background, or where there is none to spare by the text."""
     named = variables(name)
+    depth = depth_of_theme(depth, named)
     palette = Palette(depth, named)
     fore = rgb(named["foreground"])
     styles = TranscriptStyles.from_theme(named, Color.parse(named["background"]))

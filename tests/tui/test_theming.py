@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
-from forge_tui.theme_files import builtin_folder, frame_colors
+from forge_tui.terminal.colours import Depth, depth_of_theme
+from forge_tui.terminal.screen_model import render
+from forge_tui.theme_files import BUILTIN_THEMES, builtin_folder, frame_colors, theme_names
 from forge_tui.theming import COLORS, VARIABLES, load_builtin, load_themes, read_theme
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
@@ -40,6 +45,8 @@ ON_BACKGROUND = (
     "diff-added",
     "diff-removed",
 )
+GROUNDS = ("background", "surface", "panel")
+SIGNED = [(sign, kind) for sign in ("added", "removed") for kind in ("background", "strong")]
 
 
 def write(folder: Path, text: str, name: str = "mine.toml") -> Path:
@@ -68,34 +75,82 @@ def test_the_contrast_is_computed_as_in_the_standard() -> None:
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
-@pytest.mark.parametrize("name", ["forge-dark", "forge-light"])
+@pytest.mark.parametrize("name", BUILTIN_THEMES)
 def test_built_in_themes_define_every_variable(name: str) -> None:
-    theme = load_builtin(name)
-    assert theme is not None
-    assert all(getattr(theme, key) for key in COLORS)
-    assert set(VARIABLES) <= set(theme.variables)
+    raw = tomllib.loads((builtin_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+    assert raw["name"] == name
+    assert set(raw["colors"]) == set(COLORS)
+    assert set(VARIABLES) <= set(raw["variables"])
 
 
-@pytest.mark.parametrize("name", ["forge-dark", "forge-light"])
-def test_all_text_of_a_built_in_theme_has_a_contrast_of_at_least_4_5(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in BUILTIN_THEMES if name != "ansi-16"])
+def test_every_text_is_readable_on_every_background_that_it_may_have(name: str) -> None:
+    """Each at least 4.5; on a selection and changed words, which are there for a moment, at least 3 but for
+    the body; in the themes of high contrast 7 and 4.5. The theme of 16 colours has none of its own."""
     theme = load_builtin(name)
     assert theme is not None
-    get = theme.variables.__getitem__
-    texts = {key: str(getattr(theme, key)) for key in COLORS if key not in ("background", "surface", "panel")}
-    texts |= {key: get(key) for key in ON_BACKGROUND}
-    pairs = [
-        (key, text, str(ground))
-        for key, text in texts.items()
-        for ground in (theme.background, theme.surface, theme.panel)
+    colors = {**{key: str(getattr(theme, key)) for key in COLORS}, **theme.variables}
+    text = (*(key for key in COLORS if key not in GROUNDS), *ON_BACKGROUND)
+    syntax = [key for key in VARIABLES if key.startswith("syntax-")]
+    changed = [f"diff-{sign}-{kind}" for sign in ("added", "removed") for kind in ("background", "strong")]
+    lines, words = changed[::2], changed[1::2]
+    styles = TranscriptStyles.from_theme(colors, Color.parse(colors["background"]))
+    for mark in ("selection", "match", "user"):
+        filled = getattr(styles, mark).bgcolor
+        assert filled is not None
+        colors[mark] = filled.get_truecolor().hex
+    body, dim = (7.0, 4.5) if name.startswith("high-contrast") else (4.5, 3.0)
+    pairs = [(key, ground, body) for key in text for ground in GROUNDS]
+    pairs += [(key, ground, body) for key in syntax for ground in GROUNDS[:2]]
+    pairs += [(key, "panel", dim) for key in syntax]  # holds no code
+    pairs += [(key, "forge-code-background", body) for key in (*syntax, "foreground", "forge-muted")]
+    pairs += [(key, "forge-code-background", body) for key in ("diff-added", "diff-removed")]
+    pairs += [("foreground", ground, body) for ground in (*changed, "selection", "match", "user")]
+    pairs += [(key, ground, body) for key in ("forge-muted", "forge-user") for ground in ("user",)]
+    pairs += [(f"diff-{sign}", f"diff-{sign}-{kind}", body) for sign, kind in SIGNED]
+    pairs += [(key, ground, body) for key in syntax if key != "syntax-comment" for ground in lines]
+    pairs += [(key, ground, dim) for key in ("syntax-comment", "forge-muted") for ground in lines]
+    pairs += [(key, ground, dim) for key in syntax if key != "syntax-comment" for ground in words]
+    pairs += [(key, "selection", dim) for key in (*text, *syntax)]
+    pairs += [("background", ground, body) for ground in ("warning", "error")]
+    ratios = [
+        (round(contrast(colors[key], colors[ground]), 2), key, ground, least) for key, ground, least in pairs
     ]
-    code = get("forge-code-background")
-    pairs += [(key, get(key), code) for key in VARIABLES if key.startswith("syntax-")]
-    pairs += [(key, get(key), code) for key in ("diff-added", "diff-removed")]
-    for sign in ("added", "removed"):
-        for ground in (f"diff-{sign}-background", f"diff-{sign}-strong"):
-            pairs.append((ground, get(f"diff-{sign}"), get(ground)))
-    ratios = [(round(contrast(text, ground), 2), key, ground) for key, text, ground in pairs]
-    assert [row for row in ratios if row[0] < 4.5] == []
+    assert [row for row in ratios if row[0] < row[3]] == []
+
+
+@pytest.mark.parametrize("name", BUILTIN_THEMES)
+def test_a_selection_can_be_told_from_the_background(name: str) -> None:
+    theme = load_builtin(name)
+    assert theme is not None and theme.background is not None
+    selection = theme.variables["forge-selection"]
+    assert contrast(selection, theme.background) >= 1.4
+
+
+@pytest.mark.parametrize(("flag", "least"), [("true", Depth.SIXTEEN), ("false", Depth.TRUE)])
+def test_a_theme_in_the_terminals_colours_is_written_in_16(tmp_path: Path, flag: str, least: Depth) -> None:
+    text = MINE.replace("dark = true", f"dark = true\nterminal-colors = {flag}")
+    theme = read_theme(write(tmp_path, text), {})
+    assert depth_of_theme(Depth.TRUE, theme.variables) is least
+    assert depth_of_theme(Depth.NONE, theme.variables) is Depth.NONE
+    assert depth_of_theme(Depth.TRUE, frame_colors("mine", tmp_path)) is least
+
+
+async def test_switching_to_and_from_the_terminals_colours_changes_how_styles_are_written(
+    config: ForgeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "3")
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        written = []
+        for name in ("forge-dark", "ansi-16", "forge-light"):
+            await say(pilot, f"/theme {name}")
+            await until(pilot, lambda name=name: app.theme == name)
+            style = Style.parse(f"{app.theme_variables['success']} on {app.theme_variables['background']}")
+            written.append(render([Segment("x", style)], app.style_codes()))
+        assert ["38;2;" in sequence for sequence in written] == [True, False, True]
+        assert "\x1b[92;40m" in written[1]
 
 
 class _Recorder(dict[str, str]):
@@ -134,15 +189,17 @@ def test_a_theme_without_a_selection_colour_mixes_it_from_its_own_colours(tmp_pa
     assert (red > 100, green, blue) == (True, 0, 0)
 
 
-def test_the_built_in_folder_holds_the_two_themes() -> None:
-    assert {path.stem for path in builtin_folder().glob("*.toml")} >= {"forge-dark", "forge-light"}
+def test_the_built_in_folder_holds_the_themes_of_the_list() -> None:
+    assert {path.stem for path in builtin_folder().glob("*.toml")} == set(BUILTIN_THEMES)
 
 
 def test_a_user_theme_inherits_missing_variables_by_its_brightness(tmp_path: Path) -> None:
     write(tmp_path, MINE)
     themes = load_themes(tmp_path)
     assert themes.problems == ()
-    assert list(themes.themes) == ["forge-dark", "forge-light", "mine"]
+    assert list(themes.themes) == [*BUILTIN_THEMES, "mine"]
+    assert theme_names(tmp_path) == list(themes.themes)
+    assert themes.themes["mine"].variables["input-cursor-background"] == "#eeeeee"
     assert (
         themes.themes["mine"].variables["forge-muted"] == themes.themes["forge-dark"].variables["forge-muted"]
     )
@@ -162,6 +219,7 @@ def test_a_user_theme_inherits_missing_variables_by_its_brightness(tmp_path: Pat
         ('name = "mine"', 'name = "../x"', "name = '../x'"),
         ('name = "mine"', "", "name = None"),
         ("dark = true", 'dark = "yes"', "dark = 'yes'"),
+        ("dark = true", "terminal-colors = 16", "terminal-colors = 16"),
         ("[colors]", "[colors", "is not TOML"),
         ("[colors]", "[colours]", "colours"),
         ('name = "mine"', 'name = "mine"\nvariables = 3', "variables = 3"),
@@ -230,7 +288,7 @@ async def test_switching_the_theme_repaints_and_is_saved(config: ForgeConfig) ->
 
 
 def test_the_first_frame_colours_match_the_theme(tmp_path: Path) -> None:
-    for name in ("forge-dark", "forge-light"):
+    for name in BUILTIN_THEMES:
         theme = load_builtin(name)
         assert theme is not None
         colors = frame_colors(name, tmp_path)
