@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 REDACTING = {
     "forge_core/headless/output_folder.py",
+    "forge_core/session/prompt_history.py",
     "forge_core/store/export.py",
     "forge_core/store/forking.py",
     "forge_core/store/journal.py",

@@ -347,6 +347,11 @@ class Settings:
         summary="how Forge calls you when its window is not focused: auto (a desktop notification where the "
         "terminal supports it, else the bell), bell, off",
     )
+    history: bool = setting(
+        default=True,
+        check=checks.yes_or_no,
+        summary="whether the messages that you send are kept for other sessions (Up in the composer)",
+    )
     log_level: LogLevel = setting(
         default="info",
         check=checks.OneOf("debug", "info", "warning", "error"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,6 +32,7 @@ from forge_tui.widgets.role_strip import role_style
 from forge_tui.widgets.welcome_text import MARK, PLACEHOLDER
 
 HISTORY_LIMIT = 1000
+"""Messages of this session, and earlier ones, that Up brings back."""
 LONGEST = 1_000_000
 """The most characters that a paste may lead to: more than any model reads, and all of them are wrapped."""
 
@@ -54,6 +55,44 @@ def is_newline(key: str) -> bool:
     """Return whether a key begins a new line, and does not send."""
     # The second: with a modifier, as xterm's modifyOtherKeys reports Enter.
     return key in effective_keys().keys["composer.newline"] or key.endswith("\r")
+
+
+class Recall:
+    """What Up brings back, and the place in it: earlier messages of the folder, those of this session, and
+    the draft."""
+
+    def __init__(self) -> None:
+        self._earlier: dict[str, None] = {}
+        """Messages of earlier sessions, each once, the oldest first."""
+        self._sent: list[str] = []
+        self._back = 0
+        """How many messages before the draft the composer is."""
+        self._draft = ""
+
+    def add(self, text: str) -> None:
+        """Add a sent message; the composer is empty."""
+        if not self._sent or self._sent[-1] != text:
+            self._sent = [*self._sent, text][-HISTORY_LIMIT:]
+        self._earlier.pop(text, None)
+        self._back = 0
+
+    def set_earlier(self, texts: Iterable[str]) -> None:
+        """Set the messages of earlier sessions, the oldest first; of equal ones the last counts."""
+        sent, found = set(self._sent), dict.fromkeys(reversed([*texts]))
+        newest = [text for text in found if text not in sent][:HISTORY_LIMIT]
+        self._earlier = dict.fromkeys(reversed(newest))
+
+    def step(self, by: int, text: str) -> str | None:
+        """Return the message `by` places later, or None if there is none; `text` is what the composer holds,
+        which comes back as the draft."""
+        messages = [*self._earlier, *self._sent]
+        back = min(max(self._back - by, 0), len(messages))
+        if back == self._back:
+            return None
+        if not self._back:
+            self._draft = text
+        self._back = back
+        return messages[-back] if back else self._draft
 
 
 class Composer(TextArea):
@@ -128,10 +167,7 @@ class Composer(TextArea):
         self._may_send = may_send
         self._on_edit = on_edit
         self._mode = ""
-        self._history: list[str] = []
-        self._position = 0
-        """Index into the history; the index after its last message is that of the draft."""
-        self._draft = ""
+        self.recall = Recall()
         self._has_paste = False
         self._chips = Chips()
         self._pacer = FramePacer(time.monotonic)
@@ -210,9 +246,7 @@ class Composer(TextArea):
 
     def remember(self, text: str) -> None:
         """Add a sent message to the history."""
-        if not self._history or self._history[-1] != text:
-            self._history = [*self._history, text][-HISTORY_LIMIT:]
-        self._position = len(self._history)
+        self.recall.add(text)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
@@ -453,13 +487,9 @@ class Composer(TextArea):
         return self.wrapped_document.location_to_offset(self.cursor_location).y == row
 
     def _step_history(self, by: int) -> None:
-        position = min(max(self._position + by, 0), len(self._history))
-        if position == self._position:
+        text = self.recall.step(by, self.typed)
+        if text is None:
             return
-        if self._position == len(self._history):
-            self._draft = self.typed
-        self._position = position
-        text = self._history[position] if position < len(self._history) else self._draft
         self._popup.close(text)
         self.replace_text(text)
         if by < 0:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.specs import Scope, Tier
 from forge_tui import workers
 from forge_tui.screens.chat.command_runner import CommandRunner
+from forge_tui.screens.chat.earlier_prompts import EarlierPrompts
 from forge_tui.screens.chat.first_message import FirstMessage
 from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.shell_lines import ShellLines
@@ -32,6 +33,7 @@ class Sending:
         self.queue = MessageQueue()
         self.commands = CommandRunner(screen)
         self.shell = ShellLines(screen)
+        self.earlier = EarlierPrompts(screen)
         self.failure = ""
         """Why there will be no session."""
         self.first_message = FirstMessage(screen)
@@ -69,6 +71,7 @@ class Sending:
         if isinstance(line, ShellLine) and not self.shell.may_run(line, message.text):
             return
         screen.composer.remember(message.text)
+        self.earlier.add(message.text)
         match line:
             case InvalidCommand(complaint):
                 screen.complain(complaint)

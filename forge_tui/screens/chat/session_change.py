@@ -16,6 +16,7 @@ from forge_tui.submitted_line import Command, UserText, parse_line
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
+    from forge_core.session.prompt_history import PromptHistory
     from forge_core.session.saved_sessions import SavedSessions, SessionSummary
     from forge_core.session.session import ForgeSession, SavedSession
     from forge_tui.screens.chat.message_queue import MessageQueue
@@ -55,6 +56,15 @@ class SessionChange:
         from forge_core.session.saved_sessions import SavedSessions
 
         return SavedSessions(self._config.state_dir, make_redactor(self._config))
+
+    def prompt_history(self) -> PromptHistory | None:
+        """Return the messages of all sessions; None if the user keeps none."""
+        if not self._config.history:
+            return None
+        from forge_core.runtime import make_redactor
+        from forge_core.session.prompt_history import PromptHistory  # after the first frame
+
+        return PromptHistory(self._config.state_dir, make_redactor(self._config))
 
     def last(self) -> SessionSummary | None:
         """Return the session last used in the folder, if that is known without reading much. Blocks."""
