@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-COMMANDS = ("chat", "run", "sessions", "replay", "config", "auth", "doctor", "tau2")
+COMMANDS = ("chat", "run", "sessions", "replay", "config", "auth", "doctor", "completion", "man", "tau2")
+SHELLS = ("bash", "zsh", "fish")
+"""Those with completion of `forge`."""
 PIPE_WAIT_S = 3.0
 
 
@@ -89,14 +91,11 @@ def build_parser() -> argparse.ArgumentParser:
     _add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
     _add_config(commands.add_parser("config", help="list, read and change settings"))
     _add_auth(commands.add_parser("auth", help="save the API key of an endpoint, or remove it"))
-    doctor = commands.add_parser("doctor", help="check the installation, the settings and the endpoint")
-    doctor.add_argument(
-        "path",
-        nargs="?",
-        metavar="PATH",
-        help='the folder to work in (default: here); "keys" shows what the terminal sends for each key',
+    _add_doctor(commands.add_parser("doctor", help="check the installation, the settings and the endpoint"))
+    _add_completion(
+        commands.add_parser("completion", help="print the script that makes a shell complete forge")
     )
-    doctor.add_argument("--json", action="store_true", help="print JSON")
+    commands.add_parser("man", help="print the manual page: forge man | man -l -")
     # only for the list of commands: its arguments are passed to tau2 without being parsed
     commands.add_parser("tau2", help="tau2-bench's command line, with Forge's agent in it", add_help=False)
     return parser
@@ -187,6 +186,24 @@ def _add_resuming(parser: argparse.ArgumentParser, *, picks: bool) -> None:
         "-r", "--resume", metavar="ID", help=f"continue the session with this id or title{more}", **options
     )
     parser.add_argument("--fork", action="store_true", help="continue in a copy; the session stays as it is")
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path",
+        nargs="?",
+        metavar="PATH",
+        help='the folder to work in (default: here); "keys" shows what the terminal sends for each key',
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "shell",
+        choices=SHELLS,
+        help='evaluate it where the shell starts: eval "$(forge completion bash)"',
+    )
 
 
 def _add_sessions(parser: argparse.ArgumentParser) -> None:

@@ -42,6 +42,10 @@ def _dispatch(arguments: list[str]) -> int:
         from forge_core.integrations.tau2 import main as tau2
 
         return tau2(arguments[1:])
+    if arguments[:2] == ["completion", "--words"]:  # any words, which the parser would take for options
+        from forge_tui.cli_reference.completing import print_candidates
+
+        return print_candidates(arguments[2:])
     from forge_tui.arguments import parse
 
     parsed = parse(arguments)
@@ -306,6 +310,26 @@ def _doctor(options: argparse.Namespace) -> int:
     return run_doctor(config, problem, colours=colours, as_json=options.json)
 
 
+def _completion(options: argparse.Namespace) -> int:
+    """Print the completion script of a shell."""
+    from forge_tui.cli_reference.completion import script
+
+    print(script(options.shell), end="")
+    return 0
+
+
+def _man(options: argparse.Namespace) -> int:
+    """Print the manual page."""
+    from forge_core import __version__
+    from forge_core.config.settings import SETTINGS
+    from forge_tui.arguments import build_parser
+    from forge_tui.cli_reference.man_page import man_page
+
+    variables = {one.variable: one.summary for one in SETTINGS.values() if one.variable}
+    print(man_page(build_parser(), __version__, variables), end="")
+    return 0
+
+
 _PROGRAMS = {
     "chat": _chat,
     "run": _run,
@@ -314,6 +338,8 @@ _PROGRAMS = {
     "config": _config,
     "auth": _auth,
     "doctor": _doctor,
+    "completion": _completion,
+    "man": _man,
 }
 
 

@@ -18,6 +18,7 @@ ROOT = Path(forge_tui.__file__).parent
 LIBRARIES = ("textual", "rich", "pygments")
 PLACES = {
     "app.py",
+    "cli_reference/parser_parts.py",
     "keymap.py",
     "screens/chat/screen.py",
     "terminal/compositor.py",
@@ -34,6 +35,7 @@ WHERE_DEFINED = (
     "textual.drivers._writer_thread",
     *("textual._ansi_sequences", "textual._xterm_parser", "textual.document._wrapped_document"),
     *("rich.console", "rich.style", "pygments.lexer", "pygments.token"),
+    "argparse",
 )
 """The modules whose private parts are used."""
 
