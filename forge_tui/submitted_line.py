@@ -76,6 +76,11 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
     return Command(spec, argument.strip(), text) if problem is None else InvalidCommand(problem)
 
 
+def message_line(text: str) -> str:
+    """Return the line that is parsed as this message: a space before what would be a command makes it one."""
+    return f" {text}" if text.startswith(("/", "!")) else text
+
+
 def _complaint(name: str) -> str:
     shown = safe_line(name if len(name) <= 60 else name[:60] + "…")
     as_message = "To send it as a message, put a space first."

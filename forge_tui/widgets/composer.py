@@ -168,6 +168,8 @@ class Composer(TextArea):
         self._on_edit = on_edit
         self._mode = ""
         self.recall = Recall()
+        self._pasted: set[str] = set()
+        """The messages in the history of which any part may have been pasted."""
         self._has_paste = False
         self._chips = Chips()
         self._pacer = FramePacer(time.monotonic)
@@ -201,6 +203,7 @@ class Composer(TextArea):
     def replace_text(self, text: str) -> None:
         """Replace the text, with the cursor at the end; one step of undo. The text must be safe; folded parts
         become chips."""
+        self._has_paste = self._has_paste or folded_text.BEGIN in text
         self.replace(self._chips.fold(text), self.document.start, self.document.end)
         self.move_cursor(self.document.end)
 
@@ -220,9 +223,9 @@ class Composer(TextArea):
     def clear_into_history(self) -> bool:
         """Clear the text; return whether there was any. Up restores it: the key may have been meant for a
         turn that has just ended."""
-        text = self.take()
+        has_paste, text = self._has_paste, self.take()
         if is_any := bool(text.strip()):
-            self.remember(text)
+            self.remember(text, has_paste=has_paste)
         return is_any
 
     @property
@@ -244,9 +247,13 @@ class Composer(TextArea):
         lines = self._chips.fold(before + text[:cursor]).split("\n")
         self.move_cursor((len(lines) - 1, len(lines[-1])))
 
-    def remember(self, text: str) -> None:
-        """Add a sent message to the history."""
+    def remember(self, text: str, *, has_paste: bool = False) -> None:
+        """Add a message to the history; see `Submitted.has_paste`."""
         self.recall.add(text)
+        if has_paste:
+            self._pasted.add(text)
+        else:
+            self._pasted.discard(text)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
@@ -325,6 +332,10 @@ class Composer(TextArea):
         event.prevent_default()
         event.stop()
         self.paste(event.text)
+
+    def action_paste(self) -> None:
+        """Paste what was copied last in Forge, which may be the model's: as any other paste."""
+        self.paste(self.app.clipboard)
 
     def paste(self, text: str) -> None:
         """Insert pasted text, with its control characters made visible; never send it.
@@ -491,6 +502,7 @@ class Composer(TextArea):
         if text is None:
             return
         self._popup.close(text)
+        self._has_paste = self._has_paste or text in self._pasted
         self.replace_text(text)
         if by < 0:
             self.selection = Selection.cursor((0, 0))

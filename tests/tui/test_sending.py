@@ -27,7 +27,9 @@ class Screen:
         self.queue_text = ""
         self.activity = SimpleNamespace(show_queue=self._show_queue)
         self.unsent = SimpleNamespace(save=lambda: None)
-        self.composer = SimpleNamespace(remember=lambda text: self.calls.append(f"remember {text}"))
+        self.composer = SimpleNamespace(
+            remember=lambda text, has_paste: self.calls.append(f"remember {text}")
+        )
         self.sessions = SimpleNamespace(leave_queue=lambda: self.calls.append("leave queue"))
 
     def _show_queue(self, text: str) -> None:

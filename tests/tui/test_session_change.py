@@ -21,6 +21,7 @@ from forge_core.store.journal import Journal, journal_path
 from forge_tui import garbage_collection
 from forge_tui.app import ForgeApp
 from forge_tui.screens.chat.environment import Environment
+from forge_tui.screens.chat.shell_lines import PASTED
 from forge_tui.submitted_line import UserText
 from forge_tui.terminal.clipboard import Route
 from tests.support.chat_app import say, shown, type_text, until
@@ -116,6 +117,18 @@ async def test_the_draft_and_the_queue_are_back_and_the_queue_waits(root: Path) 
             await until(pilot, lambda: app.session is not None and app.session.status.mode == "plan")
         again = SavedSessions(config.state_dir, Redactor()).load(saved)
         assert (again.draft, again.queue, again.mode) == ("", [], "plan")
+
+
+async def test_what_comes_back_with_a_session_does_not_run_in_the_shell(root: Path) -> None:
+    with SseServer(answer("one")) as server:
+        config = config_for(root, server)
+        app = app_for(config, await saved_session(config, "!echo message", draft="!echo draft"))
+        async with app.run_test(size=SIZE) as pilot:
+            await idle(pilot, app, "one")
+            await pilot.press("enter")
+            await until(pilot, lambda: app.chat.activity.note_text == PASTED)
+            await pilot.press("up")
+            assert app.chat.composer.text == " !echo message"
 
 
 async def test_what_was_typed_before_the_session_was_ready_is_sent(root: Path) -> None:

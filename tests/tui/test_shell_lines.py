@@ -9,6 +9,7 @@ import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.pastes.folded_text import folded
+from forge_tui.screens.chat.message_queue import MessageQueue
 from forge_tui.screens.chat.shell_lines import PASTED
 from forge_tui.submitted_line import ShellLine, UserText, parse_line
 from forge_tui.widgets.transcript.calls.shell_card import ShellCard
@@ -68,6 +69,51 @@ async def test_a_pasted_line_waits_for_a_second_enter(app: ChatApp) -> None:
         assert app.chat.composer.text == "!echo pasted" and cards(app) == []
         await pilot.press("enter")
         await until(pilot, lambda: cards(app) and cards(app)[0].state == "done")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [("ctrl+s", "ctrl+s"), ("ctrl+c", "up"), ("up",), ("ctrl+v",)],
+    ids=["stashed", "cleared", "sent", "copied"],
+)
+async def test_a_line_that_was_not_typed_does_not_run_after_it_comes_back(
+    app: ChatApp, keys: tuple[str, ...]
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        composer = app.chat.composer
+        if keys == ("up",):  # a message, of which the mark comes first when its chip is unfolded
+            composer.paste("!echo pasted\n" * 20)
+            await pilot.press("enter")
+            await until(pilot, lambda: len(app.scripted.sent) == 1)
+            await pilot.press("up")
+            composer.expand_chip()
+        elif "ctrl+v" in keys:
+            app.copy_to_clipboard("!echo \x1bcopied")
+            await pilot.press("ctrl+v")
+            assert composer.text == "!echo ␛copied"
+        else:
+            composer.paste("!echo pasted")
+            await pilot.press(*keys)
+        assert composer.text.startswith("!echo")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.activity.note_text == PASTED)
+        assert cards(app) == []
+
+
+async def test_a_typed_line_runs_from_the_history(app: ChatApp) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press(*"!echo a", "ctrl+c", "up", "enter")
+        await until(pilot, lambda: cards(app) and cards(app)[0].state == "done")
+
+
+def test_a_queued_message_with_a_chip_stays_a_message() -> None:
+    queue = MessageQueue()
+    line = parse_line(f" !ls {folded('x')}")
+    assert isinstance(line, UserText)
+    queue.add(line)
+    assert [parse_line(typed) for typed in queue.typed] == [line]
 
 
 async def test_alone_it_is_explained_and_a_catastrophe_is_refused(app: ChatApp) -> None:

@@ -37,7 +37,7 @@ class Drafting:
             self.stashed = [*self.stashed, composer.take()][-MOST_STASHED:]
             note("Stashed; Ctrl+S in the empty composer brings it back")
         elif self.stashed:
-            composer.replace_text(self.stashed.pop())
+            composer.replace_edited(self.stashed.pop())
         else:
             note("Nothing is stashed")
         self._changed()

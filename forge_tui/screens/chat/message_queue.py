@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from forge_tui.submitted_line import Command, UserText
+from forge_tui.submitted_line import Command, UserText, message_line
 
 
 class MessageQueue:
@@ -85,6 +85,4 @@ class MessageQueue:
 def _typed(line: UserText | Command) -> str:
     if isinstance(line, Command):
         return line.line
-    if line.typed:
-        return line.typed
-    return f" {line.text}" if line.text.startswith(("/", "!")) else line.text  # the space makes it a message
+    return message_line(line.typed or line.text)

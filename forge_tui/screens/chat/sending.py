@@ -70,7 +70,9 @@ class Sending:
             return
         if isinstance(line, ShellLine) and not self.shell.may_run(line, message.text):
             return
-        screen.composer.remember(message.text)
+        # A line for the shell that was pasted has been confirmed.
+        has_paste = message.has_paste and not isinstance(line, ShellLine)
+        screen.composer.remember(message.text, has_paste=has_paste)
         self.earlier.add(message.text)
         match line:
             case InvalidCommand(complaint):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_text
 from forge_tui import workers
-from forge_tui.submitted_line import Command, UserText, parse_line
+from forge_tui.submitted_line import Command, UserText, message_line, parse_line
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
@@ -146,12 +146,12 @@ class SessionChange:
         screen.refresh_todos()
         workers.start(screen, partial(self.show_earlier, saved), "earlier turns", is_replacing=True)
         for turn in saved.turns[-_RECALLED_MESSAGES:]:
-            screen.composer.remember(safe_text(turn.text, keep_invisible=True))
+            screen.composer.remember(message_line(safe_text(turn.text, keep_invisible=True)), has_paste=True)
         if draft := safe_text(saved.draft, keep_invisible=True):
             if screen.composer.is_blank:
-                screen.composer.replace_text(draft)
+                screen.composer.replace_edited(draft)
             elif screen.composer.typed != draft:
-                screen.composer.remember(draft)
+                screen.composer.remember(draft, has_paste=True)
         screen.drafting.restore(saved.stash)
         self._queue.put_back(
             line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)
