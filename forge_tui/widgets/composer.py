@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,11 +28,10 @@ from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import handle_key, typed_text
 from forge_tui.widgets.pacing import FramePacer
+from forge_tui.widgets.recall import Recall
 from forge_tui.widgets.role_strip import role_style
 from forge_tui.widgets.welcome_text import MARK, PLACEHOLDER
 
-HISTORY_LIMIT = 1000
-"""Messages of this session, and earlier ones, that Up brings back."""
 LONGEST = 1_000_000
 """The most characters that a paste may lead to: more than any model reads, and all of them are wrapped."""
 
@@ -55,44 +54,6 @@ def is_newline(key: str) -> bool:
     """Return whether a key begins a new line, and does not send."""
     # The second: with a modifier, as xterm's modifyOtherKeys reports Enter.
     return key in effective_keys().keys["composer.newline"] or key.endswith("\r")
-
-
-class Recall:
-    """What Up brings back, and the place in it: earlier messages of the folder, those of this session, and
-    the draft."""
-
-    def __init__(self) -> None:
-        self._earlier: dict[str, None] = {}
-        """Messages of earlier sessions, each once, the oldest first."""
-        self._sent: list[str] = []
-        self._back = 0
-        """How many messages before the draft the composer is."""
-        self._draft = ""
-
-    def add(self, text: str) -> None:
-        """Add a sent message; the composer is empty."""
-        if not self._sent or self._sent[-1] != text:
-            self._sent = [*self._sent, text][-HISTORY_LIMIT:]
-        self._earlier.pop(text, None)
-        self._back = 0
-
-    def set_earlier(self, texts: Iterable[str]) -> None:
-        """Set the messages of earlier sessions, the oldest first; of equal ones the last counts."""
-        sent, found = set(self._sent), dict.fromkeys(reversed([*texts]))
-        newest = [text for text in found if text not in sent][:HISTORY_LIMIT]
-        self._earlier = dict.fromkeys(reversed(newest))
-
-    def step(self, by: int, text: str) -> str | None:
-        """Return the message `by` places later, or None if there is none; `text` is what the composer holds,
-        which comes back as the draft."""
-        messages = [*self._earlier, *self._sent]
-        back = min(max(self._back - by, 0), len(messages))
-        if back == self._back:
-            return None
-        if not self._back:
-            self._draft = text
-        self._back = back
-        return messages[-back] if back else self._draft
 
 
 class Composer(TextArea):
@@ -168,8 +129,6 @@ class Composer(TextArea):
         self._on_edit = on_edit
         self._mode = ""
         self.recall = Recall()
-        self._pasted: set[str] = set()
-        """The messages in the history of which any part may have been pasted."""
         self._has_paste = False
         self._chips = Chips()
         self._pacer = FramePacer(time.monotonic)
@@ -249,11 +208,7 @@ class Composer(TextArea):
 
     def remember(self, text: str, *, has_paste: bool = False) -> None:
         """Add a message to the history; see `Submitted.has_paste`."""
-        self.recall.add(text)
-        if has_paste:
-            self._pasted.add(text)
-        else:
-            self._pasted.discard(text)
+        self.recall.add(text, has_paste=has_paste)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
@@ -502,7 +457,7 @@ class Composer(TextArea):
         if text is None:
             return
         self._popup.close(text)
-        self._has_paste = self._has_paste or text in self._pasted
+        self._has_paste = self._has_paste or self.recall.was_pasted(text)
         self.replace_text(text)
         if by < 0:
             self.selection = Selection.cursor((0, 0))

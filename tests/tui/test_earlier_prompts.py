@@ -12,7 +12,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.redact import Redactor
 from forge_core.session.prompt_history import PromptHistory
 from forge_tui.pastes.folded_text import folded
-from forge_tui.widgets.composer import Recall
+from forge_tui.widgets.recall import Recall
 from tests.support.chat_app import ChatApp, make_app, ready, say, type_text, until
 
 pytestmark = pytest.mark.slow
