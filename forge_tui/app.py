@@ -39,7 +39,7 @@ from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.terminal import internals, signals
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.theme_files import DEFAULT_THEME
-from forge_tui.theming import ThemeFiles, load_builtin, load_themes
+from forge_tui.theming import ThemeFiles, ThemeReloader, load_builtin, load_themes
 from forge_tui.widgets.activity import NOTE_S
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ ContinuePlain: TypeAlias = Callable[[ForgeConfig, str | None], int]
 """Runs the plain chat with a new session or the one with an id, and returns the exit code."""
 
 KEYS_INTERVAL_S = 2.0
+THEMES_INTERVAL_S = 2.0
 """Between looks at the user's file of keys."""
 WARM_UP_DELAY_S = 0.05
 """After the first frame: the keys that waited for it show first, then imports hold the interpreter."""
@@ -99,6 +100,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self._resume = resume
         self._picks_session = picks_session
         self._theme_files: ThemeFiles | None = None
+        self._theme_reloader: ThemeReloader | None = None
         self._early: list[events.Event] | None = []
         """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
@@ -166,6 +168,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             self.action_toggle_mouse()
         problems = self._keys.follow_file()
         self.set_interval(KEYS_INTERVAL_S, self._follow_keys)
+        self.set_interval(THEMES_INTERVAL_S, self._follow_themes)
         early, self._early = self._early or [], None
         for event in early:
             key = self._keys.translate(event) if isinstance(event, events.Key) else event
@@ -187,6 +190,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     def on_app_focus(self) -> None:
         self._follow_keys()
+        self._follow_themes()
         self.chat.attention.focus_changed(True)
         self.chat.prompts.rearm()  # the click that brought the terminal to the front must not answer anything
 
@@ -263,10 +267,28 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     def _themes(self) -> ThemeFiles:
         if self._theme_files is None:
+            self._theme_reloader = ThemeReloader(self._config.config_dir / "themes")
             self._theme_files = load_themes(self._config.config_dir / "themes")
             for theme in self._theme_files.themes.values():
                 self.register_theme(theme)
         return self._theme_files
+
+    def _follow_themes(self) -> None:
+        """Apply the user's theme files if one has changed; of a broken one the last good state stays."""
+        found = self._theme_reloader.changed() if self._theme_reloader is not None else None
+        if found is None or self._theme_files is None:
+            return
+        known, reported = self._theme_files.themes, self._theme_files.problems
+        was_active = known.get(self.theme)
+        self._theme_files = ThemeFiles({**known, **found.themes}, found.problems)
+        for theme in found.themes.values():
+            self.register_theme(theme)
+        if found.themes.get(self.theme, was_active) != was_active:
+            self.mutate_reactive(ForgeApp.theme)  # registering the active theme again changes nothing
+            self.chat.activity.note(f"Theme {self.theme} applied")
+        for problem in found.problems:
+            if problem not in reported:
+                self.chat.complain(problem)
 
     def _use_first_theme(self, name: str) -> None:
         """Register the theme of the first frame: reads one file, unless it is the user's own."""

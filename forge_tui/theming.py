@@ -6,6 +6,7 @@ been parsed. A broken file is reported; it never stops the app.
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +105,33 @@ def load_themes(user_folder: Path) -> ThemeFiles:
     return ThemeFiles(themes, tuple(problems))
 
 
+class ThemeReloader:
+    """Notices changes of the user's theme files, by one `stat` of the folder and one of each file.
+
+    Forge's own files are not watched.
+    """
+
+    def __init__(self, user_folder: Path) -> None:
+        self._folder = user_folder
+        self._versions = self._now()
+
+    def changed(self) -> ThemeFiles | None:
+        """Return all themes if a file has changed since the last call, else None."""
+        versions = self._now()
+        if versions == self._versions:
+            return None
+        self._versions = versions
+        return load_themes(self._folder)
+
+    def _now(self) -> tuple[tuple[str, int, int, int], ...]:
+        found = []
+        for path in _theme_files(self._folder, []):
+            with contextlib.suppress(OSError):
+                info = path.stat()
+                found.append((path.name, info.st_mtime_ns, info.st_size, info.st_ino))
+        return tuple(found)
+
+
 def read_theme(path: Path, known: dict[str, Theme]) -> Theme:
     """Return the theme in this file. `known` contains the themes that missing variables come from.
 
@@ -113,14 +141,12 @@ def read_theme(path: Path, known: dict[str, Theme]) -> Theme:
     _refuse_unknown(path, "", raw, ("name", "dark", TERMINAL_COLORS, "colors", "variables"))
     name, dark = raw.get("name"), raw.get("dark", True)
     if not isinstance(name, str) or not _is_plain_name(name):
-        raise ConfigError(f"Theme {path}: name = {name!r} must be letters, digits and dashes.")
+        raise _invalid(path, "name", name, "must be letters, digits and dashes.")
     if not isinstance(dark, bool):
-        raise ConfigError(f"Theme {path}: dark = {dark!r} must be true or false.")
+        raise _invalid(path, "dark", dark, "must be true or false.")
     uses_terminal_colors = raw.get(TERMINAL_COLORS, False)
     if not isinstance(uses_terminal_colors, bool):
-        raise ConfigError(
-            f"Theme {path}: {TERMINAL_COLORS} = {uses_terminal_colors!r} must be true or false."
-        )
+        raise _invalid(path, TERMINAL_COLORS, uses_terminal_colors, "must be true or false.")
     base = known.get(DEFAULT_THEME if dark else LIGHT_THEME)
     colors = _section(path, raw, "colors", COLORS)
     missing = [key for key in COLORS if key not in colors]
@@ -162,7 +188,7 @@ def _section(path: Path, raw: dict[str, object], section: str, names: tuple[str,
     """Return the checked colours of one table."""
     table = raw.get(section, {})
     if not isinstance(table, dict):
-        raise ConfigError(f"Theme {path}: {section} = {table!r} must be a table.")
+        raise _invalid(path, section, table, "must be a table.")
     _refuse_unknown(path, f"{section}.", table, names)
     return {key: _color(path, f"{section}.{key}", value) for key, value in table.items()}
 
@@ -173,20 +199,36 @@ def _color(path: Path, key: str, value: object) -> str:
             raise ColorParseError("no text")
         color = Color.parse(value)
     except ColorParseError as error:
-        raise ConfigError(
-            f"Theme {path}: {key} = {value!r} is not a colour; write it as '#rrggbb'."
-        ) from error
+        raise _invalid(path, key, value, "is not a colour; write it as '#rrggbb'.") from error
     if color.ansi is not None or color.a != 1 or color.auto:
-        raise ConfigError(f"Theme {path}: {key} = {value!r} must be an opaque colour such as '#rrggbb'.")
+        raise _invalid(path, key, value, "must be an opaque colour such as '#rrggbb'.")
     return value
 
 
 def _refuse_unknown(path: Path, prefix: str, table: dict[str, object], names: tuple[str, ...]) -> None:
     for key, value in table.items():
         if key not in names:
-            raise ConfigError(
-                f"Theme {path}: {prefix}{key} = {value!r} is not a known key. Known: {', '.join(names)}."
-            )
+            raise _invalid(path, prefix + key, value, f"is not a known key. Known: {', '.join(names)}.")
+
+
+def _invalid(path: Path, key: str, value: object, problem: str) -> ConfigError:
+    return ConfigError(f"Theme {_place(path, key)}: {key} = {value!r} {problem}")
+
+
+def _place(path: Path, key: str) -> str:
+    """Return the path, with the line of a key such as "colors.primary" if it is on a line of its own."""
+    section, _, name = key.rpartition(".")
+    table = ""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            text = line.strip()
+            if text.startswith("["):
+                table = text.split("]")[0].strip("[] ")
+                if table == key:
+                    return f"{path}:{number}"
+            elif table == section and text.split("=")[0].strip(" \"'") == name:
+                return f"{path}:{number}"
+    return str(path)
 
 
 def _is_plain_name(name: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.color import Color
 
 from forge_core.config.forge_config import ForgeConfig
@@ -15,7 +16,7 @@ from forge_core.errors import ConfigError
 from forge_tui.terminal.colours import Depth, depth_of_theme
 from forge_tui.terminal.screen_model import render
 from forge_tui.theme_files import BUILTIN_THEMES, builtin_folder, frame_colors, theme_names
-from forge_tui.theming import COLORS, VARIABLES, load_builtin, load_themes, read_theme
+from forge_tui.theming import COLORS, VARIABLES, ThemeReloader, load_builtin, load_themes, read_theme
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
 
@@ -234,6 +235,22 @@ def test_an_invalid_theme_file_is_reported_with_key_and_value(
     assert str(path) in str(caught.value) and wanted in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('"#88aaff"', '"blurple"', 9),
+        ("dark = true", "dark = 1", 3),
+        ("primary =", "primery =", 9),
+        ("[colors]", "[colours]", 4),
+    ],
+)
+def test_an_invalid_key_is_reported_with_its_line(tmp_path: Path, old: str, new: str, line: int) -> None:
+    path = write(tmp_path, MINE.replace(old, new))
+    with pytest.raises(ConfigError) as caught:
+        read_theme(path, {})
+    assert f"{path}:{line}: " in str(caught.value)
+
+
 def test_a_binary_theme_file_is_a_problem_and_not_a_crash(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in load_themes(tmp_path).problems[0]
@@ -304,3 +321,68 @@ def test_a_first_frame_inherits_missing_colours_of_a_user_theme(tmp_path: Path) 
     colors = frame_colors("mine", tmp_path)
     assert colors["background"] == "#ffeeff"
     assert colors["forge-muted"] == frame_colors("forge-light", tmp_path)["forge-muted"]
+
+
+async def test_a_change_of_the_active_theme_is_applied_and_a_broken_file_keeps_the_last_one(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "config" / "themes"
+    write(folder, MINE)
+    app = make_app(make_config(tmp_path, theme="mine"))
+    async with app.run_test(size=(160, 30)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: app.chat.styles.background == Color.parse("#101010"))
+        write(folder, MINE.replace("#101010", "#0a0b0c"))
+        app.post_message(events.AppFocus())
+        await until(pilot, lambda: app.chat.styles.background == Color.parse("#0a0b0c"))
+        await until(pilot, lambda: "Theme mine applied" in shown(app))
+        write(folder, MINE.replace('"#88aaff"', '"blurple"'))
+        app.post_message(events.AppFocus())
+        await until(pilot, lambda: "colors.primary = 'blurple'" in shown(app).replace("\n", ""))
+        assert app.theme == "mine"
+        assert app.chat.styles.background == Color.parse("#0a0b0c")
+        assert app.theme_variables["primary"].lower() == "#88aaff"
+        (folder / "mine.toml").unlink()
+        app.post_message(events.AppFocus())
+        await pilot.pause()
+        assert "mine" in app.theme_names()
+
+
+async def test_a_new_theme_file_can_be_chosen_without_a_restart(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test() as pilot:
+        await ready(pilot)
+        write(config.config_dir / "themes", MINE)
+        app.post_message(events.AppFocus())
+        await until(pilot, lambda: "mine" in app.theme_names())
+        await say(pilot, "/theme mine")
+        await until(pilot, lambda: app.theme == "mine")
+
+
+async def test_the_picker_shows_every_built_in_theme_and_escape_restores_the_first(
+    config: ForgeConfig,
+) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/theme")
+        await until(pilot, lambda: "Enter keep" in shown(app))
+        for name in BUILTIN_THEMES[1:]:
+            await pilot.press("down")
+            assert app.theme == name
+            assert name in shown(app)
+        await pilot.press("escape")
+        assert app.theme == "forge-dark" and app.saved == []
+
+
+def test_the_themes_are_read_again_only_if_a_file_has_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "themes"
+    reloader = ThemeReloader(folder)
+    assert reloader.changed() is None
+    write(folder, MINE)
+    found = reloader.changed()
+    assert found is not None and "mine" in found.themes
+    assert reloader.changed() is None
+    (folder / "mine.toml").unlink()
+    found = reloader.changed()
+    assert found is not None and "mine" not in found.themes
