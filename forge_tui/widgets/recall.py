@@ -22,7 +22,7 @@ class Recall:
         self._pasted: set[str] = set()
 
     def add(self, text: str, *, has_paste: bool = False) -> None:
-        """Add a message; the composer is empty. `has_paste` is whether any part of it may have been pasted."""
+        """Add a message, `has_paste` if any part of it may have been pasted. The composer is empty."""
         if not self._sent or self._sent[-1] != text:
             self._sent = [*self._sent, text][-HISTORY_LIMIT:]
             self._pasted.intersection_update(self._sent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +35,9 @@ class Screen:
 
     def _show_queue(self, text: str) -> None:
         self.queue_text = text
+
+    def run_worker(self, work: Callable[[], object], **options: object) -> None:
+        """No worker runs: what is sent is not kept for later sessions."""
 
     def start_turn(self, text: str, typed: str = "") -> None:
         self.has_turn = True
