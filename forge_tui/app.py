@@ -315,8 +315,6 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         )  # so that /diff opens at once
         if report := await in_thread(self.chat.sessions.prune):
             self.chat.transcript.add_notice(report, "info")
-        if found := await in_thread(lambda: self._environment.local_server(self._config)):
-            self.chat.transcript.add_notice(found, "info")
         garbage_collection.start()
 
     async def _look_around(self) -> None:
@@ -330,6 +328,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         """Give the conversation its session."""
         await self._offer_last_session()
         self._show_conversation()
+        await self._offer_local_server()
         await self._ask_for_trust()  # before a queued /trust can run
         try:
             session = await self._open_session(self._resume)
@@ -356,6 +355,12 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             return
         if (last := await in_thread(self.chat.sessions.last)) is not None:
             self.chat.welcome.offer(last.title, time_ago(time.time() - last.updated))
+
+    async def _offer_local_server(self) -> None:
+        """Show which model server runs on this machine; before the question of trust, which must stay in
+        view."""
+        if found := await in_thread(lambda: self._environment.local_server(self._config)):
+            self.chat.transcript.add_notice(found, "info")
 
     async def _open_session(self, resume: str | None, before: ForgeSession | None = None) -> ForgeSession:
         """Build a session; a new one has the model and the mode of the one `before`."""
