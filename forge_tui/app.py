@@ -319,10 +319,9 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     async def _look_around(self) -> None:
         """Show in the welcome what the folder contains."""
-        if self.chat.welcome.display:
-            from forge_core.workspace.overview import overview
+        from forge_core.workspace.overview import overview  # not before the first frame
 
-            self.chat.welcome.show_found(await in_thread(lambda: overview(self._config.working_dir)))
+        self.chat.welcome.show_found(await in_thread(lambda: overview(self._config.working_dir)))
 
     async def _begin(self) -> None:
         """Give the conversation its session."""

@@ -56,20 +56,18 @@ def overview(folder: Path) -> str:
     """Return what the folder contains: "Python · 63 files · tests: pytest · AGENTS.md". Ignored files are not
     counted, and of many only the first."""
     languages: Counter[str] = Counter()
-    files, end = 0, time.monotonic() + MAX_S
-
-    def is_enough() -> bool:
-        return files >= MAX_FILES or time.monotonic() > end
-
-    for found in walk(folder, stop=is_enough):
+    files, is_cut, end = 0, False, time.monotonic() + MAX_S
+    for found in walk(folder):
+        if is_cut := files >= MAX_FILES or time.monotonic() > end:
+            break
         if found.is_file:
             files += 1
             suffix = found.path.rpartition(".")[2].lower()
             if suffix in _LANGUAGES:
                 languages[_LANGUAGES[suffix]] += 1
-    if not files:
+    if not files and not is_cut:
         return "no files"
-    count = f"{files:,}{'+' * is_enough()} file{'s'[: files != 1]}"
+    count = f"{files:,}{'+' * is_cut} file{'s'[: files != 1]}"
     tests = next((f"tests: {runner}" for name, text, runner in _TESTS if _has(folder / name, text)), "")
     parts = [*(name for name, _ in languages.most_common(1)), count, tests]
     return " · ".join(part for part in [*parts, *find_instructions(folder)[:1]] if part)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
-from tests.support.chat_app import make_config
+from tests.support.chat_app import ChatApp, make_config, until
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +24,19 @@ def _full_colour(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def config(tmp_path: Path) -> ForgeConfig:
     return make_config(tmp_path)
+
+
+@pytest.fixture
+def snap_compare(snap_compare: Callable[..., bool]) -> Callable[..., bool]:
+    """Compare a picture after the welcome, if there is one, has said what the folder contains."""
+
+    def compare(app: Any, *, run_before: Callable[[Pilot[Any]], Awaitable[None]], **options: Any) -> bool:
+        async def run(pilot: Pilot[Any]) -> None:
+            await run_before(pilot)
+            if isinstance(app, ChatApp) and app.chat.welcome.display:
+                await until(pilot, lambda: bool(app.chat.welcome._found))
+                await pilot.pause()
+
+        return snap_compare(app, run_before=run, **options)
+
+    return compare

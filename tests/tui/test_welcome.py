@@ -226,3 +226,15 @@ async def test_the_welcome_shows_what_the_folder_contains(config: ForgeConfig, t
     app = make_app(replace(config, working_dir=folder))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "Found    Python · 1 file" in shown(app))
+
+
+async def test_the_welcome_knows_the_folder_when_it_comes_back(config: ForgeConfig, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "a.py").touch()
+    app = make_app(replace(config, working_dir=folder))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.chat.welcome.display = False
+        await ready(pilot)
+        await say(pilot, "/reset")
+        await until(pilot, lambda: "Found    Python · 1 file" in shown(app))

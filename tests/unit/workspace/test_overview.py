@@ -11,6 +11,11 @@ from forge_core.workspace import overview as module
 from forge_core.workspace.overview import overview
 
 
+@pytest.fixture(autouse=True)
+def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_S", 60.0)
+
+
 def make(folder: Path, *names: str, text: str = "") -> None:
     for name in names:
         path = folder / name
@@ -54,6 +59,20 @@ def test_of_many_files_only_the_first_are_counted(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(module, "MAX_FILES", 3)
     make(tmp_path, *(f"{number}.go" for number in range(9)))
     assert overview(tmp_path) == "Go · 3+ files"
+
+
+def test_as_many_files_as_are_counted_are_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_FILES", 3)
+    make(tmp_path, "a.go", "b.go", "c.go")
+    assert overview(tmp_path) == "Go · 3 files"
+
+
+def test_a_count_without_time_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_S", -1.0)
+    make(tmp_path, "a.go")
+    assert overview(tmp_path) == "0+ files"
 
 
 def test_a_pipe_in_place_of_a_manifest_is_not_read(tmp_path: Path) -> None:
