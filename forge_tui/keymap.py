@@ -34,6 +34,7 @@ class KeyContext(StrEnum):
     DIFF = "Changes (/diff)"
     MODELS = "Models (/model)"
     SESSIONS = "Saved sessions (/resume)"
+    HISTORY = "What was sent (Ctrl+R)"
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
     REPLAY = "Replay of a session (forge replay)"
@@ -132,6 +133,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "chat.stash", "ctrl+s", "stash", "Ctrl+S", "Put the message aside; if nothing is typed, take it back"
     ),
+    Key("chat.history", "ctrl+r", "search_history", "Ctrl+R", "Search what you have sent, in all sessions"),
     Key("chat.palette", "ctrl+p", "palette", "Ctrl+P", "Find a command"),
     Key("chat.models", "alt+p", "choose_model", "Alt+P", "Choose the model"),
     Key("chat.next_model", "f2", "next_model", "F2", "Switch to the model used before"),
@@ -170,6 +172,9 @@ KEYS: tuple[Key, ...] = (
     Key("sessions.rename", "ctrl+r", "rename", "Ctrl+R", "Give it another title", is_first=True),
     Key("sessions.fork", "ctrl+f", "fork", "Ctrl+F", "Continue in a copy", is_first=True),
     Key("sessions.delete", "ctrl+x", "delete", "Ctrl+X", "Delete it, at the second press", is_first=True),
+    Key("history.next", "down,ctrl+n,ctrl+r", "move(1)", "Up, Down, Ctrl+R", "Select a text", is_first=True),
+    Key("history.previous", "up,ctrl+p", "move(-1)", is_first=True),
+    Key("history.folders", "tab", "toggle_folders", "Tab", "Of this folder, or of all", is_first=True),
     Key("prompt.previous_answer", "up", "choose(-1)", "Up, Down", "Select an answer"),
     Key("prompt.next_answer", "down", "choose(1)"),
     Key("prompt.answer", "enter", "answer", "Enter", "Give the selected answer"),

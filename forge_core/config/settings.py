@@ -350,7 +350,7 @@ class Settings:
     history: bool = setting(
         default=True,
         check=checks.yes_or_no,
-        summary="whether the messages that you send are kept for other sessions (Up in the composer)",
+        summary="whether the messages that you send are kept for other sessions (Up, Ctrl+R)",
     )
     log_level: LogLevel = setting(
         default="info",

@@ -11,8 +11,10 @@ from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.redact import Redactor
+from forge_core.session.prompt_history import PromptHistory
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.saved_sessions import SavedSessions
+from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.rewind_picker import RewindPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
 from tests.support.chat_app import ChatApp, make_app, make_config, ready, shown, until
@@ -79,6 +81,20 @@ def rewind_picker(*keys: str) -> Before:
     return run
 
 
+def history_search(state: Path, *keys: str) -> Before:
+    async def run(pilot: Pilot[None]) -> None:
+        app = await ready(pilot)
+        for title, last, age in reversed(SESSIONS):
+            at = NOW - age
+            PromptHistory(state, Redactor(), clock=lambda at=at: at).add(f"{title}\n{last}", HERE)  # type: ignore[misc]
+        app.push_screen(HistorySearch(app.chat.sending.earlier.read, HERE, clock=lambda: NOW))
+        await until(pilot, lambda: isinstance(app.screen, HistorySearch) and "Reading" not in shown(app))
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return run
+
+
 def light(folder: Path) -> ChatApp:
     return make_app(make_config(folder, theme="forge-light"))
 
@@ -112,4 +128,9 @@ def test_rewind_picker_light(snap_compare: Compare, tmp_path: Path) -> None:
 
 def test_rewind_actions_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
     run = rewind_picker("up", "up", "up", "enter")
+    assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)
+
+
+def test_history_search_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
+    run = history_search(config.state_dir, "down", "down")
     assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)

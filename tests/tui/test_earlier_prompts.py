@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,16 +11,20 @@ from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.redact import Redactor
-from forge_core.session.prompt_history import PromptHistory
+from forge_core.session.prompt_history import PromptHistory, SentPrompt
 from forge_tui.pastes.folded_text import folded
-from forge_tui.widgets.recall import Recall
-from tests.support.chat_app import ChatApp, make_app, ready, say, type_text, until
+from forge_tui.screens.panels.history_search import HistorySearch, search
+from forge_tui.widgets.choices import ChoiceList
+from forge_tui.widgets.composer import Recall
+from tests.support.chat_app import ChatApp, make_app, ready, say, shown, type_text, until
 
 pytestmark = pytest.mark.slow
 
+TIMES = itertools.count(1_000.0)
+
 
 def history(config: ForgeConfig) -> PromptHistory:
-    return PromptHistory(config.state_dir, Redactor(), clock=lambda: 1_000.0)
+    return PromptHistory(config.state_dir, Redactor(), clock=lambda: next(TIMES))
 
 
 def kept(config: ForgeConfig) -> list[str]:
@@ -101,6 +106,74 @@ async def test_a_kept_paste_is_a_chip_again_and_hostile_text_is_safe(config: For
         for text in await texts_of(pilot, app, "home", "up", "up"):
             assert not {"\x1b", "\x07"} & set(text)
         assert app.chat.composer.text == "\ufffdhalf"
+
+
+async def searching(pilot: Pilot[None], *keys: str) -> tuple[ChatApp, HistorySearch]:
+    app = await ready(pilot)
+    await type_text(pilot, "draft")
+    await pilot.press("ctrl+r")
+    await until(pilot, lambda: isinstance(app.screen, HistorySearch) and app.screen._all is not None)
+    panel = app.screen
+    assert isinstance(panel, HistorySearch)
+    await pilot.press(*keys)
+    await pilot.pause()
+    return app, panel
+
+
+def labels(panel: HistorySearch) -> list[str]:
+    return [row.label for row in panel.query_one(ChoiceList).rows]
+
+
+async def test_ctrl_r_finds_what_was_sent_and_puts_it_into_the_composer(config: ForgeConfig) -> None:
+    keep(config, "fix the parser\nof dates", "!make", "fix the lexer")
+    keep(config, "parser elsewhere", folder=Path("/other"))
+    async with make_app(config).run_test() as pilot:
+        app, panel = await searching(pilot, *"parser")
+        assert labels(panel) == ["fix the parser"]
+        assert "of dates" in shown(app) and "Sent in this folder" in shown(app)
+        await pilot.press("tab")
+        assert labels(panel) == ["parser elsewhere", "fix the parser"]
+        await pilot.press("ctrl+r", "enter")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert app.chat.composer.text == "fix the parser\nof dates"
+        assert app.scripted.sent == []
+        await pilot.press("ctrl+underscore")
+        assert app.chat.composer.text == "draft"
+
+
+async def test_esc_closes_the_search_and_changes_nothing(config: ForgeConfig) -> None:
+    keep(config, "one", "two")
+    async with make_app(config).run_test() as pilot:
+        app, panel = await searching(pilot, "x", "y", "enter")
+        assert labels(panel) == ["Nothing found"] and panel.is_current
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert app.chat.composer.text == "draft"
+
+
+async def test_a_click_chooses_a_text(config: ForgeConfig) -> None:
+    keep(config, "one", "two")
+    async with make_app(config).run_test() as pilot:
+        app, _ = await searching(pilot)
+        await pilot.click(ChoiceList, offset=(3, 1))
+        await until(pilot, lambda: app.screen is app.chat)
+        assert app.chat.composer.text == "one"
+
+
+async def test_the_search_says_that_no_history_is_kept(config: ForgeConfig) -> None:
+    async with make_app(replace(config, history=False)).run_test() as pilot:
+        app = await ready(pilot)
+        await pilot.press("ctrl+r")
+        assert app.screen is app.chat
+        assert "No history is kept" in shown(app)
+
+
+def test_words_are_searched_first_and_then_letters() -> None:
+    texts = ["fix the Parser", "a parser\nto FIX", "run the tests"]
+    sent = [SentPrompt(text, "/", 0.0) for text in texts]
+    assert [one.text for one in search(sent, "fix parser")] == texts[:2]
+    assert [one.text for one in search(sent, "rtt")] == texts[2:]
+    assert search(sent, "zzz") == [] and search(sent, "") == sent
 
 
 def test_earlier_messages_come_once_and_not_again_after_those_of_this_session() -> None:

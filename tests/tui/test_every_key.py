@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.keymap import KEYS, KeyContext, bindings
 from forge_tui.screens.diff.screen import DiffScreen
+from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.asking import SEVERAL, ask, ask_questions
@@ -82,6 +83,12 @@ async def in_sessions(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: isinstance(app.screen, SessionPicker))
 
 
+async def in_history(pilot: Pilot[None]) -> None:
+    app = await ready(pilot)
+    await pilot.press("ctrl+r")
+    await until(pilot, lambda: isinstance(app.screen, HistorySearch))
+
+
 STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
     "composer, empty": (KeyContext.COMPOSER, empty, []),
     "composer, with text": (KeyContext.COMPOSER, with_text, []),
@@ -92,6 +99,7 @@ STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
     "find": (KeyContext.FIND, finding, [*answer("hello")]),
     "diff": (KeyContext.DIFF, in_diff, []),
     "sessions": (KeyContext.SESSIONS, in_sessions, []),
+    "history": (KeyContext.HISTORY, in_history, []),
     "prompt": (KeyContext.PROMPT, ask, [command_request("ls")]),
     "questions": (KeyContext.QUESTIONS, ask_questions, [SEVERAL]),
 }

@@ -16,6 +16,7 @@ from forge_tui.keymap import KEYS, WITHOUT_TEXT, Key, KeyContext, bindings, help
 from forge_tui.screens.chat.replay_screen import ReplayScreen
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
+from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.prompts.note import NotePrompt
@@ -34,6 +35,7 @@ OWNERS = {
     KeyContext.FIND: FindLine,
     KeyContext.DIFF: DiffScreen,
     KeyContext.SESSIONS: SessionPicker,
+    KeyContext.HISTORY: HistorySearch,
     KeyContext.MODELS: ModelPicker,
     KeyContext.PROMPT: PermissionPrompt,
     KeyContext.QUESTIONS: QuestionPrompt,

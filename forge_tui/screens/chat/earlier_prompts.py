@@ -34,6 +34,21 @@ class EarlierPrompts:
         history = self._screen.sessions.prompt_history()
         return [] if history is None else await asyncio.to_thread(_read, history)
 
+    def search(self) -> None:
+        """Open the search; what is chosen replaces the composer's text, and is not sent."""
+        from forge_tui.screens.panels.history_search import HistorySearch
+
+        composer, folder = self._screen.composer, self._screen.sessions.folder
+        if self._screen.sessions.prompt_history() is None:
+            self._screen.activity.note("No history is kept (setting history)")
+            return
+
+        def use(text: str | None) -> None:
+            if text is not None:
+                composer.replace_text(text)
+
+        self._screen.app.push_screen(HistorySearch(self.read, folder), use)
+
     def add(self, text: str) -> None:
         """Keep a text that was sent."""
         self._unwritten.append(text)

@@ -42,7 +42,8 @@ from forge_tui.terminal.title import Activity
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
-from forge_tui.widgets.composer import Composer, writes
+from forge_tui.widgets.composer import Composer
+from forge_tui.widgets.key_input import writes
 from forge_tui.widgets.status_bar import StatusBar
 from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome import Welcome
@@ -365,6 +366,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def action_stash(self) -> None:
         self.drafting.stash()
+
+    def action_search_history(self) -> None:
+        self.sending.earlier.search()
 
     def action_palette(self) -> None:
         from forge_tui.screens.panels.command_palette import CommandPalette
