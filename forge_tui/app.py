@@ -13,15 +13,13 @@ import inspect
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual import events
 from textual.app import App
@@ -68,7 +66,6 @@ _MOST_LINES = 30
 _LINES_LEFT = 4
 """Rows of the window kept free for the cost and the prompt of the shell."""
 _HUNG_UP = 128 + signal.SIGHUP
-T = TypeVar("T")
 
 
 class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bindings=False):
@@ -305,15 +302,15 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     async def _warm_up(self) -> None:
         """Build the session and import what the first answer needs, while the user can type."""
         self.chat.refresh_status()
-        await in_thread(partial(import_module, "forge_tui.widgets.transcript.transcript_view"))
+        await workers.in_thread(partial(import_module, "forge_tui.widgets.transcript.transcript_view"))
         await self._begin()
-        await in_thread(self.chat.transcript.warm)
+        await workers.in_thread(self.chat.transcript.warm)
         await self._look_around()
         await self.chat.sending.earlier.load()
-        await in_thread(
+        await workers.in_thread(
             partial(import_module, "forge_tui.screens.diff.screen")
         )  # so that /diff opens at once
-        if report := await in_thread(self.chat.sessions.prune):
+        if report := await workers.in_thread(self.chat.sessions.prune):
             self.chat.transcript.add_notice(report, "info")
         garbage_collection.start()
 
@@ -321,7 +318,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         """Show in the welcome what the folder contains."""
         from forge_core.workspace.overview import overview  # not before the first frame
 
-        self.chat.welcome.show_found(await in_thread(lambda: overview(self._config.working_dir)))
+        self.chat.welcome.show_found(await workers.in_thread(lambda: overview(self._config.working_dir)))
 
     async def _begin(self) -> None:
         """Give the conversation its session."""
@@ -352,13 +349,13 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         """Show the folder's last session in the welcome, before anything is shown below it."""
         if self._resume is not None:
             return
-        if (last := await in_thread(self.chat.sessions.last)) is not None:
+        if (last := await workers.in_thread(self.chat.sessions.last)) is not None:
             self.chat.welcome.offer(last.title, time_ago(time.time() - last.updated))
 
     async def _offer_local_server(self) -> None:
         """Show which model server runs on this machine; before the question of trust, which must stay in
         view."""
-        if found := await in_thread(lambda: self._environment.local_server(self._config)):
+        if found := await workers.in_thread(lambda: self._environment.local_server(self._config)):
             self.chat.transcript.add_notice(found, "info")
 
     async def _open_session(self, resume: str | None, before: ForgeSession | None = None) -> ForgeSession:
@@ -367,13 +364,13 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         if resume is None and before is not None:
             status = before.status
             config = replace(config, model=status.model, permission_mode=status.mode)
-        made = await in_thread(lambda: self._make_session(config, resume, self.chat.prompts.ask))
+        made = await workers.in_thread(lambda: self._make_session(config, resume, self.chat.prompts.ask))
         return await made if inspect.isawaitable(made) else made
 
     async def _ask_for_trust(self) -> None:
         """Show what is ignored until the user trusts the folder; /trust decides at any time."""
         try:
-            question = await in_thread(lambda: self._environment.trust_question(self._config))
+            question = await workers.in_thread(lambda: self._environment.trust_question(self._config))
         except ForgeError as error:
             self.chat.complain(str(error))
             return
@@ -411,21 +408,6 @@ def trust_notice(question: TrustQuestion) -> str:
             "/trust yes applies them, /trust no keeps them ignored without asking again.",
         ]
     )
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a daemon thread, so that exiting never waits for an import."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # from now on a cancelled wait leaves it alone
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(target=run, name="forge-warm-up", daemon=True).start()
-    return await asyncio.wrap_future(future)
 
 
 def run_chat(

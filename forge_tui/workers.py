@@ -1,9 +1,12 @@
-"""Starts work in Textual workers, and lets a bug in it end the app."""
+"""Starts work in Textual workers, where a bug in it ends the app, and in threads."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, TypeAlias
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from textual.worker import Worker, WorkerState
 
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
 Work: TypeAlias = Callable[[], Coroutine[None, None, None]]
 """A function, not its coroutine: a worker that is replaced before it begins, or whose app ends, never awaits
 it, and Python would print a warning about that on the screen."""
+
+T = TypeVar("T")
 
 
 def start(node: DOMNode, work: Work, group: str, *, is_replacing: bool = False) -> None:
@@ -25,6 +30,21 @@ def start(node: DOMNode, work: Work, group: str, *, is_replacing: bool = False) 
     _: Worker[None] = node.run_worker(
         work, group=group, description=group, exclusive=is_replacing, exit_on_error=False
     )
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a daemon thread, so that exiting never waits for an import."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # from now on a cancelled wait leaves it alone
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="forge-warm-up", daemon=True).start()
+    return await asyncio.wrap_future(future)
 
 
 class WorkerErrorsEndApp:

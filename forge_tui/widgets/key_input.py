@@ -8,6 +8,7 @@ from unicodedata import category
 from textual import events
 from textual.widget import Widget
 
+from forge_tui.keys.effective import effective_keys
 from forge_tui.terminal import internals
 
 _TYPES_NOTHING = ("Cc", "Cs", "Zl", "Zp")
@@ -25,6 +26,17 @@ def typed_text(event: events.Key) -> str:
     if text.isprintable() or not any(category(character) in _TYPES_NOTHING for character in text):
         return text
     return ""
+
+
+def writes(event: events.Key) -> bool:
+    """Return whether a key only edits the text: a letter, a new line, a backspace; not one that sends."""
+    return bool(typed_text(event)) or event.key == "backspace" or is_newline(event.key)
+
+
+def is_newline(key: str) -> bool:
+    """Return whether a key begins a new line, and does not send."""
+    # The second: with a modifier, as xterm's modifyOtherKeys reports Enter.
+    return key in effective_keys().keys["composer.newline"] or key.endswith("\r")
 
 
 async def run_binding(widget: Widget, key: str) -> bool:

@@ -39,8 +39,7 @@ from forge_core.sanitize import safe_line
 from forge_tui.screens.prompts.grace import GRACE_S, Grace
 from forge_tui.terminal import internals
 from forge_tui.widgets.choices import ChoiceList
-from forge_tui.widgets.composer import is_newline
-from forge_tui.widgets.key_input import run_binding, typed_text
+from forge_tui.widgets.key_input import is_newline, run_binding, typed_text
 from forge_tui.widgets.line_input import NEWLINE, LabelledLine
 
 Reply = TypeVar("Reply")
