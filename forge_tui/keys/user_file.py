@@ -23,6 +23,8 @@ from forge_tui.keys.effective import EffectiveKeys
 MOST_BYTES = 100_000
 _MOST_ERRORS = 20
 """Lines that TOML does not allow, after which the rest of the file is given up."""
+_MOST_TABLES = 5
+"""Within each other; ids have one."""
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 _LINE = re.compile(r"line (\d+):")
 _AT_PLACE = re.compile(r" \(at (line \d+, column \d+|end of document)\)")
@@ -127,7 +129,7 @@ def _parse(text: str) -> tuple[dict[str, Any], list[str]]:
             number = min(int(found[1]), last) if found else last  # else: "at end of document"
             lines[number - 1] = ""
             problems.append(f"line {number}: {_AT_PLACE.sub('', safe_line(str(error)))}")
-        except RecursionError:
+        except (RecursionError, ValueError):  # the second: a number of more than 4,300 digits
             break
     return {}, [*problems, "too much of the file is no TOML; it was ignored"]
 
@@ -135,7 +137,7 @@ def _parse(text: str) -> tuple[dict[str, Any], list[str]]:
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """Yield ids and values: `chat.palette` and `"chat.palette"` are the same."""
     for name, value in values.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and before.count(".") < _MOST_TABLES:
             yield from _flat(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value

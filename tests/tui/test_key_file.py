@@ -272,3 +272,9 @@ def test_no_random_file_takes_a_way_out_or_an_answer() -> None:
             if key.context in FIXED_CONTEXTS:
                 assert keys.keys[key.id] == usual[key.id]
         assert keys.keys["composer.submit"]
+
+
+@pytest.mark.parametrize("text", ["x = " + "9" * 5000, f"{'a.' * 3000}b = 'c'"], ids=["number", "depth"])
+def test_values_that_python_refuses_are_problems_and_no_crash(text: str) -> None:
+    effective, problems = keys_from(text)
+    assert effective.keys == default_keys() and len(problems) == 1
