@@ -24,8 +24,8 @@ from forge_core.store.journal import Journal, is_time, outputs_beside
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.output import OutputStore
 
-_MAX_BYTES = 8_000_000
-"""Of a file that is read: a composer holds a million characters."""
+_MAX_BYTES = 64_000_000
+"""Of a file that is read: a composer and each stashed text hold a million characters, of up to 12 bytes."""
 
 
 @dataclass(frozen=True, slots=True)

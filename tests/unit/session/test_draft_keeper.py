@@ -185,3 +185,10 @@ def test_a_stash_without_a_session_is_restored_by_the_next_one(tmp_path: Path) -
     saved = load_session(journal_path(tmp_path, FIRST))
     saved.working_dir = "/w"
     assert (keeper(tmp_path).take(saved), saved.stash) == ("", ["aside"])
+
+
+def test_texts_as_long_as_the_composer_allows_are_restored(tmp_path: Path) -> None:
+    write(tmp_path, FIRST, "hi")
+    text = "\U0001f600" * 1_000_000
+    keep(keeper(tmp_path), text)
+    assert restored(tmp_path) == text
