@@ -27,7 +27,7 @@ from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import handle_key, is_newline
 from forge_tui.widgets.pacing import FramePacer
-from forge_tui.widgets.role_strip import role_style
+from forge_tui.widgets.role_strip import draw_over, role_style
 from forge_tui.widgets.welcome_text import MARK, PLACEHOLDER
 
 HISTORY_LIMIT = 1000
@@ -278,7 +278,10 @@ class Composer(TextArea):
         frame = self._frame
         if crop != size.region or frame is None or frame.variables is not variables or frame.key != key:
             strips = super().render_lines(crop)
-            self._draw_mark(strips, crop)
+            if self.content_size.width > 0:
+                mark = "!" if self.has_class("-shell") else MARK
+                style = self.rich_style + role_style(self, "composer", "mark")
+                draw_over(strips, 1 - crop.x, 1 - crop.y, Segment(mark, style))
             self._frame = _DrawnFrame(variables, key, strips) if crop == size.region else None
             return strips
         gutter, width, background = self.gutter, self.content_size.width, self.background_colors[1]
@@ -291,17 +294,6 @@ class Composer(TextArea):
             drawn = strips[y]
             strips[y] = Strip.join([drawn.crop(0, gutter.left), line, drawn.crop(gutter.left + width)])
         return strips
-
-    def _draw_mark(self, strips: list[Strip], crop: Region) -> None:
-        """Draw the mark between the border and the text's first row, where `crop` shows that."""
-        x, y = 1 - crop.x, 1 - crop.y
-        if 0 <= x < crop.width and 0 <= y < len(strips) and self.content_size.width > 0:
-            mark = Segment(
-                "!" if self.has_class("-shell") else MARK,
-                self.rich_style + role_style(self, "composer", "mark"),
-            )
-            row = strips[y]
-            strips[y] = Strip.join([row.crop(0, x), Strip([mark], 1), row.crop(x + 1)])
 
     def render_line(self, y: int) -> Strip:
         # Textual 8.2.8 wraps the placeholder to a width of 0, and fails.

@@ -28,3 +28,10 @@ def role_strip(
 def role_style(widget: Widget, prefix: str, role: str) -> Style:
     """Return what a role adds to a style."""
     return widget.get_component_rich_style(f"{prefix}--{role}", partial=True)
+
+
+def draw_over(strips: list[Strip], x: int, y: int, segment: Segment) -> None:
+    """Replace the cell at `x` in row `y` by a segment of one cell, if the rows have that cell."""
+    if 0 <= y < len(strips) and 0 <= x < strips[y].cell_length:
+        row = strips[y]
+        strips[y] = Strip.join([row.crop(0, x), Strip([segment], 1), row.crop(x + 1)])
