@@ -214,6 +214,14 @@ SPECS: tuple[CommandSpec, ...] = (
         values="screen_commands:theme_values",
     ),
     CommandSpec(
+        "vim",
+        "Turn the keys of Vim in the message on or off; alone: the other one",
+        "screen_commands:vim",
+        scope=Scope.SCREEN,
+        accepts=("on|off",),
+        keywords=("vi", "modal", "keys", "editing"),
+    ),
+    CommandSpec(
         "thinking",
         "Choose how much of the reasoning shows; alone: the next setting",
         "screen_commands:thinking",

@@ -352,6 +352,12 @@ class Settings:
         check=checks.yes_or_no,
         summary="whether the messages that you send are kept for other sessions (Up, Ctrl+R)",
     )
+    vim: bool = setting(
+        default=False,
+        check=checks.yes_or_no,
+        variable="FORGE_VIM",
+        summary="whether the keys of Vim edit the message; `/vim` switches",
+    )
     log_level: LogLevel = setting(
         default="info",
         check=checks.OneOf("debug", "info", "warning", "error"),

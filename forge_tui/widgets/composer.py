@@ -25,7 +25,7 @@ from forge_tui.pastes import chips, folded_text
 from forge_tui.pastes.chips import Chips
 from forge_tui.terminal import internals
 from forge_tui.widgets.completion import CompletionPopup
-from forge_tui.widgets.key_input import handle_key, is_newline
+from forge_tui.widgets.key_input import KeyMode, handle_key, is_newline
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.role_strip import draw_over, role_style
 from forge_tui.widgets.welcome_text import MARK, PLACEHOLDER
@@ -168,6 +168,7 @@ class Composer(TextArea):
         self.recall = Recall()
         self._has_paste = False
         self._chips = Chips()
+        self.key_mode: KeyMode | None = None
         self._pacer = FramePacer(time.monotonic)
         self._frame: _DrawnFrame | None = None
         """The frame around the text as drawn last; None if the styles have changed since."""
@@ -212,6 +213,8 @@ class Composer(TextArea):
         """Return the text with folded parts, and clear it."""
         text = self.typed
         self.load_text("")
+        if self.key_mode is not None:
+            self.key_mode.reset(self._chips.unfold)
         self._chips.clear()
         self._has_paste = False
         return text
@@ -259,6 +262,8 @@ class Composer(TextArea):
         if (is_shell := self.text.startswith("!")) != self.has_class("-shell"):
             self.border_title = "! your shell" if is_shell else None
             self.set_class(is_shell, "-shell")
+            if self.key_mode is not None:
+                self.key_mode.show()
         row, column = self.cursor_location
         before = self.document[row][:column] if self.selection.is_empty else ""
         self._popup.follow(self.text if self.cursor_at_end_of_text else "", row, before)
@@ -279,7 +284,7 @@ class Composer(TextArea):
         if crop != size.region or frame is None or frame.variables is not variables or frame.key != key:
             strips = super().render_lines(crop)
             if self.content_size.width > 0:
-                mark = "!" if self.has_class("-shell") else MARK
+                mark = "!" if self.has_class("-shell") else (self.key_mode and self.key_mode.mark) or MARK
                 style = self.rich_style + role_style(self, "composer", "mark")
                 draw_over(strips, 1 - crop.x, 1 - crop.y, Segment(mark, style))
             self._frame = _DrawnFrame(variables, key, strips) if crop == size.region else None
@@ -301,6 +306,8 @@ class Composer(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         """Insert typed text, and run our keys."""
+        if self.key_mode is not None and self.key_mode.handle(event):
+            return
         if is_newline(event.key):
             self.action_newline()
             event.prevent_default()

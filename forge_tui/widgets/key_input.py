@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 from unicodedata import category
 
 from textual import events
@@ -10,6 +11,28 @@ from textual.widget import Widget
 
 from forge_tui.keys.effective import effective_keys
 from forge_tui.terminal import internals
+
+
+class KeyMode(Protocol):
+    """Gives keys another meaning, as Vim's modes do."""
+
+    @property
+    def mark(self) -> str:
+        """What is drawn before the text; empty for the usual mark."""
+        ...
+
+    def handle(self, event: events.Key) -> bool:
+        """Handle a key, and stop it; return whether it has another meaning now."""
+        ...
+
+    def reset(self, unfold: Callable[[str], str]) -> None:
+        """Begin a new text; `unfold` returns a part of this one with folded parts in place of chips."""
+        ...
+
+    def show(self) -> None:
+        """Show the mode."""
+        ...
+
 
 _TYPES_NOTHING = ("Cc", "Cs", "Zl", "Zp")
 """Unicode categories: controls, surrogates, line and paragraph separators."""

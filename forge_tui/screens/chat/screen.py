@@ -42,7 +42,7 @@ from forge_tui.terminal.title import Activity
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import CompletionPopup
-from forge_tui.widgets.composer import Composer
+from forge_tui.widgets.composer import LONGEST, Composer
 from forge_tui.widgets.key_input import writes
 from forge_tui.widgets.status_bar import StatusBar
 from forge_tui.widgets.todo_panel import TodoPanel
@@ -125,7 +125,15 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def on_mount(self) -> None:
         self.set_focus(self.composer)
+        if self._config.vim:
+            self.use_vim(True)
         self.post_message(self.Ready())
+
+    def use_vim(self, is_on: bool) -> None:
+        """Turn the keys of Vim on or off in the composer."""
+        from forge_tui.keys.vim.composer_keys import turn_vim
+
+        turn_vim(is_on, self.composer, self.popup, LONGEST)
 
     @property
     def transcript(self) -> Transcript:

@@ -104,6 +104,14 @@ def thinking_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
     return argument_values(choices("thinking"), screen.transcript.thinking)
 
 
+def vim(argument: str, screen: ChatScreen) -> None:
+    """Turn the keys of Vim on or off; without an argument the other one."""
+    chosen = argument or ("off" if screen.composer.key_mode else "on")
+    screen.use_vim(chosen == "on")
+    screen.activity.note("Vim keys: on; Esc leaves insert mode" if chosen == "on" else "Vim keys: off")
+    _save("vim", chosen, screen)
+
+
 def theme(argument: str, screen: ChatScreen) -> None:
     """Switch to a theme; without an argument open the picker."""
     if argument:
