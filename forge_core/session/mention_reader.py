@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +26,9 @@ from forge_core.untrusted import OUTPUT, frame_text
 
 MOST_MENTIONS = 20
 """Further ones in a message are not read."""
+MOST_LOOKED_UP = 200
+"""Further ones are text: a pasted log may hold thousands of words that begin with `@`."""
+_SHOWN_MISSING = 3
 MAX_CHARS = 200_000
 """Of the attached text of a message."""
 
@@ -74,24 +77,25 @@ class MentionReader:
         A mention of nothing that exists is left as it is, with a notice if it looks like a path.
         """
         self._interrupted.clear()
-        written = mentions_in(text) if "@" in text else []
-        if not written:
-            return text
+        written = mentions_in(text)[:MOST_LOOKED_UP] if "@" in text else []
         parts: list[str] = []
+        missing: list[str] = []
         room = MAX_CHARS
-        for index, one in enumerate(written):
+        for one in written:
             mention = await asyncio.to_thread(self._find, one)
             if mention is None:
                 if _looks_like_path(one.path):
-                    self._say("warning", f"{one.path!r} is mentioned but does not exist: sent as text")
+                    missing.append(one.path)
                 continue
-            if index >= MOST_MENTIONS or room <= 0 or self._interrupted.is_set():
+            if len(parts) >= MOST_MENTIONS or room <= 0 or self._interrupted.is_set():
                 self._say("warning", f"Not attached: {mention.place}. The model can read it itself.")
                 parts.append(f"{safe_line(mention.place)}: not attached; use read if you need it.")
                 continue
-            part = await self._read(mention, f"mention-{index + 1}")
+            part = await self._read(mention, f"mention-{len(parts) + 1}")
             room -= len(part)
             parts.append(part)
+        if missing:
+            self._say_missing(missing)
         if not parts:
             return text
         body = "\n\n".join(parts)
@@ -144,6 +148,12 @@ class MentionReader:
     @staticmethod
     def _key(mention: Mention, context: ExecutionContext) -> str:
         return f"{real_path(locate(mention.name, context))}:{mention.first}-{mention.last}"
+
+    def _say_missing(self, paths: Sequence[str]) -> None:
+        shown = ", ".join(map(repr, paths[:_SHOWN_MISSING]))
+        more = f" and {len(paths) - _SHOWN_MISSING} more" if len(paths) > _SHOWN_MISSING else ""
+        verbs = "is mentioned but does" if len(paths) == 1 else "are mentioned but do"
+        self._say("warning", f"{shown}{more} {verbs} not exist: sent as text")
 
     def _say(self, level: Literal["info", "warning"], text: str) -> None:
         self._notify(Notice(level=level, text=text))

@@ -130,6 +130,20 @@ async def test_many_mentions_are_bounded(root: Path) -> None:
     await session.aclose()
 
 
+async def test_words_of_a_paste_that_name_no_files_give_one_notice_and_take_no_file_away(root: Path) -> None:
+    session = session_in(root)
+    words = " ".join(f"@types/x{number}" for number in range(30))
+    message, notices = await send(session, f"{words} @src/a.py")
+    assert "\ttwo" in message
+    assert notices == [
+        "Read src/a.py: 3 lines",
+        "'types/x0', 'types/x1', 'types/x2' and 27 more are mentioned but do not exist: sent as text",
+    ]
+    many = " ".join(f"@types/x{number}" for number in range(5000))
+    assert len((await send(session, many))[1]) == 1
+    await session.aclose()
+
+
 async def test_a_saved_session_has_the_message_as_typed_the_attachment_and_the_notice(root: Path) -> None:
     session = session_in(root)
     message, _ = await send(session, "explain @src/a.py")
