@@ -108,6 +108,8 @@ def after_command(line: str, last: str) -> Callable[[Pilot[None]], object]:
         app.chat.welcome.display = False
         await say(pilot, line)
         await until(pilot, lambda: last in shown(app))
+        app.chat.refresh_status()  # what was counted meanwhile may have read the figures before they were filled
+        await pilot.pause()
 
     return run
 

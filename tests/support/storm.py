@@ -326,7 +326,7 @@ class Storm:
         composer = cast("Any", self.chat.composer)
         await self.hold()
         for _ in range(200):
-            if composer._position == len(composer._history):
+            if composer.recall._back == 0:
                 break
             for _ in range(20):  # rows of what was leafed to
                 self.key("down")

@@ -121,7 +121,7 @@ def test_lines_typed_during_a_turn_wait_and_answer_nothing(folder: Path) -> None
     environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
     with Terminal([*PLAIN, str(folder)], environment=environment, folder=folder, size=(100, 60)) as terminal:
         terminal.wait_for("You:")
-        terminal.send("run `touch made; sleep 30`\nlist the files\n")
+        terminal.send("run `touch made; sleep 600`\nlist the files\n")
         terminal.wait_for("Queued, 1 waiting.")
         terminal.wait_for("Answer (")
         time.sleep(2 * GRACE_S)
