@@ -31,7 +31,7 @@ _GRACE_S = 1.0
 _PERMISSION, _QUESTION = "❯ 1 Yes, once", "Enter answer"
 _AROUND = 10
 """Turns up to a mark over which a figure's median is taken: one of each kind."""
-_CONTEXT = re.compile(r"([\d.]+)(k?)/[\d.]+k")
+_CONTEXT = re.compile(r"(\d+)%")
 _COST = re.compile(r"\$([\d.]+)")
 
 
@@ -99,13 +99,13 @@ class LongSession:
         self.server.requests.clear()
         return done
 
-    def shown(self) -> tuple[float, Decimal]:
-        """Return the tokens and the cost that the status bar shows."""
+    def shown(self) -> tuple[int, Decimal]:
+        """Return the percentage of the window and the cost that the status bar shows."""
         bar = self.program.recording.screen().splitlines()[-1]
-        tokens, cost = _CONTEXT.search(bar), _COST.search(bar)
-        if tokens is None or cost is None:
+        percent, cost = _CONTEXT.search(bar), _COST.search(bar)
+        if percent is None or cost is None:
             raise RuntimeError(f"no figures in the status bar: {bar!r}")
-        return float(tokens[1]) * (1000 if tokens[2] else 1), Decimal(cost[1])
+        return int(percent[1]), Decimal(cost[1])
 
     def _answer(self, number: int, screen: str) -> int:
         """Give the permission that is asked for; return whether one was."""
@@ -124,11 +124,11 @@ def run(session: LongSession, turns: int, watch: Callable[[int], None]) -> None:
     session.start()
     for number in range(1, turns + 1):
         session.turn()
-        tokens, cost = session.shown()
-        held, spent = session.work.held_tokens, session.work.cost_usd
-        if abs(tokens - held) > max(held * 0.01, 100) or abs(cost - spent) > Decimal("0.006"):
+        percent, cost = session.shown()
+        held, spent = 100 * session.work.held_tokens / session.work.window, session.work.cost_usd
+        if abs(percent - held) > 1 or abs(cost - spent) > Decimal("0.006"):
             session.work.problems.append(
-                f"turn {number}: the bar shows {tokens} and ${cost}, not {held} and ${spent}"
+                f"turn {number}: the bar shows {percent}% and ${cost}, not {held:.1f}% and ${spent}"
             )
         watch(number)
 
