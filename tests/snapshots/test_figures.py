@@ -123,4 +123,4 @@ def test_cost(snap_compare: Compare, config: ForgeConfig, width: int) -> None:
 @pytest.mark.parametrize("width", [120, 80])
 def test_context(snap_compare: Compare, config: ForgeConfig, width: int) -> None:
     run = after_command("/context", "you: run the tests")
-    assert snap_compare(make_app(config), terminal_size=(width, 36), run_before=run)
+    assert snap_compare(make_app(config), terminal_size=(width, 40), run_before=run)
