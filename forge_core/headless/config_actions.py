@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forge_core.commands.columns import columns
 from forge_core.config.forge_config import Origin
+from forge_core.config.listing import known_setting, plain_value, setting_rows, value_text
 from forge_core.config.load import USER_FILE
 from forge_core.config.save import save_user_setting, unset_user_setting
 from forge_core.config.settings import SETTINGS
@@ -33,32 +33,10 @@ def run_action(
     Raises:
         ConfigError: with what is wrong and what to do.
     """
-    if options.action == "set" and _known(options.name) == "theme" and len(options.values) == 1:
+    if options.action == "set" and known_setting(options.name) == "theme" and len(options.values) == 1:
         _check_theme(options.values[0], themes())
     _ACTIONS[options.action](options, config)
     return ExitCode.COMPLETE
-
-
-def setting_rows(config: ForgeConfig) -> list[tuple[str, Any, Origin]]:
-    """Return each setting with its value, JSON-ready, and where that comes from."""
-    return [
-        (name, _plain(getattr(config, name)), config.origins.get(name, Origin.DEFAULT)) for name in SETTINGS
-    ]
-
-
-def value_text(value: Any) -> str:
-    """Return a value as it is listed: "not set" for none."""
-    if value is None or value == []:
-        return "not set"
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _list(options: argparse.Namespace, config: ForgeConfig) -> None:
@@ -83,7 +61,7 @@ def _list(options: argparse.Namespace, config: ForgeConfig) -> None:
 
 
 def _get(options: argparse.Namespace, config: ForgeConfig) -> None:
-    value = _plain(getattr(config, _known(options.name)))
+    value = plain_value(getattr(config, known_setting(options.name)))
     if options.json:
         print(json.dumps(value))
     elif value is not None:
@@ -92,7 +70,7 @@ def _get(options: argparse.Namespace, config: ForgeConfig) -> None:
 
 
 def _set(options: argparse.Namespace, config: ForgeConfig) -> None:
-    name = _known(options.name)
+    name = known_setting(options.name)
     if not SETTINGS[name].is_list and len(options.values) > 1:
         raise ConfigError(
             f"{name} takes one value, but was given {len(options.values)}. Quote one with spaces."
@@ -106,7 +84,7 @@ def _set(options: argparse.Namespace, config: ForgeConfig) -> None:
 
 
 def _unset(options: argparse.Namespace, config: ForgeConfig) -> None:
-    name = _known(options.name)
+    name = known_setting(options.name)
     path = config.config_dir / USER_FILE
     if unset_user_setting(config.config_dir, name):
         print(safe_line(f"{name} was removed from {str(path)!r}."))
@@ -133,14 +111,3 @@ def _check_theme(name: str, themes: Sequence[str]) -> None:
         near = difflib.get_close_matches(name, themes, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"The themes are: {', '.join(themes)}."
         raise ConfigError(f"There is no theme {name!r}. {hint}")
-
-
-def _known(name: str) -> str:
-    """Return the setting that is meant: "sandbox-read" is `sandbox_read`, "budget.day" is `budget_day`.
-    Raises ConfigError for none."""
-    field = name.strip().replace("-", "_").replace(".", "_")
-    if field in SETTINGS:
-        return field
-    near = difflib.get_close_matches(field, SETTINGS, n=1)
-    hint = f"Did you mean {near[0]}?" if near else "forge config list shows all settings."
-    raise ConfigError(f"There is no setting {name!r}. {hint}")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.listing import setting_rows
 from forge_core.errors import ConfigError
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd
-from forge_core.headless.config_actions import setting_rows
 from forge_core.headless.printers import OutputError, StreamJsonPrinter, result_record
 from forge_core.llm.endpoints import shown_url
 from forge_core.redact import Redactor

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands import diagnosis
+from forge_core.commands.diagnosis import Finding, Level, diagnose, report
 from forge_core.config.forge_config import Endpoint, ForgeConfig
-from forge_core.headless import doctor
-from forge_core.headless.doctor import Finding, Level, diagnose, report, run_doctor
+from forge_core.headless.doctor import run_doctor
 from forge_core.runtime import load_session_config
 from forge_core.text_width import cell_len
 from tests.support.sse_server import PREFIX, SseServer, error_reply, json_reply
@@ -131,7 +132,7 @@ def test_a_folder_that_cannot_hold_sessions_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = config_for(tmp_path)
-    monkeypatch.setattr(doctor.os, "access", lambda path, mode, **options: False)
+    monkeypatch.setattr(diagnosis.os, "access", lambda path, mode, **options: False)
     assert found(config, "Disk", "state").level is Level.PROBLEM
 
 
@@ -147,7 +148,7 @@ def test_sizes_are_counted_by_kind(tmp_path: Path) -> None:
         path = sessions / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * size)
-    sizes = doctor.stored_sizes(tmp_path / "state")
+    sizes = diagnosis.stored_sizes(tmp_path / "state")
     assert (sizes["sessions"], sizes["undo data"], sizes["outputs"]) == (10, 20, 40)
 
 
