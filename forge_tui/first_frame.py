@@ -16,9 +16,10 @@ from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.terminal.colours import Palette, depth_of_theme, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 from forge_tui.theme_files import frame_colors
-from forge_tui.widgets import status_text, welcome_text
+from forge_tui.widgets import status_text
 from forge_tui.widgets.replay_text import REPLAY, REPLAY_HINTS
-from forge_tui.widgets.welcome_text import IDLE_HINTS, MARK, PLACEHOLDER
+from forge_tui.widgets.welcome import welcome_text
+from forge_tui.widgets.welcome.welcome_text import IDLE_HINTS, MARK, PLACEHOLDER
 
 Run = tuple[str, str]
 """Role and text."""

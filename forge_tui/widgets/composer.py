@@ -28,7 +28,7 @@ from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import KeyMode, handle_key, is_newline
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.role_strip import draw_over, role_style
-from forge_tui.widgets.welcome_text import MARK, PLACEHOLDER
+from forge_tui.widgets.welcome.welcome_text import MARK, PLACEHOLDER
 
 HISTORY_LIMIT = 1000
 """Messages of this session, and earlier ones, that Up brings back."""

@@ -9,7 +9,7 @@ import pytest
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_tui.screens.chat.keys import MODE_CYCLE, TWICE_S, DoublePress, ModeCycle
-from forge_tui.screens.chat.message_queue import MessageQueue
+from forge_tui.screens.chat.queued.message_queue import MessageQueue
 from forge_tui.submitted_line import Command, UserText, parse_line
 from tests.support.chat_app import FakeClock, make_app, make_config, ready, until
 from tests.support.scripted_session import ScriptedSession, answer

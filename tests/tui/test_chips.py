@@ -12,7 +12,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.sanitize import safe_text
 from forge_tui.pastes.chips import Chips, around, snapped, touched
 from forge_tui.pastes.folded_text import BEGIN, END, folded, is_big, label, plain_text, with_labels
-from forge_tui.screens.chat.message_queue import MessageQueue
+from forge_tui.screens.chat.queued.message_queue import MessageQueue
 from forge_tui.submitted_line import Command, UserText, parse_line
 from forge_tui.widgets.blockview.blocks import Passage, UserBlock
 from forge_tui.widgets.blockview.folding import SharedFolding

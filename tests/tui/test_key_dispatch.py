@@ -18,7 +18,7 @@ from forge_tui.screens.panels.help import HelpScreen
 from forge_tui.screens.panels.key_list import key_list
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.widgets.activity import idle_hints
-from forge_tui.widgets.welcome_text import IDLE_HINTS
+from forge_tui.widgets.welcome.welcome_text import IDLE_HINTS
 from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, shown, type_text, until
 
 pytestmark = pytest.mark.slow

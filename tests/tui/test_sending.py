@@ -10,7 +10,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.chat.sending import QUEUES, RESUMES, SENDS_QUEUE, Sending
 from forge_tui.submitted_line import UserText
 from forge_tui.widgets.composer import Composer
-from forge_tui.widgets.welcome_text import PLACEHOLDER
+from forge_tui.widgets.welcome.welcome_text import PLACEHOLDER
 from tests.support.chat_app import make_app, ready, say, say_until, shown, until
 from tests.support.scripted_session import Gate, answer
 

@@ -9,7 +9,7 @@ import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.pastes.folded_text import folded
-from forge_tui.screens.chat.message_queue import MessageQueue
+from forge_tui.screens.chat.queued.message_queue import MessageQueue
 from forge_tui.screens.chat.shell_lines import PASTED
 from forge_tui.submitted_line import ShellLine, UserText, parse_line
 from forge_tui.widgets.transcript.calls.shell_card import ShellCard

@@ -24,7 +24,7 @@ from forge_tui.widgets.status_text import DROP_ORDER, Figures, fit
 from forge_tui.widgets.status_text import cells as cells_of_parts
 from forge_tui.widgets.transcript.calls.card_header import draw_header
 from forge_tui.widgets.transcript.markdown.table import Table, draw_table
-from forge_tui.widgets.welcome_text import lines
+from forge_tui.widgets.welcome.welcome_text import lines
 from tests.support.transcripts import STYLES, row_text
 
 WIDE = ("日", "\u3000", "👩", "💻", "ﷺ")

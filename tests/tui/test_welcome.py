@@ -17,7 +17,7 @@ from forge_core.tools.base import ToolUse
 from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
 from forge_tui.widgets.status_text import Figures
-from forge_tui.widgets.welcome_text import MAX_NAMES, examples, lines
+from forge_tui.widgets.welcome.welcome_text import MAX_NAMES, examples, lines
 from tests.support.chat_app import make_app, ready, say, shown, until
 from tests.support.terminal import Emulator
 from tests.unit.session.test_saved_sessions import write

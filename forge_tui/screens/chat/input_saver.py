@@ -13,7 +13,7 @@ from forge_tui.submitted_line import ShellLine, UserText, parse_line
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
-    from forge_tui.screens.chat.message_queue import MessageQueue
+    from forge_tui.screens.chat.queued.message_queue import MessageQueue
     from forge_tui.screens.chat.screen import ChatScreen
 
 DELAY_S = 0.8

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.figures import estimate_tokens, tokens_text
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.widgets.status_text import Figures
-from forge_tui.widgets.welcome_text import examples
+from forge_tui.widgets.welcome.welcome_text import examples
 
 if TYPE_CHECKING:
     from decimal import Decimal

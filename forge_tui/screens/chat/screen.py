@@ -46,7 +46,7 @@ from forge_tui.widgets.composer import LONGEST, Composer
 from forge_tui.widgets.key_input import writes
 from forge_tui.widgets.status_bar import StatusBar
 from forge_tui.widgets.todo_panel import TodoPanel
-from forge_tui.widgets.welcome import Welcome
+from forge_tui.widgets.welcome.welcome_view import Welcome
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CompactConversation

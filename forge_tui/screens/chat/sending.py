@@ -11,10 +11,10 @@ from forge_tui import workers
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.earlier_prompts import EarlierPrompts
 from forge_tui.screens.chat.first_message import FirstMessage
-from forge_tui.screens.chat.message_queue import MessageQueue
+from forge_tui.screens.chat.queued.message_queue import MessageQueue
 from forge_tui.screens.chat.shell_lines import ShellLines
 from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
-from forge_tui.widgets.welcome_text import PLACEHOLDER
+from forge_tui.widgets.welcome.welcome_text import PLACEHOLDER
 
 if TYPE_CHECKING:
     from forge_tui.screens.chat.screen import ChatScreen

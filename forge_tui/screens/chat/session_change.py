@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forge_core.session.prompt_history import PromptHistory
     from forge_core.session.saved_sessions import SavedSessions, SessionSummary
     from forge_core.session.session import ForgeSession, SavedSession
-    from forge_tui.screens.chat.message_queue import MessageQueue
+    from forge_tui.screens.chat.queued.message_queue import MessageQueue
     from forge_tui.screens.chat.screen import ChatScreen
 
 OpenSession: TypeAlias = "Callable[[str | None, ForgeSession | None], Awaitable[ForgeSession]]"

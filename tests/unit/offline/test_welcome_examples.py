@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_tui.widgets.welcome_text import examples
+from forge_tui.widgets.welcome.welcome_text import examples
 from tests.unit.offline.driver import Talk
 
 

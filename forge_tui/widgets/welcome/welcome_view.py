@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from forge_tui.widgets.role_strip import role_strip
 from forge_tui.widgets.status_text import Figures
-from forge_tui.widgets.welcome_text import ROOMY, lines
+from forge_tui.widgets.welcome.welcome_text import ROOMY, lines
 
 
 class Welcome(Widget):

@@ -1,0 +1,1 @@
+"""The start screen, shown until the first message."""
