@@ -31,13 +31,12 @@ from forge_core.errors import ForgeError
 from forge_core.exit_codes import ExitCode
 from forge_core.sanitize import safe_line
 from forge_tui import garbage_collection, workers
+from forge_tui.app_themes import AppThemes
 from forge_tui.keys.dispatch import KEYS_FILE, KeyDispatcher
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
 from forge_tui.terminal import internals, signals
 from forge_tui.terminal.output import RowDiffOutput
-from forge_tui.theme_files import DEFAULT_THEME
-from forge_tui.theming import ThemeFiles, ThemeReloader, load_builtin, load_themes
 from forge_tui.widgets.activity import NOTE_S
 
 if TYPE_CHECKING:
@@ -96,26 +95,29 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self._make_session = make_session
         self._resume = resume
         self._picks_session = picks_session
-        self._theme_files: ThemeFiles | None = None
-        self._theme_reloader: ThemeReloader | None = None
+        self.themes = AppThemes(self, config.config_dir / "themes", self._note, self._complain)
         self._early: list[events.Event] | None = []
         """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
-        self.chat = self.CHAT_SCREEN(
-            config, self._environment, self.theme_names, save_setting, self._open_session
-        )
+        self.chat = self.CHAT_SCREEN(config, self._environment, self.themes, save_setting, self._open_session)
         self.chat.sending.begin_with(first_message, skips=int(picks_session))
         self._keys = KeyDispatcher(
             self, config.config_dir / KEYS_FILE, self.chat.activity, self._environment.clock
         )
         self._key_problems: list[str] = []
         """What is wrong with the user's file of keys, until it can be shown."""
-        self._use_first_theme(config.theme)
+        self.themes.use_first(config.theme)
 
     @property
     def session(self) -> ForgeSession | None:
         """The session, once it has been built."""
         return self.chat.session
+
+    def _note(self, text: str) -> None:
+        self.chat.activity.note(text)
+
+    def _complain(self, text: str) -> None:
+        self.chat.complain(text)
 
     def get_default_screen(self) -> ChatScreen:
         return self.chat
@@ -165,7 +167,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             self.action_toggle_mouse()
         problems = self._keys.follow_file()
         self.set_interval(KEYS_INTERVAL_S, self._follow_keys)
-        self.set_interval(THEMES_INTERVAL_S, self._follow_themes)
+        self.set_interval(THEMES_INTERVAL_S, self.themes.follow_files)
         early, self._early = self._early or [], None
         for event in early:
             key = self._keys.translate(event) if isinstance(event, events.Key) else event
@@ -187,7 +189,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     def on_app_focus(self) -> None:
         self._follow_keys()
-        self._follow_themes()
+        self.themes.follow_files()
         self.chat.attention.focus_changed(True)
         self.chat.prompts.rearm()  # the click that brought the terminal to the front must not answer anything
 
@@ -256,44 +258,6 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         last = clip(" · ".join(filter(None, parts)), self.size.width)
         return [*lines, "", f"\x1b[2m{last}\x1b[0m"] if lines else []
 
-    # Themes
-
-    def theme_names(self) -> list[str]:
-        """Return the names of Forge's themes and of the user's; Textual's own lack our colours."""
-        return list(self._themes().themes)
-
-    def _themes(self) -> ThemeFiles:
-        if self._theme_files is None:
-            self._theme_reloader = ThemeReloader(self._config.config_dir / "themes")
-            self._theme_files = load_themes(self._config.config_dir / "themes")
-            for theme in self._theme_files.themes.values():
-                self.register_theme(theme)
-        return self._theme_files
-
-    def _follow_themes(self) -> None:
-        """Apply the user's theme files if one has changed; of a broken one the last good state stays."""
-        found = self._theme_reloader.changed() if self._theme_reloader is not None else None
-        if found is None or self._theme_files is None:
-            return
-        known, reported = self._theme_files.themes, self._theme_files.problems
-        was_active = known.get(self.theme)
-        self._theme_files = ThemeFiles({**known, **found.themes}, found.problems)
-        for theme in found.themes.values():
-            self.register_theme(theme)
-        if found.themes.get(self.theme, was_active) != was_active:
-            self.mutate_reactive(ForgeApp.theme)  # registering the active theme again changes nothing
-            self.chat.activity.note(f"Theme {self.theme} applied")
-        for problem in found.problems:
-            if problem not in reported:
-                self.chat.complain(problem)
-
-    def _use_first_theme(self, name: str) -> None:
-        """Register the theme of the first frame: reads one file, unless it is the user's own."""
-        theme = load_builtin(name) or self._themes().themes.get(name) or load_builtin(DEFAULT_THEME)
-        assert theme is not None
-        self.register_theme(theme)
-        self.theme = theme.name
-
     # Warm-up
 
     def _begin_warm_up(self) -> None:
@@ -341,7 +305,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self.chat.show_transcript()
         if self.theme != self._config.theme:
             self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
-        for problem in self._themes().problems:
+        for problem in self.themes.problems():
             self.chat.complain(problem)
         self._report_keys(self._key_problems)
 

@@ -345,7 +345,7 @@ async def test_a_change_of_the_active_theme_is_applied_and_a_broken_file_keeps_t
         (folder / "mine.toml").unlink()
         app.post_message(events.AppFocus())
         await pilot.pause()
-        assert "mine" in app.theme_names()
+        assert "mine" in app.themes.names()
 
 
 async def test_a_new_theme_file_can_be_chosen_without_a_restart(config: ForgeConfig) -> None:
@@ -354,7 +354,7 @@ async def test_a_new_theme_file_can_be_chosen_without_a_restart(config: ForgeCon
         await ready(pilot)
         write(config.config_dir / "themes", MINE)
         app.post_message(events.AppFocus())
-        await until(pilot, lambda: "mine" in app.theme_names())
+        await until(pilot, lambda: "mine" in app.themes.names())
         await say(pilot, "/theme mine")
         await until(pilot, lambda: app.theme == "mine")
 

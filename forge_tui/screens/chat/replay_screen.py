@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -27,6 +27,7 @@ from forge_tui.widgets.replay_text import GO_ON_HINT, PAUSE_HINT, REPLAY_HINTS, 
 if TYPE_CHECKING:
     from forge_core.events import AgentEvent, Permission
     from forge_core.session.playback import ConversationReplaced, Playback, StepContent
+    from forge_tui.app_themes import AppThemes
 
 PIECES = 8
 PIECE_S = 0.25 / PIECES
@@ -66,14 +67,12 @@ class ReplayScreen(ChatScreen):
         self,
         config: ForgeConfig,
         environment: Environment,
-        theme_names: Callable[[], Sequence[str]],
+        themes: AppThemes,
         save_setting: SaveSetting | None,
         open_session: OpenSession,
     ) -> None:
         clock = ReplayClock(environment.clock)
-        super().__init__(
-            config, replace(environment, clock=clock.now), theme_names, save_setting, open_session
-        )
+        super().__init__(config, replace(environment, clock=clock.now), themes, save_setting, open_session)
         self._replay_clock = clock
         self._playback: Playback | None = None
         self._speed: float | None = 1.0

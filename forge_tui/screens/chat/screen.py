@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -51,6 +51,7 @@ from forge_tui.widgets.welcome.welcome_view import Welcome
 if TYPE_CHECKING:
     from forge_core.commands.result import CompactConversation
     from forge_core.session.session import ForgeSession
+    from forge_tui.app_themes import AppThemes
     from forge_tui.widgets.find_bar import FindLine
     from forge_tui.widgets.transcript import Transcript
 
@@ -74,14 +75,14 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self,
         config: ForgeConfig,
         environment: Environment,
-        theme_names: Callable[[], Sequence[str]],
+        themes: AppThemes,
         save_setting: SaveSetting | None,
         open_session: OpenSession,
     ) -> None:
         super().__init__()
         self._config = config
         self._environment = environment
-        self.theme_names = theme_names
+        self.themes = themes
         self.save_setting = save_setting
         self.session: ForgeSession | None = None
         self.wants_plain = False

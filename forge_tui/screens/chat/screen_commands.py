@@ -123,16 +123,16 @@ def theme(argument: str, screen: ChatScreen) -> None:
         if name is not None:
             _use_theme(name, screen)
 
-    screen.app.push_screen(ThemePicker(screen.theme_names(), screen.app.theme), use)
+    screen.app.push_screen(ThemePicker(screen.themes.names(), screen.app.theme), use)
 
 
 def theme_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
     """Return the names of the themes."""
-    return argument_values(screen.theme_names(), screen.app.theme)
+    return argument_values(screen.themes.names(), screen.app.theme)
 
 
 def _use_theme(name: str, screen: ChatScreen) -> None:
-    names = screen.theme_names()
+    names = screen.themes.names()
     if name not in names:
         screen.complain(f"There is no theme {safe_line(name)!r}. The themes are: {', '.join(names)}.")
         return
