@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,21 @@ def editor_command(environ: Mapping[str, str], root: Path) -> list[str]:
     if (path := next(found, None)) is None:
         raise EditorError("no editor was found. Set VISUAL or EDITOR to one.")
     return [path]
+
+
+def edit_text(app: App[Any], text: str, file_name: str, root: Path) -> str:
+    """Return a text as the user has left it in the editor; see `edit`.
+
+    Raises:
+        EditorError: no editor could be run.
+        OSError: the file could not be written or read.
+    """
+    # Its own folder, which only the user can enter: editors put backups and swap files beside a file.
+    with tempfile.TemporaryDirectory(prefix="forge-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / file_name
+        path.write_text(text, encoding="utf-8", errors="replace")
+        edit(app, path, root)
+        return path.read_text(encoding="utf-8", errors="replace")
 
 
 def edit(app: App[Any], path: Path, root: Path, environ: Mapping[str, str] = os.environ) -> None:

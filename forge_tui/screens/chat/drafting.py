@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.sanitize import safe_text
@@ -73,17 +71,12 @@ class Drafting:
     def edit(self) -> None:
         """Open the composer's text in the user's editor, with the pastes in full. What the editor leaves
         replaces it; if the editor fails, the text stays."""
-        from forge_tui.terminal.editor import EditorError, edit
+        from forge_tui.terminal.editor import EditorError, edit_text
 
         screen, composer = self._screen, self._screen.composer
         before = folded_text.plain_text(composer.typed)
         try:
-            # Its own folder, which only the user can enter: editors put backups and swap files beside a file.
-            with tempfile.TemporaryDirectory(prefix="forge-", ignore_cleanup_errors=True) as folder:
-                path = Path(folder) / FILE_NAME
-                path.write_text(before, encoding="utf-8", errors="replace")
-                edit(screen.app, path, screen.sessions.folder)
-                text = path.read_text(encoding="utf-8", errors="replace")
+            text = edit_text(screen.app, before, FILE_NAME, screen.sessions.folder)
         except EditorError as error:
             screen.complain(f"The message was not opened: {error}")
         except OSError as error:
