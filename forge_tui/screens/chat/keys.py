@@ -1,4 +1,5 @@
-"""The state behind two keys of the conversation: Ctrl+C pressed twice, and Shift+Tab through the modes."""
+"""The state behind keys of the conversation: Ctrl+C pressed twice or on selected text, and Shift+Tab through
+the modes."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from forge_tui.widgets.status_text import SANDBOX_ON
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
+    from forge_tui.screens.chat.screen import ChatScreen
 
 MODE_CYCLE = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN, PermissionMode.AUTO)
 """What Shift+Tab goes through; yolo is for the command line alone."""
@@ -91,3 +93,27 @@ class ModeCycle:
             return False
         self._has_explained_auto = True
         return True
+
+
+class SelectedText:
+    """Copies the selected text, and ends the selection in the conversation."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+
+    def copy(self) -> bool:
+        """Copy the selected text and end the selection in the conversation; return False if there is none."""
+        screen = self._screen
+        if selected := screen.composer.selected_text:
+            screen.app.copy_to_clipboard(selected)
+        elif selected := screen.transcript.selected_text():
+            screen.app.copy_to_clipboard(selected)
+            screen.transcript.select(None)
+        return bool(selected)
+
+    def end(self) -> bool:
+        """End the selection in the conversation; return False if there was none."""
+        transcript = self._screen.transcript
+        was_selected = transcript.selected is not None
+        transcript.select(None)
+        return was_selected

@@ -222,11 +222,11 @@ class ReplayScreen(ChatScreen):
     def action_escape(self) -> None:
         if self.find.is_open:
             self.find.close(is_kept=True)
-        elif not self._end_selection():
+        elif not self.selected.end():
             self.leave()
 
     def action_copy_or_stop(self) -> None:
-        if not self._copy_selection():
+        if not self.selected.copy():
             self.leave()
 
     def action_help(self) -> None:

@@ -19,7 +19,6 @@ from textual.errors import NoWidget
 from textual.message import Message
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.errors import ForgeError
 from forge_core.workspace.path_completion import PathCompletion
 from forge_tui import garbage_collection, workers
 from forge_tui.keymap import KeyContext, bindings
@@ -29,7 +28,7 @@ from forge_tui.screens.chat.drafting import Drafting
 from forge_tui.screens.chat.environment import Environment, RepositoryWatch
 from forge_tui.screens.chat.find_mode import FindMode
 from forge_tui.screens.chat.input_saver import InputSaver
-from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle
+from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle, SelectedText
 from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.chat.rewinding import Rewinding
@@ -101,6 +100,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._interrupt_key = DoublePress(environment.clock, self.activity, "Ctrl+C again leaves Forge")
         self.rewinding = Rewinding(self, self._turn, environment.clock)
         self.find = FindMode(self)
+        self.selected = SelectedText(self)
         self.drafting = Drafting(self)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(
@@ -238,25 +238,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def _read_turn(self, text: str | CompactConversation | None) -> None:
         self._interrupt_key.reset()
-        self._turn.begin()
-        workers.start(self, partial(self._run_turn, text), "turn", is_replacing=True)
-
-    async def _run_turn(self, text: str | CompactConversation | None) -> None:
-        """Read one turn to its end; a bug in it reaches the app through the worker's state."""
-        assert self.session is not None
-        stopped, clock = "error", self._environment.clock
-        started = clock()
-        try:
-            stopped = await self._turn.read(self.session, text)
-        except ForgeError as error:
-            self.complain(str(error))
-        self.attention.turn_ended(clock() - started, stopped)
-        if stopped in ("cancelled", "error"):
-            self.sending.queue.pause()
-        self.refresh_status()
-        self.refresh_todos(is_over=True)
-        self.todos.end_turn()
-        self.sending.start_next()
+        self._turn.start(text)
 
     def interrupt(self) -> None:
         if self.session is not None and self.has_turn:
@@ -314,7 +296,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def action_escape(self) -> None:
         if self.popup.is_open:
             self.popup.close(self.composer.text)
-        elif self._end_selection():
+        elif self.selected.end():
             pass
         elif self.find.is_open:
             self.find.close(is_kept=True)
@@ -326,7 +308,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.rewinding.escape()
 
     def action_copy_or_stop(self) -> None:
-        if self._copy_selection():
+        if self.selected.copy():
             return
         if self._interrupt_key.is_second_press:
             self.leave()
@@ -420,26 +402,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def on_find_line_closed(self, message: FindLine.Closed) -> None:
         self.find.search()
-        is_about_selection = self._end_selection() if message.is_kept else self._copy_selection()
+        is_about_selection = self.selected.end() if message.is_kept else self.selected.copy()
         if not is_about_selection:
             self.find.close(is_kept=message.is_kept)
 
     # Selecting
-
-    def _copy_selection(self) -> bool:
-        """Copy the selected text and end the selection in the conversation; False if nothing is selected."""
-        if selected := self.composer.selected_text:
-            self.app.copy_to_clipboard(selected)
-        elif selected := self.transcript.selected_text():
-            self.app.copy_to_clipboard(selected)
-            self.transcript.select(None)
-        return bool(selected)
-
-    def _end_selection(self) -> bool:
-        """End the selection in the conversation; False if there was none."""
-        was_selected = self.transcript.selected is not None
-        self.transcript.select(None)
-        return was_selected
 
     def clear_selection(self) -> None:
         """End the selection where a click does; the transcript handles a click on itself."""

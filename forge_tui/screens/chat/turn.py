@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from forge_core.errors import ForgeError
+from forge_tui import workers
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
@@ -38,6 +41,28 @@ class TurnReader:
         """Mark a turn as running before its worker has started, so that what is sent next is queued."""
         self._idle.clear()
         self._screen.activity.working = Working(self._clock())
+
+    def start(self, text: str | CompactConversation | None) -> None:
+        """Run a turn in a worker: see `begin` and `read`. A bug in it reaches the app through the worker's
+        state."""
+        self.begin()
+        workers.start(self._screen, partial(self._run, text), "turn", is_replacing=True)
+
+    async def _run(self, text: str | CompactConversation | None) -> None:
+        screen = self._screen
+        assert screen.session is not None
+        stopped, started = "error", self._clock()
+        try:
+            stopped = await self.read(screen.session, text)
+        except ForgeError as error:
+            screen.complain(str(error))
+        screen.attention.turn_ended(self._clock() - started, stopped)
+        if stopped in ("cancelled", "error"):
+            screen.sending.queue.pause()
+        screen.refresh_status()
+        screen.refresh_todos(is_over=True)
+        screen.todos.end_turn()
+        screen.sending.start_next()
 
     async def read(self, session: ForgeSession, text: str | CompactConversation | None) -> str:
         """Send `text` and hand on each event; return the reason why the turn stopped.
