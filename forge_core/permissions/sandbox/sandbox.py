@@ -24,11 +24,8 @@ from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholde
 from forge_core.permissions.sandbox.project_caches import ProjectCaches
 from forge_core.permissions.sandbox.protected import Protection, protection
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
-from forge_core.permissions.sandbox.survey import Survey, SurveyResult, committed_secrets, tracked_secrets
+from forge_core.permissions.sandbox.secret_files import MAX_MASKS, SecretFiles
 
-MAX_MASKS = 512
-"""Files with keys that are hidden in the workspace and the repository around it: each is a mount."""
-_MAX_NAMED = 3
 _PATIENCE_S = 1.0
 _MOVABLE = {"GIT_CONFIG_GLOBAL": ("/git/config", "/.gitconfig"), "npm_config_userconfig": ("/.npmrc",)}
 """The variables that move configuration files, and the ends of these files' paths."""
@@ -78,42 +75,26 @@ class Sandbox:
         self._folder = mounted.folder
         self._placeholders = Placeholders(self._root, mounted)
         self._caches = ProjectCaches(self._folder, self._root)
-        self._surveys = {self._root: Survey(self._root)}
+        self._secrets = SecretFiles(self._root)
         self._temporary: Path | None = None
         self._running = 0
         self._counting = threading.Lock()
-        self._tracked: tuple[object, dict[Path, bool]] = ((), {})
 
     def unmasked_reason(self) -> str:
         """Return why a command could read files with keys in the workspace although the sandbox hides such
         files; "" when it can hide them all."""
-        if self.state.kind not in (SandboxKind.BUBBLEWRAP, SandboxKind.SEATBELT):
+        if not self._hides_secrets:
             return ""
-        found = self._scan(self._root)
-        tracked = self._tracked_among(found.secrets)
-        count = len(found.secrets) - sum(tracked.values())
-        others = [self._scan(folder) for folder in [*self._surveys] if folder != self._root]
-        count += sum(not is_in(path, [self._root]) for other in others for path in other.secrets)
-        if count > MAX_MASKS:
-            return f"the sandbox can hide {MAX_MASKS} files with keys, and there are more in the folder"
-        if not all(one.is_complete for one in (found, *others)):
-            return "the folder is too large to be searched for files with keys, which the sandbox would hide"
-        return ""
+        return self._secrets.unmasked_reason()
 
     def committed_reason(self, *, are_hidden: bool) -> str:
         """Return why a search could read files with keys that git holds in the same state; "" when it could
         not. With `are_hidden` it is in a line that is launched with `hides_committed`."""
-        if self.state.kind not in (SandboxKind.BUBBLEWRAP, SandboxKind.SEATBELT):
-            return ""
-        found = self._scan(self._root)
-        kept, tracked = self._to_hide(found, hides_committed=are_hidden)
-        committed = [path for path in committed_secrets(tracked) if path not in kept]
-        if not committed:
-            return ""
-        names = sorted(str(path.relative_to(self._root)) for path in committed)
-        more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
-        why = f", as the sandbox can hide only {MAX_MASKS} files" if are_hidden else " in this line"
-        return f"committed files with keys are not hidden{why}: {', '.join(names[:_MAX_NAMED])}{more}"
+        return self._secrets.committed_reason(are_hidden=are_hidden) if self._hides_secrets else ""
+
+    @property
+    def _hides_secrets(self) -> bool:
+        return self.state.kind in (SandboxKind.BUBBLEWRAP, SandboxKind.SEATBELT)
 
     @contextlib.contextmanager
     def launch(
@@ -255,8 +236,8 @@ class Sandbox:
         self, folder: Path, environment: Mapping[str, str], *, read_only: bool, hides_committed: bool
     ) -> LayoutInputs:
         homes = home_folders(environment)
-        found = self._scan(self._root)
-        kept, tracked = self._to_hide(found, hides_committed=hides_committed)
+        found = self._secrets.scan_workspace()
+        kept, tracked = self._secrets.to_hide(found, hides_committed=hides_committed)
         with self._placeholders.mounted.settled():
             held = protection(self._root, found.repositories, homes)
             writable = (*self._extra, *held.writable)
@@ -283,38 +264,20 @@ class Sandbox:
             is_read_only=read_only,
         )
 
-    def _scan(self, folder: Path) -> SurveyResult:
-        """Scan a folder; what has not changed since the last time is not read again."""
-        return self._surveys.setdefault(folder, Survey(folder)).scan()
-
-    def _to_hide(self, found: SurveyResult, *, hides_committed: bool) -> tuple[list[Path], dict[Path, bool]]:
-        """Return the secrets that can be hidden, and what `_tracked_among` returns of all that were found."""
-        tracked = self._tracked_among(found.secrets)
-        kept = [path for path in found.secrets if not tracked.get(path)]
-        if hides_committed:
-            kept += committed_secrets(tracked)
-        return kept[:MAX_MASKS], tracked
-
     def _around(self, home: HomeView) -> list[Path]:
         """Return the secrets that are shown outside the workspace: in the repository around it, and among the
         user's own programs."""
         found = [
             shown / path.relative_to(real)
             for shown, real in local_programs(home)
-            for path in self._scan(real).secrets
+            for path in self._secrets.scan(real).secrets
             if path.is_relative_to(real)
         ]
         if home.repository is not None:
-            found += [one for one in self._scan(home.repository).secrets if not is_in(one, [self._root])]
+            found += [
+                one for one in self._secrets.scan(home.repository).secrets if not is_in(one, [self._root])
+            ]
         return found
-
-    def _tracked_among(self, secrets: Sequence[Path]) -> dict[Path, bool]:
-        if not secrets:
-            return {}
-        key = tuple((path, _stamp(path)) for path in [*secrets, self._root / ".git" / "index"])
-        if self._tracked[0] != key:
-            self._tracked = (key, tracked_secrets(self._root, secrets))
-        return self._tracked[1]
 
     def _confined(self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool) -> Launch:
         from forge_core.permissions.sandbox.confine import landlock_abi
@@ -349,7 +312,7 @@ class Sandbox:
         from forge_core.permissions.sandbox.mount_layout import HOST_SOCKETS
         from forge_core.permissions.sandbox.seatbelt import Bounds, confined
 
-        found = self._scan(self._root)
+        found = self._secrets.scan_workspace()
         held = protection(self._root, found.repositories, home_folders(environment))
         home = self._home(environment, held)
         temporary = self._own_temporary()
@@ -362,7 +325,7 @@ class Sandbox:
                 *home.masked,
                 *secrets_outside(self._hidden),
                 *self._around(home),
-                *self._to_hide(found, hides_committed=hides_committed)[0],
+                *self._secrets.to_hide(found, hides_committed=hides_committed)[0],
             ],
             covered=home.covered,
             shown=[self._root, *self._extra, *held.writable, *self._shown(home)],
@@ -487,11 +450,3 @@ def _is_setuid(program: str) -> bool:
         return bool(Path(program).stat().st_mode & 0o4000)
     except OSError:
         return False
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return (0, 0, 0)
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -11,7 +11,7 @@ import pytest
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.read_only.committed_files import can_hide_committed
-from forge_core.permissions.sandbox import sandbox as sandbox_module
+from forge_core.permissions.sandbox import secret_files
 from forge_core.permissions.sandbox.sandbox import Sandbox
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.permissions.shell.syntax import read_line
@@ -139,7 +139,7 @@ def test_an_answer_for_the_session_covers_the_line(root: Path) -> None:
 def test_a_search_asks_when_there_are_more_than_can_be_hidden(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox_module, "MAX_MASKS", 2)
+    monkeypatch.setattr(secret_files, "MAX_MASKS", 2)
     found = policy(root).explain("rg TOKEN")
     assert found.decision is Decision.ASK
     assert "the sandbox can hide only 2 files" in found.reason

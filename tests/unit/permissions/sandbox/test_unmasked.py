@@ -11,8 +11,9 @@ from forge_core.approval import deny_all
 from forge_core.config.settings import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.sandbox import survey
-from forge_core.permissions.sandbox.sandbox import MAX_MASKS, Sandbox
+from forge_core.permissions.sandbox.sandbox import Sandbox
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
+from forge_core.permissions.sandbox.secret_files import MAX_MASKS
 from forge_core.runtime import build_session, load_session_config
 
 FULL = SandboxState(SandboxKind.BUBBLEWRAP, program="/usr/bin/bwrap")
