@@ -42,6 +42,8 @@ class _Status:
     started: int
     is_alive: bool
     is_kernel_thread: bool
+    environment: tuple[int, int]
+    """Addresses of its start and end; zeros for a process without memory."""
 
 
 def descendants(root: int, besides: str = "") -> list[RunningProcess]:
@@ -122,14 +124,17 @@ def processes_of_call(call: str) -> list[RunningProcess]:
 
 def _environment(pid: int, deadline: float) -> list[bytes]:
     """Return the environment of a process, once it has one; empty for one that exits or was given none."""
+    ends: tuple[int, int] | None = None
     while not (environment := _environment_now(pid)):
-        # Without arguments too, it has no memory now; with arguments, a second look decides.
-        if any(_words(pid)):
-            environment = _environment_now(pid)
-            break
         status = _status(pid)
         if status.is_kernel_thread or not status.is_alive or time.monotonic() > deadline:
             break
+        # The kernel has no addresses while it replaces the program, and random ones for the next program: the
+        # same empty range in two looks means that there is none.
+        start, end = status.environment
+        if end and start == end and status.environment == ends:
+            break
+        ends = status.environment
         time.sleep(0.001)
     return environment.split(b"\0")
 
@@ -240,7 +245,8 @@ def _status(pid: int) -> _Status:
     with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  read for every process of the machine
         fields = file.read().rpartition(b")")[2].split()
     is_alive, is_kernel_thread = fields[0] not in (b"Z", b"X"), bool(int(fields[6]) & _KERNEL_THREAD)
-    return _Status(int(fields[1]), int(fields[19]), is_alive, is_kernel_thread)
+    environment = int(fields[47]), int(fields[48])
+    return _Status(int(fields[1]), int(fields[19]), is_alive, is_kernel_thread, environment)
 
 
 def _words(pid: int) -> list[bytes]:

@@ -235,6 +235,29 @@ def test_a_marked_process_is_found_while_it_replaces_its_program(tmp_path: Path)
     assert found == [[process.pid]] * 200
 
 
+def test_a_marked_process_is_found_though_each_of_several_looks_meets_another_exec(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    marked = {**os.environ, CALL_VARIABLE: "test-looks"}
+    process = subprocess.Popen(["/bin/sleep", "60"], env=marked)
+    read = process_tree._environment_now
+    looks: list[int] = []
+
+    def empty_three_times(pid: int) -> bytes:
+        environment = read(pid)
+        if pid == process.pid:
+            looks.append(pid)
+        return b"" if pid == process.pid and len(looks) < 4 else environment
+
+    monkeypatch.setattr(process_tree, "_environment_now", empty_three_times)
+    try:
+        found = [one.pid for one in process_tree.processes_of_call("test-looks")]
+    finally:
+        process.kill()
+        process.wait()
+    assert found == [process.pid]
+
+
 async def test_a_command_ended_before_its_start_never_starts(folder: Path, sandbox: Sandbox | None) -> None:
     process = await start_process(
         LaunchSpec("touch ran; sleep 7208", folder, sandbox=sandbox), lambda _: None
