@@ -123,21 +123,19 @@ class CacheWatch:
         if found is not None and (self.loss is None or found.at.resent > self.loss.at.resent):
             self.loss = found
 
-    def next_loss(self, model: str = "") -> CacheLoss | None:
-        """Return what the next request will send again uncached, perhaps with another model; None for
-        nothing."""
-        model = model or self._model()
+    def next_loss(self) -> CacheLoss | None:
+        """Return what the next request will send again uncached; None for nothing."""
         if self._last is None:
             return None
+        model = self._model()
         request = self._request(model)
         found = request.since(self._last, self._cause())
         used = self._meter.used
         return None if found is None else self._priced(found.scaled(used), model)
 
-    def warning(self, model: str = "") -> str:
-        """Return a sentence for the user before an expensive next request, perhaps with another model; empty
-        if it is not."""
-        loss = self.next_loss(model)
+    def warning(self) -> str:
+        """Return a sentence for the user before an expensive next request; empty if it is not."""
+        loss = self.next_loss()
         if loss is None or loss.cost_usd is None or loss.cost_usd < EXPENSIVE_USD:
             return ""
         return f"The next request breaks the prompt cache at: {loss.future}"

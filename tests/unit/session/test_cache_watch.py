@@ -85,9 +85,10 @@ async def test_another_model_costs_what_the_cache_would_have_saved(
         cache = session.context.cache
         cache._provider = replace(cache._provider, price=lambda model, usage: price(usage, prices))
         assert cache.next_loss() is None and cache.warning() == ""
-        loss = cache.next_loss("other/model")
+        session.models.current = "other/model"
+        loss = cache.next_loss()
         assert loss is not None and loss.cost_usd == loss.at.resent * Decimal(prompt) * 9 / 10
         assert loss.at.segment == "model" and loss.at.resent > 4_500
-        warning = cache.warning("other/model")
+        warning = cache.warning()
         assert bool(warning) == is_expensive and (not warning or "more than from the cache" in warning)
         await session.aclose()
