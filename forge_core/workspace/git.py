@@ -22,7 +22,10 @@ from forge_core.workspace.repository import find_repository, read_small
 
 _SHORT_SHA = 7
 _CHUNK_BYTES = 256 * 1024
-_KEPT_VARIABLES = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR")
+_KEPT_VARIABLES = (
+    *("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"),  # where the user's settings are
+    *("USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR"),
+)
 _DIFF_COMMANDS = frozenset({"diff", "log", "show", "diff-tree", "diff-files", "diff-index", "whatchanged"})
 _SUBMODULE_COMMANDS = _DIFF_COMMANDS | {"status"}
 """A submodule has a config of its own, which may make git inspect it."""

@@ -16,6 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from forge_core.workspace.global_excludes import global_excludes
 from forge_core.workspace.globs import compile_glob
 from forge_core.workspace.repository import find_repository, read_small
 
@@ -141,7 +142,8 @@ class _Chain:
 
 class IgnoreRules:
     """The rules for everything under `root`: nested .gitignore files, those above it up to the repository's
-    top, and .git/info/exclude. `.git` itself is always ignored. Each file is read once, when first needed.
+    top, .git/info/exclude, and in a repository the user's own file (core.excludesFile). `.git` itself is
+    always ignored. Each file is read once, when first needed.
 
     The folder `start` counts as not ignored, whatever the rules say: the user has named it.
     """
@@ -155,8 +157,10 @@ class IgnoreRules:
         self._chains: dict[str, _Chain] = {}
         """By the folder's path from the top."""
         self._ignored_folders: dict[str, bool] = {"": False, start: False}
-        excludes = read_small(repository.common_dir / "info" / "exclude") if repository else None
-        self._excludes = PatternFile.parse(excludes) if excludes else None
+        texts: list[str | None] = []
+        if repository is not None:  # the file of the user counts after the one of the repository
+            texts = [read_small(repository.common_dir / "info/exclude"), global_excludes(repository)]
+        self._excludes = [PatternFile.parse(text) for text in texts if text]
 
     def is_ignored(self, path: str, is_folder: bool) -> bool:
         """Return whether `path` (relative to the root, forward slashes) or one of its parents is ignored."""
@@ -191,7 +195,7 @@ class IgnoreRules:
             above = self._chain_from_top(full.rpartition("/")[0])
             chain = _Chain([(patterns, len(full) + 1), *above.files]) if patterns else above
         else:
-            chain = _Chain([(one, 0) for one in (patterns, self._excludes) if one])
+            chain = _Chain([(one, 0) for one in (patterns, *self._excludes) if one])
         self._chains[full] = chain
         return chain
 
