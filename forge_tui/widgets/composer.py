@@ -265,7 +265,7 @@ class Composer(TextArea):
             if self.key_mode is not None:
                 self.key_mode.show()
         row, column = self.cursor_location
-        before = self.document[row][:column] if self.selection.is_empty else ""
+        before = self.document[row][:column] if self.selection.is_empty and not is_shell else ""
         self._popup.follow(self.text if self.cursor_at_end_of_text else "", row, before)
         if (
             self._popup.is_open or self._popup.paths.mention is not None

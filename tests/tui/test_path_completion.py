@@ -112,3 +112,13 @@ def test_a_long_path_is_cut_in_the_middle_with_its_marks() -> None:
     assert len(text) <= 30
     assert "".join(text[at] for at in kept) == "token"
     assert shortened("a.py", (0,), 30) == ("a.py", (0,))
+
+
+async def test_a_line_for_the_shell_offers_no_paths(tmp_path: Path) -> None:
+    async with chat(tmp_path) as (app, pilot):
+        await type_text(pilot, "!scp @a")
+        await pilot.pause()
+        assert labels(app) == []
+        await pilot.press("home", "delete")
+        await pilot.press("end", "p")
+        await until(pilot, lambda: labels(app) == ["src/app.py"])
