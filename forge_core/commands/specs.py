@@ -190,7 +190,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "Show or change the model",
         "model_commands:model",
         accepts=("NAME...",),
-        keywords=("provider",),
+        keywords=("provider", "models"),
         tier=Tier.IDLE,
         is_open=True,
         values="model_commands:model_values",
@@ -236,7 +236,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "screen_commands:show_keys",
         scope=Scope.SCREEN,
         accepts=("TEXT...",),
-        keywords=("keyboard", "shortcuts", "bindings"),
+        keywords=("keyboard", "shortcuts", "bindings", "terminal-setup", "keymap"),
         is_open=True,
     ),
     CommandSpec(
@@ -271,21 +271,21 @@ SPECS: tuple[CommandSpec, ...] = (
         tier=Tier.IDLE,
     ),
     CommandSpec(
-        "todo", "Show the model's list of tasks", "session_commands:todo", keywords=("plan", "tasks")
+        "todo", "Show the model's list of tasks", "session_commands:todo", keywords=("plan", "tasks", "todos")
     ),
     CommandSpec(
         "jobs",
         "List the commands running in the background, or stop one",
         "session_commands:jobs",
         accepts=("stop N",),
-        keywords=("background",),
+        keywords=("background", "bashes", "ps"),
     ),
     CommandSpec(
         "permissions",
         "List, add, remove and test permission rules",
         "permission_commands:permissions",
         accepts=("add allow|ask|deny RULE...", "remove RULE...", "test COMMAND..."),
-        keywords=("rules", "allow", "deny"),
+        keywords=("rules", "allow", "deny", "approvals", "allowed-tools"),
         advice="A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env).",
     ),
     CommandSpec(
@@ -321,7 +321,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "cost",
         "Show tokens and cost, by model and turn",
         "cost_command:cost",
-        keywords=("tokens", "usage", "price"),
+        keywords=("tokens", "usage", "price", "stats"),
     ),
     CommandSpec(
         "compact",
@@ -345,7 +345,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "Show what fills the context window and what it costs; drop parts",
         "context_command:context",
         accepts=("drop results", "drop N...", "restore"),
-        keywords=("tokens", "window"),
+        keywords=("tokens", "window", "status"),
     ),
     CommandSpec(
         "memory",
@@ -416,7 +416,11 @@ def suggest(prefix: str) -> list[CommandSpec]:
 
 
 def nearest(name: str) -> CommandSpec | None:
-    """Return the command whose name is most similar to `name`, or None if none is close."""
+    """Return the command that another name is known to mean, or whose name is most similar to it; None if
+    none is close."""
+    meant = next((spec for spec in SPECS if name.lower() in spec.keywords), None)
+    if meant is not None:
+        return meant
     close = difflib.get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.5)
     if close:
         return _BY_NAME[close[0]]

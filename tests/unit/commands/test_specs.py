@@ -52,6 +52,23 @@ def test_a_typo_suggests_the_nearest_command(typed: str, name: str) -> None:
     assert near.name == name
 
 
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("status", "context"),
+        ("usage", "cost"),
+        ("todos", "todo"),
+        ("bashes", "jobs"),
+        ("approvals", "permissions"),
+        ("checkpoint", "rewind"),
+        ("models", "model"),
+    ],
+)
+def test_the_name_that_another_program_uses_suggests_the_command(typed: str, name: str) -> None:
+    near = specs.nearest(typed)
+    assert near is not None and near.name == name
+
+
 def test_an_unrecognizable_name_has_no_suggestion() -> None:
     assert specs.nearest("zzzzqqq") is None
 
