@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
-from forge_core.commands.result import ChooseModel, CommandNotice, CommandResult, Failure, Text
+from forge_core.commands.result import ChooseModel, CommandNotice, CommandResult, Failure, StatusChange, Text
 from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.settings import check_value, choices
 from forge_core.errors import ConfigError
@@ -42,7 +42,7 @@ async def model(argument: str, session: ForgeSession) -> CommandResult:
     models.choose(argument)
     with contextlib.suppress(OSError):  # the lists are a convenience
         await asyncio.to_thread(models.lists.add_recent, argument, before)
-    return CommandNotice(f"Model: {argument}")
+    return StatusChange(f"Model: {argument}")
 
 
 def preferences(models: ModelSelection) -> list[str]:
@@ -73,7 +73,7 @@ async def effort(argument: str, session: ForgeSession) -> CommandResult:
         models.set_effort(None if wanted == DEFAULT_EFFORT else check_value("effort", wanted))
     except ConfigError as error:
         return Failure(str(error))
-    return CommandNotice(f"Effort: {wanted}, from the next answer on")
+    return StatusChange(f"Effort: {wanted}, from the next answer on")
 
 
 def effort_values(session: ForgeSession) -> Sequence[ArgumentValue]:

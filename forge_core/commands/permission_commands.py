@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
-from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.commands.result import CommandNotice, CommandResult, Failure, StatusChange, Text
 from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.project_state import (
@@ -66,7 +66,10 @@ async def mode(argument: str, session: ForgeSession) -> CommandResult:
             "yolo` if you mean it. /mode auto runs sandboxed commands and edits unasked."
         )
     session.set_mode(wanted)
-    return Text(f"Mode {wanted}: {_summary(wanted, session)}.", "Mode")
+    text = f"Mode {wanted}: {_summary(wanted, session)}."
+    if wanted is PermissionMode.AUTO and session.policy.sandbox != "full":
+        return CommandNotice(text)  # not what the name promises
+    return StatusChange(text)
 
 
 def mode_values(session: ForgeSession) -> Sequence[ArgumentValue]:

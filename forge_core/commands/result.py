@@ -29,6 +29,13 @@ class CommandNotice:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusChange:
+    """A confirmation of what the status bar shows from now on: it need not stay in the conversation."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The reason why the command did nothing."""
 
@@ -129,6 +136,7 @@ class EditInstructionFile:
 CommandResult: TypeAlias = (
     Text
     | CommandNotice
+    | StatusChange
     | Failure
     | ShowDiff
     | Cleared

@@ -12,6 +12,7 @@ from forge_core.commands.result import (
     Failure,
     ResumeTurn,
     ShowDiff,
+    StatusChange,
     Text,
 )
 from forge_core.errors import ForgeError
@@ -91,9 +92,8 @@ async def afk(argument: str, session: ForgeSession) -> CommandResult:
     wanted = argument.lower() == "on" if argument else not session.is_away
     session.is_away = wanted
     if wanted:
-        return Text(
+        return StatusChange(
             "You are away: requests for approval are denied, and the model is informed. /afk again when you "
-            "are back.",
-            "Away",
+            "are back."
         )
-    return Text("Welcome back: Forge asks for approval again.", "Away")
+    return StatusChange("Welcome back: Forge asks for approval again.")

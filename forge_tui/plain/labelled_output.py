@@ -22,6 +22,7 @@ PERMISSION = "Permission"
 QUESTION = "Question"
 ANSWER = "Answer"
 INFO = "Info"
+COMMAND = "Command"
 LABELS = (
     YOU,
     FORGE,
@@ -37,6 +38,7 @@ LABELS = (
     QUESTION,
     ANSWER,
     INFO,
+    COMMAND,
 )
 _FORGED = re.compile(rf"^(?=(?:{'|'.join(LABELS)})\b[^\n:]*:)", re.MULTILINE)
 """The beginning of a line that could be taken for one of ours."""

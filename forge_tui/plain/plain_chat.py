@@ -24,7 +24,7 @@ from forge_core.session.user_commands import UserShell
 from forge_core.workspace.trust import trust_question
 from forge_tui.plain.event_text import EventText
 from forge_tui.plain.input_lines import InputLines
-from forge_tui.plain.labelled_output import ERROR, NOTICE, STATUS, WARNING, YOU, LabelledOutput
+from forge_tui.plain.labelled_output import COMMAND, ERROR, NOTICE, STATUS, WARNING, YOU, LabelledOutput
 from forge_tui.plain.line_prompts import LinePrompts
 from forge_tui.plain.plain_commands import SHOW, PlainCommands
 from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
@@ -138,6 +138,7 @@ class PlainChat:
 
     async def run_by_name(self, name: str) -> None:
         """Run a command as if it had been typed."""
+        self._out.say(COMMAND, f"/{name}")
         await self.submit(f"/{name}")
 
     async def _run(self, command: Command) -> None:
@@ -153,6 +154,7 @@ class PlainChat:
             return
         parsed = parse_line(line, has_paste=False)
         if isinstance(parsed, Command) and parsed.spec.tier is Tier.ALWAYS:
+            self._out.say(COMMAND, parsed.line)  # what runs has written over what was typed
             task = asyncio.create_task(self._run(parsed))
             self._asides.add(task)
             task.add_done_callback(self._asides.discard)

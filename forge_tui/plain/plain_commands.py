@@ -91,7 +91,7 @@ class PlainCommands:
         match result:
             case results.Text(body, title):
                 out.say(INFO, f"{title}\n{body}" if title else body)
-            case results.CommandNotice(text):
+            case results.CommandNotice(text) | results.StatusChange(text):
                 out.say(NOTICE, text)
             case results.Failure(text):
                 out.say(ERROR, text)

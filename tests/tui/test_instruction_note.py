@@ -80,6 +80,7 @@ async def test_enter_writes_the_file_that_the_diff_shows(config: ForgeConfig) ->
         assert "+ - Use tabs." in shown(app) and "AGENTS.md" in shown(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Added to AGENTS.md" in shown(app))
+        assert "   # Use tabs.\n" in shown(app)  # above the notice
         assert (config.working_dir / "AGENTS.md").read_text() == "- Use tabs.\n"
         assert history(app) == []
 

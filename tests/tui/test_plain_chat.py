@@ -126,6 +126,7 @@ def test_lines_typed_during_a_turn_wait_and_answer_nothing(folder: Path) -> None
         terminal.wait_for("Answer (")
         time.sleep(2 * GRACE_S)
         terminal.send("1\n/todo\n")
+        terminal.wait_for("Command: /todo")
         terminal.wait_for("Info: ")  # at once, while the command runs
         terminal.wait_for(lambda _: (folder / "made").exists())
         terminal.send("\x03")

@@ -88,7 +88,8 @@ def test_a_hostile_command_name_is_escaped_and_truncated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "seen"), [("/hlep me", "Did you mean /help?"), ("/cost", "Total"), ("/mode plan", "plan")]
+    ("typed", "seen"),
+    [("/hlep me", "Did you mean /help?"), ("/cost", "Total"), ("/mode", "reads and searches")],
 )
 async def test_command_output_is_scrolled_into_view(config: ForgeConfig, typed: str, seen: str) -> None:
     app = make_app(config, [answer("\n\n".join(f"line {n}" for n in range(60)))])

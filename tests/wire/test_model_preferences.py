@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import deny_all
-from forge_core.commands.result import CommandNotice, Failure
+from forge_core.commands.result import Failure, StatusChange
 from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
 from forge_core.events import AgentEvent, LLMEnd, Notice
 from forge_core.llm.client import OpenRouterClient
@@ -48,7 +48,7 @@ async def test_the_effort_is_sent_from_the_next_call_on_and_taken_back(tmp_path:
     with SseServer(answer("a"), answer("b"), answer("c")) as server:
         session = build_session(config_at(tmp_path, server), deny_all)
         await turn(session)
-        assert await run_command("/effort HIGH", session) == CommandNotice(
+        assert await run_command("/effort HIGH", session) == StatusChange(
             "Effort: high, from the next answer on"
         )
         assert "effort high" in bar_text(session)
@@ -175,10 +175,10 @@ async def test_a_change_that_gives_a_large_prompt_cache_up_is_asked_for_twice(tm
         assert "about $0.07" in warned.text
         assert session.status.model == REASONING
         again = await run_command("/model anthropic/claude-haiku-4.5", session)
-        assert again == CommandNotice("Model: anthropic/claude-haiku-4.5")
-        assert await run_command(f"/model {REASONING}", session) == CommandNotice(f"Model: {REASONING}")
+        assert again == StatusChange("Model: anthropic/claude-haiku-4.5")
+        assert await run_command(f"/model {REASONING}", session) == StatusChange(f"Model: {REASONING}")
         await turn(session)
-        assert isinstance(await run_command("/model other/one", session), CommandNotice)
+        assert isinstance(await run_command("/model other/one", session), StatusChange)
         await session.aclose()
 
 

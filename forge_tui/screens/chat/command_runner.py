@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,28 +19,58 @@ if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.screen import ChatScreen
 
+STATUS_NOTE_S = 6.0
+"""How long the confirmation of a change shows, which may be a sentence."""
+
 
 class CommandRunner:
     """Runs the body that the row of a command names, on the screen or on the session."""
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
+        self._line = ""
+        """The command whose output may be shown now, as long as it has printed nothing."""
+
+    @contextlib.contextmanager
+    def showing(self, line: str) -> Iterator[None]:
+        """Put the line of a command above the first text that is shown meanwhile. Nothing may be awaited in
+        it: other texts are not of the command."""
+        before, self._line = self._line, line
+        try:
+            yield
+        finally:
+            self._line = before
+
+    def show_line(self) -> None:
+        """Show the line of the command that prints something now, if it is the first time."""
+        line, self._line = self._line, ""
+        if line:
+            from forge_core.runtime import make_redactor
+
+            redact = make_redactor(self._screen.sessions.config)
+            self._screen.transcript.add_command(redact(line))
 
     async def run(self, line: Command) -> None:
         """Run one command and show its result. Waits for the end of a turn that it interrupts."""
         if not await self._may_run(line):
             return
         if line.spec.scope is Scope.SCREEN:
-            load(line.spec.body, __package__)(line.argument, self._screen)
+            with self.showing(line.line):
+                load(line.spec.body, __package__)(line.argument, self._screen)
         elif (session := self._screen.session) is not None:
             from forge_core.commands.dispatch import run_command  # imports much: not before a command
 
-            self._show_result(await run_command(line.spec, line.argument, session), session, line)
+            result = await run_command(line.spec, line.argument, session)
+            with self.showing(line.line):
+                self._show_result(result, session, line)
 
     async def _may_run(self, line: Command) -> bool:
         """Whether the command may run now; ends the turn for one that interrupts."""
         if self._screen.has_turn and line.spec.tier is Tier.IDLE:
-            self._screen.complain(f"/{line.spec.name} works between turns. Press Esc to interrupt this one.")
+            with self.showing(line.line):
+                self._screen.complain(
+                    f"/{line.spec.name} works between turns. Press Esc to interrupt this one."
+                )
             return False
         if self._screen.has_turn and line.spec.tier is Tier.INTERRUPTS:
             await self._screen.end_turn()
@@ -53,6 +84,8 @@ class CommandRunner:
                 self._screen.show_text(body, title)
             case results.CommandNotice(text):
                 self._screen.say(text)
+            case results.StatusChange(text):
+                self._screen.activity.note(text, STATUS_NOTE_S)
             case results.Failure(text):
                 self._screen.complain(text)
             case results.ShowDiff(source):
@@ -80,6 +113,7 @@ class CommandRunner:
             case results.ResumeTurn():
                 self._screen.resume_turn()
             case results.CompactConversation():
+                self.show_line()
                 self._screen.compact(result)
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
@@ -117,9 +151,13 @@ class CommandRunner:
                 screen.prompts.restore_draft(reply.more, len(reply.more))
             return
         try:
-            screen.say(await write_change(session, reply.change))
+            written = await write_change(session, reply.change)
         except ForgeError as error:
-            screen.complain(str(error))
+            with self.showing(line.line):
+                screen.complain(str(error))
+        else:
+            with self.showing(line.line):
+                screen.say(written)
         screen.refresh_status()
 
     def argument_values(self, name: str) -> Sequence[ArgumentValue]:

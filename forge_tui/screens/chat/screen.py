@@ -253,14 +253,17 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def show_text(self, body: str, title: str) -> None:
         self.welcome.display = False  # at 80x24 it would leave a few rows for the text
+        self.sending.commands.show_line()
         self.transcript.add_text(body, title)
         self.transcript.scroll_to_end()
 
     def say(self, text: str) -> None:
+        self.sending.commands.show_line()
         self.transcript.add_notice(text, "info")
         self.transcript.scroll_to_end()
 
     def complain(self, text: str) -> None:
+        self.sending.commands.show_line()
         self.transcript.add_notice(text, "error")
         self.transcript.scroll_to_end()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import Scope, Tier
 from forge_tui import workers
+from forge_tui.pastes.folded_text import plain_text
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.earlier_prompts import EarlierPrompts
 from forge_tui.screens.chat.first_message import FirstMessage
@@ -76,7 +77,8 @@ class Sending:
         self.earlier.add(message.text)
         match line:
             case InvalidCommand(complaint):
-                screen.complain(complaint)
+                with self.commands.showing(plain_text(message.text)):
+                    screen.complain(complaint)
             case Command():
                 self._submit_command(line)
             case ShellLine():

@@ -39,7 +39,7 @@ class SessionChange:
     ) -> None:
         self._screen = screen
         self._queue = queue
-        self._config = config
+        self.config = config
         self._open_session = open_session
         self.is_running = False
         self._left: list[UserText | Command] = []
@@ -48,23 +48,23 @@ class SessionChange:
     @property
     def folder(self) -> Path:
         """The folder of the sessions."""
-        return self._config.working_dir
+        return self.config.working_dir
 
     def saved(self) -> SavedSessions:
         """Return the saved sessions of all folders."""
         from forge_core.runtime import make_redactor
         from forge_core.session.saved_sessions import SavedSessions
 
-        return SavedSessions(self._config.state_dir, make_redactor(self._config))
+        return SavedSessions(self.config.state_dir, make_redactor(self.config))
 
     def prompt_history(self) -> PromptHistory | None:
         """Return the messages of all sessions; None if the user keeps none."""
-        if not self._config.history:
+        if not self.config.history:
             return None
         from forge_core.runtime import make_redactor
         from forge_core.session.prompt_history import PromptHistory  # after the first frame
 
-        return PromptHistory(self._config.state_dir, make_redactor(self._config))
+        return PromptHistory(self.config.state_dir, make_redactor(self.config))
 
     def last(self) -> SessionSummary | None:
         """Return the session last used in the folder, if that is known without reading much. Blocks."""
@@ -73,12 +73,12 @@ class SessionChange:
     def prune(self) -> str:
         """Delete the sessions that the user no longer keeps; return a report, empty if there was none.
         Blocks."""
-        keep_days = self._config.sessions_keep_days
+        keep_days = self.config.sessions_keep_days
         if keep_days is None:
             return ""
         from forge_core.session.retention import prune_daily  # after the first frame
 
-        deleted = prune_daily(self.saved(), self._config.state_dir, keep_days)
+        deleted = prune_daily(self.saved(), self.config.state_dir, keep_days)
         sessions = "1 session that was" if len(deleted) == 1 else f"{len(deleted)} sessions that were"
         return f"Deleted {sessions} not used for {keep_days} days (setting keep_days)." if deleted else ""
 

@@ -29,6 +29,8 @@ _UNWRAPPED = 100_000
 _LONG_MESSAGE = 60
 """Lines of a message of the user above which only its beginning shows while it is folded."""
 _SHOWN_LINES = 12
+_SHOWN_COMMAND = 200
+"""Characters of a command's line."""
 
 Level = Literal["info", "warning", "error"]
 
@@ -163,6 +165,18 @@ class TextBlock(LinesBlock):
         return super().estimate(width) + bool(self._title)
 
 
+class CommandBlock(LinesBlock):
+    """The line of a command, dimmed, above what the command prints."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__([_one_line(line)])
+
+    def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
+        with canvas.indented(GUTTER):
+            for line in self._lines:
+                canvas.text([(line, styles.muted)])
+
+
 class UserBlock(LinesBlock):
     """A message of the user: an accent bar on a quiet background. One with big pastes, or that is long, is
     folded: the pastes show as labels, the end as the number of its lines."""
@@ -229,6 +243,13 @@ class UserBlock(LinesBlock):
             return False
         self.changed()
         return True
+
+
+def _one_line(text: str) -> str:
+    """Return the beginning of a command's line, whose argument may be a long text."""
+    first, *more = text.strip().splitlines() or [""]
+    line = safe_line(first[:_SHOWN_COMMAND])
+    return f"{line}…" if more or len(first) > _SHOWN_COMMAND else line
 
 
 def _lines_of(text: str) -> list[str]:

@@ -26,7 +26,7 @@ from forge_core.events import (
 from forge_core.result import STOP_NOTICES
 from forge_core.sanitize import safe_text
 from forge_tui.widgets.blockview.block_layout import Layout
-from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, UserBlock
+from forge_tui.widgets.blockview.blocks import Block, CommandBlock, Level, NoticeBlock, UserBlock
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
 from forge_tui.widgets.transcript.answer.answer_builder import AnswerBuilder
 from forge_tui.widgets.transcript.calls.call_tracker import CallTracker
@@ -122,12 +122,13 @@ class TranscriptBuilder:
                 pass
 
     def add(self, block: Block) -> None:
-        """Append a block; calls that follow one another have no gap between them."""
+        """Append a block. Calls that follow one another have no gap between them, nor has a command and what
+        it prints."""
         previous = self._layout.blocks[-1] if self._layout.blocks else None
         if isinstance(block, ToolCard | ToolGroup) and isinstance(previous, ToolCard | ToolGroup):
             block.follow(previous)
         else:
-            block.gap = int(previous is not None)
+            block.gap = int(previous is not None and not isinstance(previous, CommandBlock))
         self._layout.append(block)
 
     def add_markdown(self, text: str) -> None:

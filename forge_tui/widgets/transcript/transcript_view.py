@@ -12,7 +12,7 @@ from textual.timer import Timer
 from forge_core.config.settings import ThinkingSetting
 from forge_core.events import AgentEvent
 from forge_tui.widgets.blockview.block_view import BlockView
-from forge_tui.widgets.blockview.blocks import Block, Level, NoticeBlock, TextBlock, UserBlock
+from forge_tui.widgets.blockview.blocks import Block, CommandBlock, Level, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
 from forge_tui.widgets.transcript.markdown import markdown_parser
@@ -68,6 +68,10 @@ class Transcript(BlockView):
 
     def add_notice(self, text: str, level: Level = "info") -> None:
         self._add(NoticeBlock(text, level))
+
+    def add_command(self, line: str) -> None:
+        """Show the line of a command, above what it prints next."""
+        self._add(CommandBlock(line))
 
     def add_text(self, text: str, title: str = "") -> None:
         """Show the output of a command as it is."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, deny_all
-from forge_core.commands.result import CommandResult, Failure, Text
+from forge_core.commands.result import CommandNotice, CommandResult, Failure, StatusChange, Text
 from forge_core.config.forge_config import Origin
 from forge_core.config.save import save_project_rule
 from forge_core.config.settings import PermissionMode, SandboxSetting
@@ -27,8 +27,8 @@ from tests.support.sessions import Answering, scripted_session
 
 
 def body(result: CommandResult) -> str:
-    assert isinstance(result, Text), result
-    return result.body
+    assert isinstance(result, Text | StatusChange | CommandNotice), result
+    return result.body if isinstance(result, Text) else result.text
 
 
 def fails(result: CommandResult) -> str:

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.commands.result import ChooseModel, Cleared, CommandNotice, Failure, ShowDiff, Text
+from forge_core.commands.result import (
+    ChooseModel,
+    Cleared,
+    Failure,
+    ShowDiff,
+    StatusChange,
+    Text,
+)
 from forge_core.config.settings import PermissionMode
 from forge_core.tools.registry import builtin_tools
 from tests.support.commands import run_command
@@ -64,7 +71,7 @@ async def test_an_unknown_command_is_a_failure_with_the_nearest_name(
 async def test_reset_model_and_diff_return_their_actions(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["x"]])
     assert await run_command("/reset", session) == Cleared()
-    assert await run_command("/model other/one", session) == CommandNotice("Model: other/one")
+    assert await run_command("/model other/one", session) == StatusChange("Model: other/one")
     assert session.status.model == "other/one"
     models = await run_command("/model", session)
     assert isinstance(models, ChooseModel)
