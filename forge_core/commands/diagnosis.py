@@ -8,7 +8,8 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -53,7 +54,7 @@ class Finding:
 
 
 def diagnose(config: ForgeConfig | None, problem: str, *, colours: str) -> Iterator[Finding]:
-    """Yield what is found, section by section."""
+    """Yield what is found, section by section; nothing about colours if they are not known."""
     yield from _environment()
     yield from _terminal(colours)
     if config is None:
@@ -64,13 +65,11 @@ def diagnose(config: ForgeConfig | None, problem: str, *, colours: str) -> Itera
         yield from _guarded(check, config)
 
 
-def report(findings: Iterable[Finding]) -> str:
+def report(findings: Collection[Finding]) -> str:
     """Return the report as plain text, at most 79 columns wide."""
     lines: list[str] = []
     section = ""
-    counts = dict.fromkeys(Level, 0)
     for finding in findings:
-        counts[finding.level] += 1
         if finding.section != section:
             section = finding.section
             lines += ["", section] if lines else [section]
@@ -81,14 +80,15 @@ def report(findings: Iterable[Finding]) -> str:
         if finding.advice:
             advice = wrap(safe_line(finding.advice), _WIDTH - len(head) - 2, break_on_hyphens=False)
             lines += [" " * len(head) + ("→ " if at == 0 else "  ") + row for at, row in enumerate(advice)]
-    return "\n".join([*(line.rstrip() for line in lines), "", _verdict(counts)])
+    end = verdict(findings)
+    return "\n".join([*(line.rstrip() for line in lines), "", f"{end[:1].upper()}{end[1:]}."])
 
 
-def _verdict(counts: dict[Level, int]) -> str:
-    if not counts[Level.WARNING] and not counts[Level.PROBLEM]:
-        return "Everything is in order."
+def verdict(findings: Iterable[Finding]) -> str:
+    """Return how many problems and warnings there are."""
+    counts = Counter(finding.level for finding in findings)
     parts = [_count(counts[level], str(level)) for level in (Level.PROBLEM, Level.WARNING) if counts[level]]
-    return f"{' and '.join(parts)} found."
+    return f"{' and '.join(parts)} found" if parts else "everything is in order"
 
 
 def _count(number: int, noun: str) -> str:
@@ -132,18 +132,9 @@ def _terminal(colours: str) -> Iterator[Finding]:
         Level.OK if is_usable else Level.WARNING,
         "" if is_usable else "forge chat needs a terminal; forge run works without one.",
     )
-    known = {"true": "16 million", "eight bit": "256", "sixteen": "16", "none": "none (NO_COLOR)"}
-    yield Finding(section, "colours", known.get(colours, colours))
-    if sys.stdout is not None and sys.stdout.isatty():
-        size = os.get_terminal_size(sys.stdout.fileno())
-        is_small = size.columns < 60 or size.lines < 16
-        yield Finding(
-            section,
-            "size",
-            f"{size.columns} columns, {size.lines} rows",
-            Level.WARNING if is_small else Level.OK,
-            "The chat needs about 60 columns and 16 rows." if is_small else "",
-        )
+    if colours:
+        yield from _colours(colours)
+    yield from _window()
     around = [
         name
         for name, variable in (("tmux", "TMUX"), ("screen", "STY"), ("SSH", "SSH_CONNECTION"))
@@ -151,6 +142,27 @@ def _terminal(colours: str) -> Iterator[Finding]:
     ]
     if around:
         yield Finding(section, "inside", ", ".join(around))
+
+
+def _colours(colours: str) -> Iterator[Finding]:
+    known = {"true": "16 million", "eight bit": "256", "sixteen": "16", "none": "none (NO_COLOR)"}
+    yield Finding("Terminal", "colours", known.get(colours, colours))
+
+
+def _window() -> Iterator[Finding]:
+    """Yield the size of the terminal, if there is one; the app replaces `sys.stdout`."""
+    output = sys.__stdout__
+    if output is None or not output.isatty():
+        return
+    size = os.get_terminal_size(output.fileno())
+    is_small = size.columns < 60 or size.lines < 16
+    yield Finding(
+        "Terminal",
+        "size",
+        f"{size.columns} columns, {size.lines} rows",
+        Level.WARNING if is_small else Level.OK,
+        "The chat needs about 60 columns and 16 rows." if is_small else "",
+    )
 
 
 def _settings(config: ForgeConfig) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from forge_core.commands.diagnosis import Finding
     from forge_core.session.changes import Source
     from forge_core.session.instruction_notes import InstructionChange
     from forge_core.session.rewinder import RewindPoint, Rewound
@@ -40,6 +41,15 @@ class Failure:
     """The reason why the command did nothing."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDiagnosis:
+    """What `/doctor` found."""
+
+    findings: tuple[Finding, ...]
+    body: str
+    """The same in plain text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +148,7 @@ CommandResult: TypeAlias = (
     | CommandNotice
     | StatusChange
     | Failure
+    | ShowDiagnosis
     | ShowDiff
     | Cleared
     | ResumeTurn

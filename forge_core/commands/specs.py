@@ -75,6 +75,8 @@ class CommandSpec:
     """A sentence that follows the error for a wrong argument."""
     is_open: bool = False
     """Whether names that no menu lists are accepted too."""
+    working: str = ""
+    """What is shown while its body runs, if that may take seconds."""
     values: str = ""
     """`module:function`, given the session or screen: returns the `ArgumentValue`s known only at run time."""
 
@@ -229,6 +231,13 @@ SPECS: tuple[CommandSpec, ...] = (
         accepts=("|".join(choices("thinking")),),
         keywords=("reasoning", "thoughts"),
         values="screen_commands:thinking_values",
+    ),
+    CommandSpec(
+        "doctor",
+        "Check what Forge needs: terminal, settings, keys, endpoint, sandbox",
+        "doctor_command:doctor",
+        keywords=("diagnose", "problem", "health", "check", "report"),
+        working="Checking terminal, settings, endpoint, sandbox and disk …",
     ),
     CommandSpec(
         "keys",

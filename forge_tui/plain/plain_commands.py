@@ -15,7 +15,16 @@ from forge_core.durations import time_ago
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 from forge_core.session.instruction_notes import write_change
-from forge_tui.plain.labelled_output import CHANGE, ERROR, FORGE, INFO, NOTICE, QUESTION, LabelledOutput
+from forge_tui.plain.labelled_output import (
+    CHANGE,
+    ERROR,
+    FORGE,
+    INFO,
+    NOTICE,
+    QUESTION,
+    STATUS,
+    LabelledOutput,
+)
 from forge_tui.submitted_line import Command
 
 if TYPE_CHECKING:
@@ -66,6 +75,8 @@ class PlainCommands:
         """Run one command."""
         name = line.spec.name
         if line.spec.scope is Scope.SESSION:
+            if line.spec.working:
+                self._out.say(STATUS, line.spec.working)
             await self._show(await run_command(line.spec, line.argument, self._chat.session), line)
         elif name in self._own:
             await self._own[name](line.argument)
@@ -95,6 +106,8 @@ class PlainCommands:
                 out.say(NOTICE, text)
             case results.Failure(text):
                 out.say(ERROR, text)
+            case results.ShowDiagnosis(_, body):
+                out.say(INFO, f"Doctor\n{body}")
             case results.ShowDiff(source):
                 await self._diff(source)
             case results.Cleared():

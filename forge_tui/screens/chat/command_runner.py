@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.screen import ChatScreen
 
+LONGEST_NOTE_S = 60.0
 STATUS_NOTE_S = 6.0
 """How long the confirmation of a change shows, which may be a sentence."""
 
@@ -60,7 +61,10 @@ class CommandRunner:
         elif (session := self._screen.session) is not None:
             from forge_core.commands.dispatch import run_command  # imports much: not before a command
 
+            if line.spec.working:
+                self._screen.activity.note(line.spec.working, LONGEST_NOTE_S)
             result = await run_command(line.spec, line.argument, session)
+            self._screen.activity.end_note(line.spec.working)
             with self.showing(line.line):
                 self._show_result(result, session, line)
 
@@ -88,6 +92,10 @@ class CommandRunner:
                 self._screen.activity.note(text, STATUS_NOTE_S)
             case results.Failure(text):
                 self._screen.complain(text)
+            case results.ShowDiagnosis(findings):
+                from forge_tui.widgets.transcript.diagnosis_block import DiagnosisBlock
+
+                self._screen.show_block(DiagnosisBlock(findings))
             case results.ShowDiff(source):
                 from forge_tui.screens.diff.screen import DiffScreen
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from forge_core.commands.result import CompactConversation
     from forge_core.session.session import ForgeSession
     from forge_tui.app_themes import AppThemes
+    from forge_tui.widgets.blockview.blocks import Block
     from forge_tui.widgets.find_bar import FindLine
     from forge_tui.widgets.transcript import Transcript
 
@@ -255,6 +256,12 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.welcome.display = False  # at 80x24 it would leave a few rows for the text
         self.sending.commands.show_line()
         self.transcript.add_text(body, title)
+        self.transcript.scroll_to_end()
+
+    def show_block(self, block: Block) -> None:
+        self.welcome.display = False
+        self.sending.commands.show_line()
+        self.transcript.add_block(block)
         self.transcript.scroll_to_end()
 
     def say(self, text: str) -> None:

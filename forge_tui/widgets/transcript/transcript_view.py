@@ -73,6 +73,10 @@ class Transcript(BlockView):
         """Show the line of a command, above what it prints next."""
         self._add(CommandBlock(line))
 
+    def add_block(self, block: Block) -> None:
+        """Show a block of its own."""
+        self._add(block)
+
     def add_text(self, text: str, title: str = "") -> None:
         """Show the output of a command as it is."""
         self._add(TextBlock(text, title))
