@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from forge_core.context.ledger import Composition, Item, Kind, reserved_output
 from forge_core.events import AgentEvent, LLMEnd, LLMStart
@@ -15,6 +16,9 @@ from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.provider import SessionProvider
 from forge_core.session.tool_environment import ToolEnvironment
+
+MOST_USED = 50
+"""The most files that `used_files` returns."""
 
 
 class ContextParts:
@@ -56,6 +60,10 @@ class ContextParts:
         reserved = reserved_output(window, provider.max_output(model))
         prices = input_prices(provider.price, model)
         return await asyncio.to_thread(holding.composition, model, window, reserved, prices)
+
+    def used_files(self) -> list[str]:
+        """Return the real paths of the files that the model has read or changed last, the latest first."""
+        return [*islice(reversed(self._environment.files), MOST_USED)]
 
     @property
     def left_out(self) -> Sequence[str]:

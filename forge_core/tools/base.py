@@ -158,7 +158,7 @@ class ExecutionContext:
     emit: Callable[[AgentEvent], None] | None = None
     """Takes events of the call (PERMISSION, NOTICE)."""
     files: dict[str, str] = field(default_factory=dict)
-    """Real path → sha256 of the bytes that the model last saw: the stale check."""
+    """Real path → sha256 of the bytes that the model last saw: the stale check. The latest is the last."""
     before_images: BeforeImages | None = None
     agreed: frozenset[Path] | None = None
     """The real paths that the policy judged before the call; None without a policy. Set by the executor."""
@@ -195,6 +195,11 @@ class ExecutionContext:
     @property
     def root(self) -> Path:
         return Path(self.working_dir).absolute()
+
+    def record_read(self, path: Path, digest: str) -> None:
+        """Record what the model has seen of the file at a real path."""
+        self.files.pop(str(path), None)
+        self.files[str(path)] = digest
 
 
 class BaseTool(ABC):

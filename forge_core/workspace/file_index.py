@@ -6,6 +6,7 @@ few scans in C which stop early, and no scan keeps other threads waiting for lon
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -26,10 +27,14 @@ PART_S = 0.25
 _FRESH_S = 2.0
 _REST = 10
 """A list is not read again before this many times the seconds that reading it took."""
-_PIECE = 8_192
-"""Entries searched by one call of the regex engine, which holds the interpreter lock."""
-_PER_TIER = 100
-"""How many entries of a tier are ranked; the tier's shortest paths come first."""
+_PIECE = 2_048
+"""Entries searched by one call of the regex engine, which holds the interpreter lock: for about 1 ms."""
+_MANY, _SOME = 200, 100
+"""How many entries that match in some way are ranked; the shortest paths come first."""
+_FROM_GIT, _NOT_PREFERRED = 10_000, 1_000_000
+"""The preferences of changed and of other paths; those of recent ones are below."""
+_PREFERRED_FIRST = 10
+"""How many recent and how many changed paths an empty query finds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +47,34 @@ class Match:
     """The indexes of the characters that the query has matched."""
 
 
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """Paths that come before others. They need not be in the index, but must exist."""
+
+    recent: Sequence[str] = ()
+    """Those in use, the latest first."""
+    changed: Sequence[str] = ()
+    """Those with changes that are not committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """All paths that match a query; what matches a longer one is among them."""
+
+    pieces: tuple[_Piece, ...]
+    wanted: str
+    found: Sequence[str]
+
+
 class FileIndex:
     """The files below `root`, read by a thread when `refresh` is called. Safe to search at any time."""
 
     def __init__(
-        self, root: Path, *, clock: Callable[[], float] = time.monotonic, limit: int = MOST_ENTRIES
+        self,
+        root: Path,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        limit: int = MOST_ENTRIES,
     ) -> None:
         self._root = root
         self._clock = clock
@@ -58,6 +86,8 @@ class FileIndex:
         self._read_at = 0.0
         self._took_s = 0.0
         self._is_closed = False
+        self._searched: _Searched | None = None
+        """The last query for which all matches are known."""
 
     @property
     def is_complete(self) -> bool:
@@ -92,29 +122,58 @@ class FileIndex:
         """Stop reading."""
         self._is_closed = True
 
-    def search(self, query: str, *, limit: int = 50, recent: Sequence[str] = ()) -> list[Match]:
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 50,
+        preferred: Preferred = Preferred(),
+        stop: Callable[[], bool] = lambda: False,
+    ) -> list[Match]:
         """Return the best matches for `query`, best first.
 
-        All its characters occur in a match in their order. File names count before folders' names, whole
-        words and equal case before others, `recent` paths (latest first) before equally good ones, then short
-        paths before long ones. An empty query finds `recent` and the entries of the root.
+        All its characters occur in a match in their order. A path that equals the query comes first, then
+        preferred ones that contain it in one piece, the recent before the changed. Among others file names
+        count before folders' names, whole words and equal case before others, preferred paths before equally
+        good ones, then short paths before long ones. An empty query finds preferred paths and the entries of
+        the root.
+
+        `stop` is called about every millisecond; once it has returned True, what is returned is incomplete.
         """
         pieces, query = self._pieces, query.removeprefix("./")
+        recent, changed = preferred.recent, preferred.changed
         if not query:
             top = (path for path in _all_paths(pieces) if "/" not in path[:-1])
-            found = [*recent, *islice(top, limit)]
+            first = dict.fromkeys([*recent[:_PREFERRED_FIRST], *changed[:_PREFERRED_FIRST]])
+            found = [*filter(self._exists, first), *islice(top, limit)]
             return [Match(path, ()) for path in dict.fromkeys(found)][:limit]
-        order = {path: index for index, path in enumerate(recent)}
-        candidates = dict.fromkeys([*recent, *_candidates(pieces, query.lower())])
+        order = {path: index + _FROM_GIT for index, path in enumerate(changed)}
+        order |= {path: index for index, path in enumerate(recent)}
         ranked: list[tuple[tuple[int, ...], str, tuple[int, ...]]] = []
-        for path in candidates:
+        for path in dict.fromkeys([*order, *self._candidates(pieces, query.lower(), stop)]):
             if (marks := _marks(path, query)) is not None:
                 ranked.append((_rank(path, query, marks, order.get(path)), path, marks))
         ranked.sort()
-        found_paths = [Match(path, marks) for _, path, marks in ranked[:limit]]
-        if not found_paths and (exact := self._ignored(query)):
+        best = ((path, marks) for _, path, marks in ranked if path not in order or self._exists(path))
+        matches = [Match(path, marks) for path, marks in islice(best, limit)]
+        if not matches and (exact := self._ignored(query)):
             return [Match(exact, tuple(range(len(exact))))]
-        return found_paths
+        return matches
+
+    def _candidates(self, pieces: tuple[_Piece, ...], wanted: str, stop: Callable[[], bool]) -> Sequence[str]:
+        """Return the paths to rank. If all matches of the beginning of this query are known, they are."""
+        last = self._searched
+        if last is not None and last.pieces is pieces and wanted.startswith(last.wanted):
+            return last.found
+        found, is_all = _candidates(pieces, wanted, stop)
+        self._searched = _Searched(pieces, wanted, found) if is_all else None
+        return found
+
+    def _exists(self, path: str) -> bool:
+        try:
+            return os.path.lexists(self._root / path)
+        except ValueError:
+            return False
 
     def _ignored(self, query: str) -> str:
         """Return a path that is not in the index but was typed exactly; empty if there is none."""
@@ -184,13 +243,18 @@ class _Piece:
     def containing(self, wanted: str) -> Iterator[str]:
         return self._containing(wanted, self._texts, self._path_starts)
 
-    def scattered_in_name(self, expression: re.Pattern[str]) -> Iterator[str]:
-        for found in expression.finditer(self._names):
-            yield self.paths[bisect_right(self._name_starts, found.end() - 1) - 1]
+    def scattered_in_name(self, expression: re.Pattern[str], letters: Iterable[str]) -> Iterator[str]:
+        return self._scattered(expression, letters, self._names, self._name_starts)
 
-    def scattered(self, expression: re.Pattern[str]) -> Iterator[str]:
-        for found in expression.finditer(self._texts):
-            yield self.paths[bisect_right(self._path_starts, found.end() - 1) - 1]
+    def scattered(self, expression: re.Pattern[str], letters: Iterable[str]) -> Iterator[str]:
+        return self._scattered(expression, letters, self._texts, self._path_starts)
+
+    def _scattered(
+        self, expression: re.Pattern[str], letters: Iterable[str], text: str, starts: array[int]
+    ) -> Iterator[str]:
+        if all(letter in text for letter in letters):  # far faster where a letter is rare
+            for found in expression.finditer(text):
+                yield self.paths[bisect_right(starts, found.end() - 1) - 1]
 
     def _containing(self, wanted: str, text: str, starts: array[int]) -> Iterator[str]:
         at = text.find(wanted)
@@ -223,26 +287,29 @@ def _all_paths(pieces: Iterable[_Piece]) -> Iterator[str]:
     return (path for piece in pieces for path in piece.paths)
 
 
-def _candidates(pieces: Sequence[_Piece], wanted: str) -> list[str]:
-    """Return the paths to rank: of each tier the first ones. Later tiers are searched only while the earlier
-    ones have found little."""
+def _candidates(pieces: Sequence[_Piece], wanted: str, stop: Callable[[], bool]) -> tuple[list[str], bool]:
+    """Return the paths to rank, and whether these are all matches.
+
+    Two scans find that there are few matches; the others are for the best ones of many, and end early.
+    """
     wanted = _one_line(wanted)
-    # It begins with a line feed, so that a path without the first letters is not tried again at each letter.
-    scattered = re.compile("\n" + "".join(f"[^\n{re.escape(one)}]*{re.escape(one)}" for one in wanted))
-    tiers: list[Callable[[_Piece], Iterator[str]]] = [
-        lambda piece: piece.prefixed(wanted),
-        lambda piece: piece.named(wanted),
-        lambda piece: piece.containing(wanted),
-        lambda piece: piece.scattered_in_name(scattered),
-        lambda piece: piece.scattered(scattered),
-    ]
-    found: list[str] = []
-    for tier in tiers:
-        hits = (path for piece in pieces for path in tier(piece))
-        found += islice(hits, _PER_TIER)
-        if len(found) >= 2 * _PER_TIER:
-            break
-    return found
+
+    def first(count: int, find: Callable[[_Piece], Iterator[str]]) -> list[str]:
+        return [*islice((path for piece in pieces if not stop() for path in find(piece)), count)]
+
+    containing = first(_MANY, lambda piece: piece.containing(wanted))
+    if len(containing) == _MANY:
+        prefixed = first(_SOME, lambda piece: piece.prefixed(wanted))
+        return [*prefixed, *first(_SOME, lambda piece: piece.named(wanted)), *containing], False
+    # It begins with a line feed, so that a path without the first letters is not tried again at each letter;
+    # nor is a shorter way to a letter, since `*+` gives nothing back.
+    expression = re.compile("\n" + "".join(f"[^\n{re.escape(one)}]*+{re.escape(one)}" for one in wanted))
+    letters = frozenset(wanted)
+    scattered = first(_MANY, lambda piece: piece.scattered(expression, letters))
+    if len(scattered) < _MANY:  # those that contain the query in one piece are among them
+        return scattered, not stop()
+    in_names = first(_SOME, lambda piece: piece.scattered_in_name(expression, letters))
+    return [*containing, *in_names, *scattered], False
 
 
 def _marks(path: str, query: str) -> tuple[int, ...] | None:
@@ -267,8 +334,8 @@ def _marks(path: str, query: str) -> tuple[int, ...] | None:
     return tuple(reversed(marks))
 
 
-def _rank(path: str, query: str, marks: Sequence[int], recent: int | None) -> tuple[int, ...]:
-    """Return the key by which matches are sorted, best first."""
+def _rank(path: str, query: str, marks: Sequence[int], preference: int | None) -> tuple[int, ...]:
+    """Return the key by which matches are sorted, best first; the lowest `preference` is preferred most."""
     name = path.rfind("/", 0, -1) + 1
     stem = path[name:].rstrip("/")
     is_joined = marks[-1] - marks[0] + 1 == len(marks)
@@ -287,5 +354,6 @@ def _rank(path: str, query: str, marks: Sequence[int], recent: int | None) -> tu
     gaps = sum(1 for one, other in pairwise(marks) if other != one + 1)
     other_case = sum(1 for at, wanted in zip(marks, query, strict=False) if path[at] != wanted)
     has_capitals = int(query != query.lower())
-    newest = recent if recent is not None else 1_000_000
-    return (kind, gaps, other_case * has_capitals, newest, other_case, len(path))
+    order = _NOT_PREFERRED if preference is None else preference
+    group = 3 if preference is None or not is_joined else 1 if preference < _FROM_GIT else 2
+    return (group if kind else 0, kind, gaps, other_case * has_capitals, order, other_case, len(path))

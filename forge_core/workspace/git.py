@@ -109,20 +109,32 @@ def branch(path: Path) -> str | None:
     return line[:_SHORT_SHA] if re.fullmatch(r"[0-9a-f]{40,64}", line) else None
 
 
-async def count_changes(folder: Path, timeout_s: float = 3.0) -> int:
-    """Return how many files of the repository have uncommitted changes, untracked ones included.
+async def changed_paths(folder: Path, timeout_s: float = 3.0) -> list[str]:
+    """Return the files of the repository with uncommitted changes, relative to `folder`: untracked and
+    deleted ones included, and those elsewhere in the repository.
 
-    A folder without tracked files counts as one. Where there are very many, they are not all counted. Return
-    0 without a repository or git, or if git takes too long.
+    A folder without tracked files counts as one, and ends with a slash. Where there are very many, some are
+    left out. Return none without a repository or git, or if git takes too long.
     """
-    if find_repository(folder) is None:
-        return 0
+    if (repository := find_repository(folder)) is None:
+        return []
     arguments = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
     try:
         listed = await run_git(folder, *arguments, timeout_s=timeout_s, max_bytes=_CHUNK_BYTES)
     except WorkspaceError:
-        return 0
-    return listed.raw.count(b"\0") if listed.returncode == 0 or listed.is_cut else 0
+        return []
+    if listed.returncode and not listed.is_cut:
+        return []
+    lines = os.fsdecode(listed.raw).split("\0")[:-1]  # each is the state, two letters, a blank and the path
+    return _relative_to(folder, repository.top, [line[3:] for line in lines])
+
+
+def _relative_to(folder: Path, top: Path, paths: list[str]) -> list[str]:
+    """Return paths that are relative to the repository's top relative to a folder in it."""
+    here = os.path.relpath(os.path.normpath(folder.absolute()), top)
+    if here == os.curdir:
+        return paths
+    return [os.path.relpath(path, here) + "/" * path.endswith("/") for path in paths]
 
 
 def hardened_git_args() -> list[str]:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forge_core.commands import specs
 from forge_core.commands.specs import ArgumentValue
@@ -15,6 +15,9 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len
 from forge_core.workspace.path_completion import PathCompletion, shortened
 from forge_tui.widgets.choices import MARK, NONE_CHOSEN, Choice, ChoiceList
+
+if TYPE_CHECKING:
+    from forge_core.workspace.file_index import Match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +139,8 @@ class CompletionPopup(ChoiceList):
         """The text last followed or dismissed."""
         self._before: tuple[int, str] = (0, "")
         """The row of the cursor and the text before it, last followed."""
+        self._shown_query = ""
+        """The beginning of a path that the shown paths answer."""
 
     def on_unmount(self) -> None:
         self.paths.close()
@@ -154,8 +159,17 @@ class CompletionPopup(ChoiceList):
         """The candidate that Tab completes to: the chosen one, otherwise the first."""
         return self._found[max(self.chosen, 0)] if self.is_open else None
 
-    def follow(self, text: str, row: int = 0, before: str = "") -> None:
-        """Show the completions of `text`, else of the path before the cursor in its `row`; or hide."""
+    def follow(self, text: str, row: int = 0, before: str = "", *, waits: bool = False) -> None:
+        """Show the completions of `text`, else of the path before the cursor in its `row`; or hide.
+
+        Paths follow when they have been found; if it `waits`, most have been.
+        """
+        self._follow(text, row, before)
+        if waits and self.paths.mention is not None:
+            self.paths.settle()
+            self._show_paths()
+
+    def _follow(self, text: str, row: int, before: str) -> None:
         if text == self._text and (text or (row, before) == self._before):
             return
         is_other, self._text, self._before = text != self._text, text, (row, before)
@@ -165,9 +179,9 @@ class CompletionPopup(ChoiceList):
                 found = ()
             self._offer(found, chosen)
         elif not text.startswith("/"):
-            self.paths.follow(row, before, self._more_files())
-            found = self._paths()
-            self._offer(found, self._first_chosen(found))
+            if self.paths.follow(row, before, self._paths_found()):
+                self._offer((), NONE_CHOSEN)
+            self._show_paths()
 
     def close(self, text: str) -> None:
         """Hide until the text differs from this one, and for a path until another one is begun."""
@@ -181,12 +195,23 @@ class CompletionPopup(ChoiceList):
             self.show(found, chosen)
         self.set_class(bool(found), "-open")
 
-    def _paths(self) -> tuple[Candidate, ...]:
+    def _show_paths(self) -> None:
+        """Show the paths found by now, with the same one chosen if they answer the same query. What is shown
+        stays until there is an answer."""
+        mention, matches = self.paths.mention, self.paths.matches()
+        if mention is None or matches is None or not self.is_attached:
+            return
+        before = self.candidate if self._shown_query == mention.path and self.chosen > 0 else None
+        self._shown_query, found = mention.path, self._paths(matches)
+        same = (at for at, one in enumerate(found) if before is not None and one.path == before.path)
+        self._offer(found, next(same, self._first_chosen(found)))
+
+    def _paths(self, matches: Sequence[Match]) -> tuple[Candidate, ...]:
         """Return the candidates for the path before the cursor."""
         mention = self.paths.mention
         width = self.screen.size.width - 6 - cell_len(MARK)
         candidates = []
-        for match in self.paths.matches():
+        for match in matches:
             label, marks = shortened(match.path, match.marks, max(width, 8))
             candidates.append(
                 Candidate(
@@ -200,23 +225,15 @@ class CompletionPopup(ChoiceList):
             )
         return tuple(candidates)
 
-    def _more_files(self) -> Callable[[], None]:
-        """Return a function that shows what can be found by now; any thread may call it."""
+    def _paths_found(self) -> Callable[[], None]:
+        """Return a function that shows what has been found by now; any thread may call it."""
         loop, context = asyncio.get_running_loop(), copy_context()
 
         def call() -> None:
             with contextlib.suppress(RuntimeError):  # the app has ended
-                loop.call_soon_threadsafe(self._show_more, context=context)
+                loop.call_soon_threadsafe(self._show_paths, context=context)
 
         return call
-
-    def _show_more(self) -> None:
-        """Show the paths found by now, with the same one chosen."""
-        if self.paths.mention is None or not self.is_attached:
-            return
-        before, found = self.candidate, self._paths()
-        same = (at for at, one in enumerate(found) if before is not None and one.path == before.path)
-        self._offer(found, next(same, 0) if self.chosen > 0 else self._first_chosen(found))
 
     def _first_chosen(self, found: tuple[Candidate, ...]) -> int:
         """Return the row of the path that Enter takes at first; none if a path or folder has been typed in

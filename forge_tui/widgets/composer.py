@@ -258,7 +258,7 @@ class Composer(TextArea):
                 internals.paint_now(self)
         self._follow()  # searching many files may take longer than drawing the key
 
-    def _follow(self) -> None:
+    def _follow(self, *, waits: bool = False) -> None:
         if (is_shell := self.text.startswith("!")) != self.has_class("-shell"):
             self.border_title = "! your shell" if is_shell else None
             self.set_class(is_shell, "-shell")
@@ -266,11 +266,7 @@ class Composer(TextArea):
                 self.key_mode.show()
         row, column = self.cursor_location
         before = self.document[row][:column] if self.selection.is_empty and not is_shell else ""
-        self._popup.follow(self.text if self.cursor_at_end_of_text else "", row, before)
-        if (
-            self._popup.is_open or self._popup.paths.mention is not None
-        ):  # it is right above the composer, and nothing else moves
-            self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)
+        self._popup.follow(self.text if self.cursor_at_end_of_text else "", row, before, waits=waits)
 
     def notify_style_update(self) -> None:
         self._frame = None
@@ -407,11 +403,12 @@ class Composer(TextArea):
     def on_resize(self, event: events.Resize) -> None:
         if internals.is_wrapped_to_width(self):
             event.prevent_default()  # Textual wrapped it all when the scroll bar appeared
+        self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)  # right above
 
     def action_submit(self) -> None:
         if not self._may_send():
             return
-        self._follow()  # keys of one burst are handled before the Changed message
+        self._follow(waits=True)  # keys of one burst are handled before the Changed message
         chosen = self._popup.candidate
         if chosen is not None and not chosen.is_sure:
             self.action_complete()
@@ -430,7 +427,7 @@ class Composer(TextArea):
         self._write("\n")
 
     def action_complete(self) -> None:
-        self._follow()
+        self._follow(waits=True)
         chosen = self._popup.completion
         if chosen is not None and chosen.column is not None:
             self._popup.paths.taken(chosen.path)

@@ -35,9 +35,9 @@ class FakeClock:
         self.now += seconds
 
 
-async def no_changes(folder: Path) -> int:
+async def no_changes(folder: Path) -> Sequence[str]:
     """A repository without uncommitted changes."""
-    return 0
+    return ()
 
 
 class ChatApp(ForgeApp):

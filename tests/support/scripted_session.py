@@ -88,7 +88,11 @@ class ScriptedContext:
         self._session = session
         self.listed: tuple[Item, ...] | None = None
         self.left_out: Sequence[str] = ()
+        self.used: list[str] = []
         self.cache = UnbrokenCache()
+
+    def used_files(self) -> list[str]:
+        return self.used
 
     async def composition(self) -> Composition:
         status = self._session.status

@@ -122,3 +122,33 @@ async def test_a_line_for_the_shell_offers_no_paths(tmp_path: Path) -> None:
         await pilot.press("home", "delete")
         await pilot.press("end", "p")
         await until(pilot, lambda: labels(app) == ["src/app.py"])
+
+
+async def test_files_in_use_come_first_then_changed_ones(tmp_path: Path) -> None:
+    async with chat(tmp_path) as (app, pilot):
+        app.scripted.context.used = [str(tmp_path / "elsewhere.py"), str(tmp_path / "work/src/view.py")]
+        app.chat._repository._changed = ["../x", "a b.txt", "gone.py"]
+        await type_text(pilot, "@")
+        await until(pilot, lambda: labels(app) == ["src/view.py", "a b.txt", "src/", "[bold]x.md"])
+
+
+async def test_keys_of_one_burst_complete_what_they_have_typed(tmp_path: Path) -> None:
+    async with chat(tmp_path) as (app, pilot):
+        await type_text(pilot, "@")
+        await until(pilot, lambda: len(labels(app)) == 3)
+        for key in "ap":  # no answer can be shown between these keys
+            app.chat.composer.insert(key)
+        app.chat.composer.action_complete()
+        assert app.chat.composer.text == "@src/app.py "
+
+
+async def test_what_is_shown_stays_until_a_longer_query_is_answered(tmp_path: Path) -> None:
+    async with chat(tmp_path) as (app, pilot):
+        await type_text(pilot, "@")
+        await until(pilot, lambda: len(labels(app)) == 3)
+        app.chat.composer.insert("a")
+        app.chat.composer._follow()
+        assert len(labels(app)) == 3
+        await until(pilot, lambda: "src/app.py" in labels(app))
+        app.chat.composer.insert(" ")
+        await until(pilot, lambda: labels(app) == [])

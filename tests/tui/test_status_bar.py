@@ -233,8 +233,8 @@ def test_a_long_folder_keeps_its_end() -> None:
 async def test_uncommitted_changes_are_counted_between_turns(config: ForgeConfig) -> None:
     counts = [2, 2, 2]
 
-    async def changed_files(folder: Path) -> int:
-        return counts.pop(0) if counts else 0
+    async def changed_files(folder: Path) -> list[str]:
+        return ["a"] * (counts.pop(0) if counts else 0)
 
     app = make_app(config, [answer("Done.")])
     app.chat._repository._environment = replace(app._environment, changed_files=changed_files)

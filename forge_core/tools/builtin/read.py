@@ -109,7 +109,7 @@ def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
     text = decode(data).readable if notebook is None else replace_bad_bytes(notebook.shown())
     # In the whole text, not in the page, which may begin within a key: then it begins with the note.
     lines = split_keeping_ends(hide_private_keys(text, keeps_lines=True) if context.hides_keys else text)
-    context.files[str(real_path(path))] = sha256(data)
+    context.record_read(real_path(path), sha256(data))
     total = len(lines)
     if not total:
         return ToolResult(True, f"({name} is empty)", summary="empty")

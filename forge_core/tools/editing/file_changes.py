@@ -129,7 +129,7 @@ async def _write_and_report(changes: Sequence[PlannedChange], context: Execution
         if change.data is None:
             context.files.pop(str(change.path), None)
         else:
-            context.files[str(change.path)] = sha256(change.data)
+            context.record_read(change.path, sha256(change.data))
     return await asyncio.to_thread(
         _result, [change for change in changes if not change.is_reported_elsewhere]
     )

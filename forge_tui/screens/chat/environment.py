@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,11 +27,11 @@ def git_branch(folder: Path) -> str:
     return branch(folder) or ""
 
 
-async def changed_files(folder: Path) -> int:
-    """Return how many files of the repository around `folder` have uncommitted changes."""
-    from forge_core.workspace.git import count_changes  # after the first frame: it imports subprocess
+async def changed_files(folder: Path) -> Sequence[str]:
+    """Return the files of the repository around `folder` that have uncommitted changes, relative to it."""
+    from forge_core.workspace.git import changed_paths  # after the first frame: it imports subprocess
 
-    return await count_changes(folder)
+    return await changed_paths(folder)
 
 
 def trust_question(config: ForgeConfig) -> TrustQuestion | None:
@@ -64,7 +64,7 @@ class Environment:
     clock: Callable[[], float] = time.monotonic
     """Seconds; only differences count."""
     branch: Callable[[Path], str] = git_branch
-    changed_files: Callable[[Path], Awaitable[int]] = changed_files
+    changed_files: Callable[[Path], Awaitable[Sequence[str]]] = changed_files
     home: Path = field(default_factory=Path.home)
     trust_question: Callable[[ForgeConfig], TrustQuestion | None] = trust_question
     clipboard: Callable[[Path], Route] = clipboard_route
@@ -81,6 +81,11 @@ class RepositoryWatch:
         self._environment = environment
         self._folder = folder
         self._figures = figures
+        self._changed: Sequence[str] = ()
+
+    def changed(self) -> Sequence[str]:
+        """Return the paths of changed files, relative to the folder, as read last."""
+        return self._changed
 
     def refresh(self) -> None:
         """Read the branch; between turns let git count the changes, too."""
@@ -89,7 +94,7 @@ class RepositoryWatch:
             workers.start(self._screen, self._count, "repository", is_replacing=True)
 
     async def _count(self) -> None:
-        count = await self._environment.changed_files(self._folder)
-        if count != self._figures.current().changed_files:
+        self._changed = await self._environment.changed_files(self._folder)
+        if (count := len(self._changed)) != self._figures.current().changed_files:
             self._figures.use_changed_files(count)
             self._screen.show_figures()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -105,7 +105,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.drafting = Drafting(self)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(
-            self.sending.commands.argument_values, PathCompletion(config.working_dir)
+            self.sending.commands.argument_values,
+            PathCompletion(config.working_dir, self._used_files, self._repository.changed),
         )
         self.prompts = PromptArea(self, environment.clock, config.working_dir)
         self.unsent = InputSaver(self, self.sending.queue)
@@ -173,6 +174,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def session_id(self) -> str:
         """The id of the session; empty while there is none."""
         return "" if self.session is None else self.session.id
+
+    def _used_files(self) -> Sequence[str]:
+        return () if self.session is None else self.session.context.used_files()
 
     def session_failed(self, reason: str) -> None:
         """Report that there will be no session, now and whenever something is sent."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.workspace.file_index import FileIndex
+from forge_core.workspace.file_index import FileIndex, Preferred
 
 FILES = (
     "README.md",
@@ -35,8 +35,10 @@ def read(root: Path, **options: int) -> FileIndex:
     return index
 
 
-def found(index: FileIndex, query: str, recent: tuple[str, ...] = ()) -> list[str]:
-    return [match.path for match in index.search(query, recent=recent)]
+def found(
+    index: FileIndex, query: str, recent: tuple[str, ...] = (), changed: tuple[str, ...] = ()
+) -> list[str]:
+    return [match.path for match in index.search(query, preferred=Preferred(recent, changed))]
 
 
 def test_nothing_finds_the_entries_of_the_root(root: Path) -> None:
@@ -72,12 +74,57 @@ def test_the_case_counts_only_if_capitals_are_typed(root: Path) -> None:
     assert found(index, "App")[0] == "App.py"
 
 
-def test_recent_files_come_before_equally_good_ones(root: Path) -> None:
-    assert found(read(root), "app", recent=("src/application/",))[:2] == ["src/app.py", "src/application/"]
+def test_recent_files_come_first_then_changed_ones(root: Path) -> None:
+    index = read(root)
+    both = found(index, "app", recent=("src/application/",), changed=("tests/test_app.py", "README.md"))
+    assert both == ["src/application/", "tests/test_app.py", "src/app.py", "src/application/main.py"]
     (root / "lib").mkdir()
     (root / "lib/app.py").write_text("x")
     assert found(read(root), "app")[0] == "lib/app.py"
-    assert found(read(root), "app", recent=("src/app.py",))[0] == "src/app.py"
+    assert found(read(root), "app", recent=("src/application/", "src/app.py"))[0] == "src/app.py"
+    assert found(index, "src/app.py", recent=("src/application/app.py", "x/src/app.py"))[0] == "src/app.py"
+    assert found(index, "", ("src/app.py",), ("README.md",))[:3] == ["src/app.py", "README.md", "src/"]
+
+
+def test_preferred_files_with_scattered_letters_do_not_displace_names(root: Path) -> None:
+    (root / "abpxp").write_text("x")
+    assert found(read(root), "app", recent=("abpxp",))[-1] == "abpxp"
+
+
+def test_preferred_files_must_exist_and_need_no_index(root: Path) -> None:
+    index = FileIndex(root)
+    assert found(index, "app", ("src/app.py", "src/gone_app.py"), ("a\0app",)) == ["src/app.py"]
+    assert found(index, "", ("gone.py", "src/app.py")) == ["src/app.py"]
+
+
+def test_a_longer_query_finds_what_a_search_from_the_beginning_finds(root: Path) -> None:
+    for number in range(150):
+        (root / f"tokens_{number}.txt").touch()
+    index = read(root)
+    for query in ("token_view.py", "tkvw", "SRC/app", "appxyz", "tokens_14"):
+        for end in range(1, len(query) + 1):
+            fresh = FileIndex(root)
+            fresh._pieces = index._pieces
+            assert index.search(query[:end]) == fresh.search(query[:end]), query[:end]
+
+
+def test_new_files_are_found_by_a_longer_query(root: Path) -> None:
+    now = [0.0]
+    index = FileIndex(root, clock=lambda: now[0])
+    index.refresh()
+    index.wait()
+    assert found(index, "tkv") == ["src/token_view.py"]
+    (root / "tkvx.py").touch()
+    now[0] += 3
+    index.refresh()
+    index.wait()
+    assert found(index, "tkvx") == ["tkvx.py"]
+
+
+def test_a_search_that_is_stopped_ends_early_and_is_not_continued(root: Path) -> None:
+    index = read(root)
+    assert index.search("tkv", stop=lambda: True) == []
+    assert found(index, "tkvw") == ["src/token_view.py"]
 
 
 def test_ignored_files_are_found_only_by_their_exact_path(root: Path) -> None:

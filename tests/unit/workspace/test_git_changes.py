@@ -1,4 +1,4 @@
-"""The count of uncommitted changes: right, and without running anything that a repository names."""
+"""The files with uncommitted changes: right, and without running anything that a repository names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.workspace.git import count_changes
+from forge_core.workspace.git import changed_paths
 
 
 def make_repository(folder: Path) -> None:
@@ -18,28 +18,33 @@ def make_repository(folder: Path) -> None:
         subprocess.run(("git", *arguments), cwd=folder, check=True)
 
 
-async def test_changed_and_new_files_are_counted(tmp_path: Path) -> None:
-    assert await count_changes(tmp_path) == 0
+async def test_changed_new_and_deleted_files_are_listed(tmp_path: Path) -> None:
+    assert await changed_paths(tmp_path) == []
     make_repository(tmp_path)
-    assert await count_changes(tmp_path) == 0
+    assert await changed_paths(tmp_path) == []
     (tmp_path / "a\nb.py").touch()
     (tmp_path / "c.py").touch()
     subprocess.run(("git", "add", "c.py"), cwd=tmp_path, check=True)
-    assert await count_changes(tmp_path) == 2
-    (tmp_path / "sub").mkdir()
-    assert await count_changes(tmp_path / "sub") == 2
+    (tmp_path / "c.py").unlink()
+    assert await changed_paths(tmp_path) == ["c.py", "a\nb.py"]
+    (tmp_path / "sub/new").mkdir(parents=True)
+    (tmp_path / "sub/new/caf\udce9").touch()
+    assert await changed_paths(tmp_path) == ["c.py", "a\nb.py", "sub/"]
+    (tmp_path / "sub/known").touch()
+    subprocess.run(("git", "add", "sub/known"), cwd=tmp_path, check=True)
+    assert await changed_paths(tmp_path / "sub") == ["../c.py", "known", "../a\nb.py", "new/"]
 
 
-async def test_without_git_nothing_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_git_nothing_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_repository(tmp_path)
     (tmp_path / "a.py").touch()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert await count_changes(tmp_path) == 0
+    assert await changed_paths(tmp_path) == []
 
 
-async def test_a_repository_cannot_make_the_count_run_a_program(tmp_path: Path) -> None:
+async def test_a_repository_cannot_make_the_list_run_a_program(tmp_path: Path) -> None:
     make_repository(tmp_path)
     subprocess.run(("git", "config", "core.fsmonitor", "touch ran; false"), cwd=tmp_path, check=True)
     (tmp_path / "a.py").touch()
-    assert await count_changes(tmp_path) == 1
+    assert await changed_paths(tmp_path) == ["a.py"]
     assert not (tmp_path / "ran").exists()
