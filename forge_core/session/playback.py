@@ -37,6 +37,7 @@ from forge_core.session.saved_sessions import SavedSessions
 from forge_core.session.saved_state import saved_todos
 from forge_core.session.status import SessionStatus
 from forge_core.store.event_records import event_of, usage_of
+from forge_core.store.folded_parts import Span, spans_of
 from forge_core.store.saved_session import SavedSession, load_session, session_of
 from forge_core.tools.builtin.todo import TodoItem
 from forge_core.workspace.record_file import Record
@@ -50,6 +51,7 @@ class TurnBegins:
     """The user has sent a message."""
 
     text: str
+    folded: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class Playback:
             case "user":
                 self.turn += 1
                 self._begin_turn(data)
-                yield TurnBegins(str(data.get("text", "")))
+                yield TurnBegins(str(data.get("text", "")), spans_of(data))
             case "retry":
                 self._begin_turn(data)
                 yield TurnResumes()

@@ -19,6 +19,7 @@ from forge_core.events import (
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult
 from forge_core.store.event_records import event_of
+from forge_core.store.folded_parts import Span
 from forge_core.store.saved_session import SavedSession
 from forge_core.workspace.record_file import Record
 
@@ -30,6 +31,8 @@ class ReplayedTurn:
     text: str
     records: Iterable[Record]
     """What was recorded after the message; read from the journal each time."""
+    folded: tuple[Span, ...] = ()
+    """The parts of the message that were folded."""
     is_last: bool = False
     """Whether it is the last of its session, which cannot be resumed any more."""
 
@@ -65,7 +68,7 @@ def replayed_turns(saved: SavedSession) -> list[ReplayedTurn]:
         return []
     ends = [*(turn.record for turn in saved.turns[1:]), len(saved.records)]
     turns = [
-        ReplayedTurn(turn.text, _TurnRecords(saved, turn.record + 1, end))
+        ReplayedTurn(turn.text, _TurnRecords(saved, turn.record + 1, end), turn.folded)
         for turn, end in zip(saved.turns, ends, strict=True)
     ]
     turns[-1].is_last = True

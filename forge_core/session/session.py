@@ -14,15 +14,7 @@ from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
-from forge_core.events import (
-    AgentEnd,
-    AgentEvent,
-    LLMChunk,
-    LLMEnd,
-    Notice,
-    ToolEnd,
-    ToolProgress,
-)
+from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, Notice, ToolEnd, ToolProgress
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
@@ -55,6 +47,7 @@ from forge_core.session.status import SessionStatus
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import TurnRecorder, crash_events, message_record
 from forge_core.session.user_commands import UserCommands
+from forge_core.store.folded_parts import Span, recorded_spans
 from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
 from forge_core.store.saved_session import SavedSession as SavedSession
@@ -267,8 +260,8 @@ class ForgeSession:
         if not isinstance(event, LLMChunk | ToolProgress):
             await asyncio.to_thread(self._journal.settle)
 
-    def send(self, text: str) -> AsyncGenerator[AgentEvent, None]:
-        """Run one turn and yield its events; the last is AGENT_END.
+    def send(self, text: str, *, folded: Sequence[Span] = ()) -> AsyncGenerator[AgentEvent, None]:
+        """Run one turn and yield its events; the last is AGENT_END. `folded` parts of the text are recorded.
 
         Closing the iterator early cancels the turn: no further event arrives, and memory, journal and
         `last_result` are completed all the same.
@@ -276,7 +269,7 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running already.
         """
-        return self._read_turn(partial(self._turn, text))
+        return self._read_turn(partial(self._turn, text, folded=folded))
 
     def compact(
         self, focus: str = "", *, is_fast: bool = False, turns: int | None = None
@@ -428,8 +421,8 @@ class ForgeSession:
                 last_first.push_async_callback(tool.aclose)
             last_first.push_async_callback(self._billing.aclose)
 
-    async def _turn(self, text: str | None, queue: EventQueue) -> None:
-        self._begin(text)
+    async def _turn(self, text: str | None, queue: EventQueue, folded: Sequence[Span] = ()) -> None:
+        self._begin(text, folded)
         recorder = TurnRecorder(self._journal)
         agent, environment = self._agent, self._environment
         agent.on_message = recorder.message
@@ -471,7 +464,7 @@ class ForgeSession:
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
 
-    def _begin(self, text: str | None) -> None:
+    def _begin(self, text: str | None, folded: Sequence[Span]) -> None:
         self._begin_journal()
         about_turn = {"model": self.models.current, "mode": str(self._environment.policy.mode)}
         self._state.assume_recorded(**about_turn)
@@ -480,7 +473,8 @@ class ForgeSession:
         else:
             self._turn_text = text
             self._billing.begin_turn(text)
-            self._turn_began = self._journal.record("user", {"text": text, **about_turn})
+            parts = recorded_spans(text, folded, self._journal.redactor)
+            self._turn_began = self._journal.record("user", {"text": text, **parts, **about_turn})
 
     def _begin_journal(self) -> None:
         if not self._has_begun:

@@ -24,6 +24,7 @@ from forge_core.errors import JournalError
 from forge_core.llm.models import Message, TokenUsage, ToolCall
 from forge_core.redact import MASK
 from forge_core.store.event_records import message_of, usage_of
+from forge_core.store.folded_parts import Span, spans_of
 from forge_core.store.journal import JOURNAL_VERSION
 from forge_core.store.journal_records import JournalRecords
 from forge_core.store.rewinds import Rewinds, find_rewinds
@@ -47,6 +48,8 @@ class SavedTurn:
     """The index of its `user` record."""
     message: int | None = None
     """The index of its message in the conversation; None if a compaction has replaced it."""
+    folded: tuple[Span, ...] = ()
+    """The parts of the message that were folded; older journals do not have them."""
 
 
 @dataclass(slots=True)
@@ -299,7 +302,8 @@ class _Reader:
         saved.title = saved.title or title_of(text)
         self._settings(data)
         saved.news = []  # the message has them
-        saved.turns.append(SavedTurn(len(saved.turns) + 1, text, _time(record), index))
+        turn = SavedTurn(len(saved.turns) + 1, text, _time(record), index, folded=spans_of(data))
+        saved.turns.append(turn)
         self._starts.append(len(saved.messages))
 
     def _reset(self, index: int) -> None:

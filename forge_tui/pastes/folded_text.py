@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 
 BEGIN, END = "\ufdd0", "\ufdd1"
 """The marks around a folded part."""
@@ -37,6 +38,32 @@ def plain_text(text: str) -> str:
 def without_marks(text: str) -> str:
     """Return text from outside, which must not contain marks, with the replacement character for each."""
     return text.replace(BEGIN, "\ufffd").replace(END, "\ufffd")
+
+
+def with_paired_marks(text: str) -> str:
+    """Return a text that was kept, without its marks if some of them are no pair."""
+    rest = plain_text(text)
+    return without_marks(text) if BEGIN in rest or END in rest else text
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Return where the folded parts begin and end in the plain text."""
+    found, marks = [], 0
+    for part in FOLDED.finditer(text) if BEGIN in text else ():
+        found.append((part.start() - marks, part.end() - marks - 2))
+        marks += 2
+    return found
+
+
+def with_folded(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return plain text with these parts folded; as it is if it has marks of its own."""
+    if BEGIN in text or END in text:
+        return text
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [text[at:start], folded(text[start:end])]
+        at = end
+    return "".join((*parts, text[at:]))
 
 
 def refolded(text: str, earlier: str) -> str:

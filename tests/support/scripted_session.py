@@ -129,6 +129,7 @@ class ScriptedSession:
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]
         self.sent: list[str] = []
+        self.folded: list[list[tuple[int, int]]] = []
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
         self.todos = TodoList()
@@ -228,8 +229,9 @@ class ScriptedSession:
         self.is_closed = True
         self._journal.close()
 
-    async def send(self, text: str) -> AsyncIterator[AgentEvent]:
+    async def send(self, text: str, *, folded: Sequence[tuple[int, int]] = ()) -> AsyncIterator[AgentEvent]:
         self.sent.append(text)
+        self.folded.append([*folded])
         self.book.turn = len(self.sent)
         async for event in self._play(text):
             yield event

@@ -11,7 +11,17 @@ from textual.pilot import Pilot
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.sanitize import safe_text
 from forge_tui.pastes.chips import Chips, around, snapped, touched
-from forge_tui.pastes.folded_text import BEGIN, END, folded, is_big, label, plain_text, with_labels
+from forge_tui.pastes.folded_text import (
+    BEGIN,
+    END,
+    folded,
+    is_big,
+    label,
+    plain_text,
+    spans,
+    with_folded,
+    with_labels,
+)
 from forge_tui.screens.chat.queued.message_queue import MessageQueue
 from forge_tui.submitted_line import Command, UserText, parse_line
 from forge_tui.widgets.blockview.blocks import Passage, UserBlock
@@ -44,6 +54,15 @@ def test_folded_parts_survive_a_round_trip_through_the_document() -> None:
     assert plain_text(typed) == f"see {LINES} and {'y' * 2000}"
     assert chips.fold(document) == document  # a completed line contains chips already
     assert with_labels(typed) == f"see {LABEL} and [Pasted text #2 2,000 characters]"
+
+
+def test_folded_parts_are_found_in_the_plain_text_again() -> None:
+    typed = f"see {folded(LINES)}{folded('y')} and {folded('z')}"
+    text = plain_text(typed)
+    assert [text[start:end] for start, end in spans(typed)] == [LINES, "y", "z"]
+    assert with_folded(text, spans(typed)) == typed
+    assert spans(text) == [] and with_folded(text, []) == text
+    assert with_folded(f"a{BEGIN}b", [(0, 1)]) == f"a{BEGIN}b"
 
 
 def test_positions_in_a_chip_belong_to_its_borders() -> None:
@@ -189,6 +208,7 @@ async def test_a_chip_is_sent_in_full_shown_folded_and_recalled_as_a_chip(config
         await pilot.press("enter")
         await until(pilot, lambda: bool(app.scripted.sent))
         assert app.scripted.sent == [f"see {LINES}"]
+        assert app.scripted.folded == [[(4, 4 + len(LINES))]]
         await until(pilot, lambda: f"see {LABEL}" in shown(app) and "line 20" not in shown(app))
         await pilot.press("up")
         assert plain_text(app.chat.composer.typed) == f"see {LINES}" and app.chat.composer.has_chips

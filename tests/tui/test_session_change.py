@@ -20,6 +20,7 @@ from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.journal import Journal, journal_path
 from forge_tui import garbage_collection
 from forge_tui.app import ForgeApp
+from forge_tui.pastes.folded_text import folded
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.shell_lines import PASTED
 from forge_tui.submitted_line import UserText
@@ -101,6 +102,22 @@ async def test_a_continued_session_shows_its_conversation_and_goes_on(root: Path
             assert app.chat.composer.text == "And that?"
         sent = [one["content"] for one in server.requests[-1].json["messages"]][1:]
         assert sent == ["What colour?", "It is **blue**.", "And that?", "Green.", "Third?"]
+
+
+async def test_a_paste_in_a_continued_session_is_folded_and_comes_back_as_a_chip(root: Path) -> None:
+    lines = "\n".join(f"line {number}" for number in range(20))
+    with SseServer(answer("Read.")) as server:
+        config = config_for(root, server)
+        session = build_session(config, Answering(Answer.ONCE))
+        async for _ in session.send(f"see {lines} now", folded=[(4, 4 + len(lines))]):
+            pass
+        await session.aclose()
+        app = app_for(config, session.id)
+        async with app.run_test(size=SIZE) as pilot:
+            await idle(pilot, app, "see [Pasted text #1 +19 lines] now")
+            assert "line 10" not in shown(app)
+            await pilot.press("up")
+            assert app.chat.composer.typed == f"see {folded(lines)} now"
 
 
 async def test_the_draft_and_the_queue_are_back_and_the_queue_waits(root: Path) -> None:

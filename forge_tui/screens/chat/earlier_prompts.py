@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.sanitize import safe_text
 from forge_tui import workers
-from forge_tui.pastes.folded_text import BEGIN, END, plain_text, without_marks
+from forge_tui.pastes.folded_text import with_paired_marks
 
 if TYPE_CHECKING:
     from forge_core.session.prompt_history import PromptHistory, SentPrompt
@@ -68,11 +68,7 @@ class EarlierPrompts:
 
 
 def _read(history: PromptHistory) -> list[SentPrompt]:
-    return [replace(one, text=_typed(one.text)) for one in history.read()]
-
-
-def _typed(text: str) -> str:
-    """Return a kept text without what no message contains, marks that are no pair among it."""
-    text = safe_text(text, keep_invisible=True)
-    rest = plain_text(text)
-    return without_marks(text) if BEGIN in rest or END in rest else text
+    return [
+        replace(one, text=with_paired_marks(safe_text(one.text, keep_invisible=True)))
+        for one in history.read()
+    ]

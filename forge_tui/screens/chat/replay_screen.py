@@ -17,6 +17,7 @@ from textual.widget import Widget
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.pastes.folded_text import with_folded, with_labels
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.replay_clock import ReplayClock
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
@@ -119,8 +120,8 @@ class ReplayScreen(ChatScreen):
         steps = self._paced(playback)
         async for content in steps:
             match content:
-                case TurnBegins(text):
-                    self.transcript.add_user(text)
+                case TurnBegins(text, folded):
+                    self.transcript.add_user(text, with_labels(with_folded(text, folded)) if folded else "")
                     self.todos.begin_turn()
                     await self._play_turn(steps)
                 case TurnResumes():

@@ -228,7 +228,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.transcript.add_user(text, with_labels(typed))
         self.unsent.save()
         self.todos.begin_turn()
-        self._read_turn(text)
+        self._read_turn(text, typed)
 
     def resume_turn(self) -> None:
         """Resume the turn whose model call failed."""
@@ -241,9 +241,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if not self.has_turn:
             self._read_turn(request)
 
-    def _read_turn(self, text: str | CompactConversation | None) -> None:
+    def _read_turn(self, text: str | CompactConversation | None, typed: str = "") -> None:
         self._interrupt_key.reset()
-        self._turn.start(text)
+        self._turn.start(text, typed)
 
     def interrupt(self) -> None:
         if self.session is not None and self.has_turn:

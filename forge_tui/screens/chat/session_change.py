@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_text
 from forge_tui import workers
+from forge_tui.pastes.folded_text import with_folded, with_paired_marks
 from forge_tui.submitted_line import Command, UserText, message_line, parse_line
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ class SessionChange:
         screen.refresh_todos()
         workers.start(screen, partial(self.show_earlier, saved), "earlier turns", is_replacing=True)
         for turn in saved.turns[-_RECALLED_MESSAGES:]:
-            screen.composer.remember(message_line(safe_text(turn.text, keep_invisible=True)), has_paste=True)
+            text = with_paired_marks(safe_text(with_folded(turn.text, turn.folded), keep_invisible=True))
+            screen.composer.remember(message_line(text), has_paste=True)
         if draft := safe_text(saved.draft, keep_invisible=True):
             if screen.composer.is_blank:
                 screen.composer.replace_edited(draft)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.errors import ForgeError
 from forge_tui import workers
+from forge_tui.pastes.folded_text import spans
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class TurnReader:
         self._screen = screen
         self._figures = figures
         self._clock = clock
+        self._folded: list[tuple[int, int]] = []
+        """The folded parts of the turn's message."""
         self._idle = asyncio.Event()
         self._idle.set()
         self.ended_at = float("-inf")
@@ -37,15 +40,19 @@ class TurnReader:
     def is_running(self) -> bool:
         return not self._idle.is_set()
 
-    def begin(self) -> None:
-        """Mark a turn as running before its worker has started, so that what is sent next is queued."""
+    def begin(self, typed: str = "") -> None:
+        """Mark a turn as running before its worker has started, so that what is sent next is queued.
+
+        `typed` is its message, with folded parts.
+        """
         self._idle.clear()
+        self._folded = spans(typed)
         self._screen.activity.working = Working(self._clock())
 
-    def start(self, text: str | CompactConversation | None) -> None:
+    def start(self, text: str | CompactConversation | None, typed: str = "") -> None:
         """Run a turn in a worker: see `begin` and `read`. A bug in it reaches the app through the worker's
         state."""
-        self.begin()
+        self.begin(typed)
         workers.start(self._screen, partial(self._run, text), "turn", is_replacing=True)
 
     async def _run(self, text: str | CompactConversation | None) -> None:
@@ -127,7 +134,7 @@ class TurnReader:
         if text is None:
             return session.retry()
         if isinstance(text, str):
-            return session.send(text)
+            return session.send(text, folded=self._folded)
         if (working := self._screen.activity.working) is not None:
             self._screen.activity.working = replace(working, verb="Compacting", hint="Esc to cancel")
         return session.compact(text.focus, is_fast=text.is_fast, turns=text.turns)

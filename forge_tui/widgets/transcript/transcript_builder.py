@@ -25,6 +25,7 @@ from forge_core.events import (
 )
 from forge_core.result import STOP_NOTICES
 from forge_core.sanitize import safe_text
+from forge_tui.pastes.folded_text import with_folded, with_labels
 from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block, CommandBlock, Level, NoticeBlock, UserBlock
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerText
@@ -179,7 +180,8 @@ class TranscriptBuilder:
         started = time.monotonic()
         for turn in turns:
             earlier.begin_turn()
-            earlier.add(UserBlock(turn.text, everyone=folding))
+            labelled = with_labels(with_folded(turn.text, turn.folded)) if turn.folded else ""
+            earlier.add(UserBlock(turn.text, labelled, everyone=folding))
             for number, events in enumerate(turn.runs):
                 if number:
                     earlier.resume_turn()
