@@ -313,8 +313,11 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         """Show the folder's last session in the welcome, before anything is shown below it."""
         if self._resume is not None:
             return
-        if (last := await workers.in_thread(self.chat.sessions.last)) is not None:
-            self.chat.welcome.offer(last.title, time_ago(time.time() - last.updated))
+        if (last := await workers.in_thread(self.chat.sessions.last)) is None:
+            self.chat.welcome.offer_help()
+        else:
+            age = time_ago(time.time() - last.updated)
+            self.chat.welcome.offer_last(last.id, last.title, age, last.turns)
 
     async def _offer_local_server(self) -> None:
         """Show which model server runs on this machine; before the question of trust, which must stay in

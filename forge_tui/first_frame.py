@@ -13,12 +13,12 @@ from forge_core import __version__
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.text_width import cell_len, clip_parts
 from forge_tui.screens.chat.live_figures import LiveFigures
-from forge_tui.terminal.colours import Palette, depth_of_theme, detect, parse_rgb
+from forge_tui.terminal.colours import Depth, Palette, depth_of_theme, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 from forge_tui.theme_files import frame_colors
 from forge_tui.widgets import status_text
 from forge_tui.widgets.replay_text import REPLAY, REPLAY_HINTS
-from forge_tui.widgets.welcome import welcome_text
+from forge_tui.widgets.welcome import ember, welcome_text
 from forge_tui.widgets.welcome.welcome_text import IDLE_HINTS, MARK, PLACEHOLDER
 
 Run = tuple[str, str]
@@ -48,9 +48,13 @@ class FirstFrame:
         """A replay has no input line, and shows no start screen."""
         self._is_replay = is_replay
         live = LiveFigures(config, home or Path.home())
-        self._figures, self._examples = live.current(), live.examples
-        self._colors = frame_colors(config.theme, config.config_dir / "themes")
-        self._palette = Palette(depth_of_theme(detect(os.environ), self._colors), self._colors)
+        self._figures = live.current()
+        self._colors = frame_colors(config.theme, config.config_dir / "themes") | ember.COLORS
+        depth = detect(os.environ)
+        self._content = welcome_text.WelcomeContent(
+            __version__, live.examples, has_ember=depth is not Depth.NONE
+        )
+        self._palette = Palette(depth_of_theme(depth, self._colors), self._colors)
 
     def __call__(self, width: int, height: int) -> Skeleton:
         if width < SMALLEST[0] or height < SMALLEST[1]:
@@ -88,7 +92,7 @@ class FirstFrame:
 
     def _welcome(self, width: int, height: int) -> list[str]:
         room = width - LEFT - RIGHT
-        lines = welcome_text.lines(self._figures, __version__, self._examples, room, height)
+        lines = welcome_text.lines(self._figures, self._content, room, height)
         return [self._row(runs, width) for runs in lines]
 
     def _status(self, width: int) -> list[Run]:
@@ -104,6 +108,8 @@ class FirstFrame:
         return f"{plain}{' ' * margin}{painted}{plain}{' ' * (width - margin - used)}"
 
     def _sgr(self, role: str) -> str:
+        if ember.is_ember(role):
+            return self._codes(*ember.color_names(role))
         return self._codes(*_ROLES.get(role, (role, "background")))
 
     def _codes(self, text: str, ground: str, *attributes: str) -> str:

@@ -30,6 +30,7 @@ class KeyContext(StrEnum):
 
     COMPOSER = "Writing a message"
     CHAT = "Conversation"
+    WELCOME = "Start screen, while nothing is typed"
     FIND = "Find in the conversation"
     DIFF = "Changes (/diff)"
     MODELS = "Models (/model)"
@@ -150,6 +151,9 @@ KEYS: tuple[Key, ...] = (
     Key("chat.toggle_mouse", "f9", "app.toggle_mouse", "F9", "Toggle mouse capture"),
     Key("chat.suspend", "ctrl+z", "app.suspend_process", "Ctrl+Z", "Back to the shell; fg continues"),
     Key("chat.redraw", "ctrl+l", "app.redraw", "Ctrl+L", "Draw the screen again"),
+    Key("welcome.next", "tab,down", "move_offer(1)", "Tab, Down, Up", "Select what it offers", is_first=True),
+    Key("welcome.previous", "up", "move_offer(-1)", is_first=True),
+    Key("welcome.take", "enter", "take_offer", "Enter", "Send it, or run it", is_first=True),
     Key("find.previous_match", "enter,up", "older", "Enter, Up", "Previous match"),
     Key("find.next_match", "down", "newer", "Down", "Next match"),
     Key("find.close", "escape", "close", "Esc", "Close, and stay at the match"),

@@ -34,7 +34,7 @@ def snap_compare(snap_compare: Callable[..., bool]) -> Callable[..., bool]:
         async def run(pilot: Pilot[Any]) -> None:
             await run_before(pilot)
             if isinstance(app, ChatApp) and app.chat.welcome.display:
-                await until(pilot, lambda: bool(app.chat.welcome._found))
+                await until(pilot, lambda: app.chat.welcome.has_found)
                 await pilot.pause()
 
         return snap_compare(app, run_before=run, **options)

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.actions import parse
 from textual.dom import DOMNode
 from textual.keys import key_to_character
 from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.keymap import KEYS, KeyContext, bindings
+from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.session_picker import SessionPicker
@@ -41,6 +43,10 @@ class RecordingApp(ChatApp):
     ) -> bool:
         if not self.records:
             return await super().run_action(action, default_namespace)  # type: ignore[arg-type]
+        if isinstance(default_namespace, ChatScreen):
+            _, name, parameters = parse(str(action))
+            if not default_namespace.check_action(name, parameters):
+                return False
         self.actions.append(str(action))
         # As if it had skipped, so that what else the key is bound to follows; a prompt would take the key as text.
         return isinstance(self.focused, Prompt)
@@ -52,6 +58,12 @@ State = Callable[[Pilot[None]], Awaitable[object]]
 
 async def empty(pilot: Pilot[None]) -> None:
     await ready(pilot)
+
+
+async def choosing_offers(pilot: Pilot[None]) -> None:
+    app = await ready(pilot)
+    await until(pilot, lambda: bool(app.chat.welcome.offers))
+    await pilot.press("tab")
 
 
 async def with_text(pilot: Pilot[None]) -> None:
@@ -96,6 +108,7 @@ STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
     "chat, empty": (KeyContext.CHAT, empty, []),
     "chat, with text": (KeyContext.CHAT, with_text, []),
     "chat, while a turn runs": (KeyContext.CHAT, running, [Gate()]),
+    "welcome": (KeyContext.WELCOME, choosing_offers, []),
     "find": (KeyContext.FIND, finding, [*answer("hello")]),
     "diff": (KeyContext.DIFF, in_diff, []),
     "sessions": (KeyContext.SESSIONS, in_sessions, []),

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 OWNERS = {
     KeyContext.COMPOSER: Composer,
     KeyContext.CHAT: ChatScreen,
+    KeyContext.WELCOME: ChatScreen,
     KeyContext.FIND: FindLine,
     KeyContext.DIFF: DiffScreen,
     KeyContext.SESSIONS: SessionPicker,

@@ -8,6 +8,7 @@ from forge_core.commands.specs import SPECS
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.keymap import KeyContext, help_rows
 from forge_tui.screens.panels.help import help_content
+from forge_tui.widgets.welcome.welcome_text import rows_above
 from tests.support.chat_app import (
     ChatApp,
     make_app,
@@ -144,7 +145,7 @@ async def test_the_welcome_keeps_the_composer_in_place(config: ForgeConfig, size
     async with app.run_test(size=size) as pilot:
         await ready(pilot)
         rows = shown(app).splitlines()
-        assert "Forge 0.1.0" in rows[1]
+        assert "Forge 0.1.0" in rows[1 + rows_above(size[1])]
         assert any("asks before it writes" in row for row in rows)
         assert rows[-3].startswith("│❯ Ask about this folder") and "model · " in rows[-1]
 

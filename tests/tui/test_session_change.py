@@ -120,6 +120,18 @@ async def test_a_paste_in_a_continued_session_is_folded_and_comes_back_as_a_chip
             assert app.chat.composer.typed == f"see {folded(lines)} now"
 
 
+async def test_the_welcome_continues_the_last_session_with_two_keys(root: Path) -> None:
+    with SseServer(answer("Blue.")) as server:
+        config = config_for(root, server)
+        saved = await saved_session(config, "What colour?")
+        app = app_for(config, None)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: "› Continue: What colour? (now, 1 turn)" in shown(app))
+            await pilot.press("down", "enter")
+            await idle(pilot, app, "Blue.")
+            assert app.chat.session_id == saved and not app.chat.welcome.display
+
+
 async def test_the_draft_and_the_queue_are_back_and_the_queue_waits(root: Path) -> None:
     with SseServer(answer("one"), answer("two")) as server:
         config = config_for(root, server)

@@ -24,7 +24,7 @@ from forge_tui.widgets.status_text import DROP_ORDER, Figures, fit
 from forge_tui.widgets.status_text import cells as cells_of_parts
 from forge_tui.widgets.transcript.calls.card_header import draw_header
 from forge_tui.widgets.transcript.markdown.table import Table, draw_table
-from forge_tui.widgets.welcome.welcome_text import lines
+from forge_tui.widgets.welcome.welcome_text import WelcomeContent, continue_offer, lines
 from tests.support.transcripts import STYLES, row_text
 
 WIDE = ("日", "\u3000", "👩", "💻", "ﷺ")
@@ -119,7 +119,8 @@ def test_the_status_bar_has_words_for_every_width(label: str, width: int, name: 
 @given(FOREIGN, LABELS, st.integers(0, 40), st.integers(0, 30))
 def test_the_welcome_fits(name: str, label: str, width: int, height: int) -> None:
     figures = Figures(model=name, folder=name, provider="offline", sandbox=label)
-    for row in lines(figures, "1.0", ("x" * 50,), width, height):
+    content = WelcomeContent("1.0", ("x" * 50,), found=name, first=continue_offer("id", name, "now", 3))
+    for row in lines(figures, content, width, height):
         assert all(text == safe_line(text) for _, text in row)
         assert sum(cell_len(text) for _, text in row) <= width
 

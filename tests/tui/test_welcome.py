@@ -16,9 +16,21 @@ from forge_core.text_width import cell_len
 from forge_core.tools.base import ToolUse
 from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
+from forge_tui.keys.effective import EffectiveKeys, use_keys
 from forge_tui.widgets.status_text import Figures
-from forge_tui.widgets.welcome.welcome_text import MAX_NAMES, examples, lines
+from forge_tui.widgets.welcome.welcome_text import (
+    HELP_OFFER,
+    MAX_NAMES,
+    TALL,
+    TRY_HINT,
+    WelcomeContent,
+    continue_offer,
+    examples,
+    lines,
+    rows_above,
+)
 from tests.support.chat_app import make_app, ready, say, shown, until
+from tests.support.scripted_session import answer
 from tests.support.terminal import Emulator
 from tests.unit.session.test_saved_sessions import write
 
@@ -27,7 +39,7 @@ OFF = SandboxState(SandboxKind.OFF, "bwrap not found (apt install bubblewrap)")
 
 
 def row(head: str, figures: Figures, width: int = 76) -> str:
-    rows = ["".join(text for _, text in row) for row in lines(figures, "1", (), width)]
+    rows = ["".join(text for _, text in row) for row in lines(figures, WelcomeContent("1"), width)]
     return next(row for row in rows if row.startswith(f"{head} "))
 
 
@@ -142,33 +154,74 @@ async def test_command_output_replaces_the_welcome(config: ForgeConfig) -> None:
         await until(pilot, lambda: app.chat.welcome.display)
 
 
-def last_row(title: str, width: int, height: int = 24) -> str:
-    rows = lines(Figures(model="m", folder="~"), "1", ("what?",), width, height, (title, "2 h ago"))
-    texts = ["".join(text for _, text in row) for row in rows]
-    without = lines(Figures(model="m", folder="~"), "1", ("what?",), width, height)
-    assert rows[: len(without)] == without, "nothing above it moves"
-    assert all(cell_len(text) <= width for text in texts)
-    return texts[-1]
+def texts(content: WelcomeContent, width: int = 76, height: int = 24) -> list[str]:
+    """The rows of a block as text."""
+    rows = lines(Figures(model="m", folder="~"), content, width, height)
+    return ["".join(text for _, text in row) for row in rows]
 
 
 @pytest.mark.parametrize(
     ("title", "width", "said"),
     [
-        ("Fix the parser", 76, "Last     Fix the parser · 2 h ago · /resume"),
-        ("Fix the parser", 38, "Last     Fix the… · 2 h ago · /resume"),
-        ("日本語のパーサー", 38, "Last     日本語の… · 2 h ago · /resume"),
-        ("a\x1b[31m\u202eb", 76, "Last     a␛[31m\\u202eb · 2 h ago · /resume"),
+        ("Fix the parser", 76, "› Continue: Fix the parser (2 h ago, 12 turns)"),
+        ("Fix the parser", 46, "› Continue: Fix… (2 h ago, 12 turns)"),
+        ("日本語のパーサー", 48, "› Continue: 日本語… (2 h ago, 12 turns)"),
+        ("a\x1b[31m\u202eb", 76, "› Continue: a␛[31m\\u202eb (2 h ago, 12 turns)"),
     ],
 )
-def test_the_last_session_is_offered_below_everything_else(title: str, width: int, said: str) -> None:
-    assert last_row(title, width) == said
-    assert last_row(title, width, height=20) == said
+@pytest.mark.parametrize("height", [15, 24, 36])
+def test_the_last_session_is_the_first_thing_to_try(title: str, width: int, said: str, height: int) -> None:
+    unknown = WelcomeContent("1", ("what?",))
+    known = unknown._replace(first=continue_offer("20261120-100000-00000a", title, "2 h ago", 12))
+    before, after = texts(unknown, width, height), texts(known, width, height)
+    [at] = [y for y, row in enumerate(after) if "Continue" in row]
+    assert after[at] == f"Try      {said}"
+    if height < 20:
+        assert before == after[:at] == after[:-1], "it comes last, where no place is kept for it"
+    else:
+        assert before[:at] + before[at + 1 :] == after[:at] + after[at + 1 :]
+        assert before[at] == "Try      › …", "nothing moves"
+
+
+def test_without_a_session_the_place_is_taken_by_the_help() -> None:
+    content = WelcomeContent("1", ("what?",), first=HELP_OFFER)
+    assert texts(content)[-2:] == ["Try      › See what Forge can do · /help", "         › what?"]
+    assert "Try" not in "".join(texts(content, height=15)), "a low window has no room for it"
+
+
+def test_the_ember_needs_colours_and_room() -> None:
+    """Four rows of half blocks; without them, the folder and what it contains have names."""
+    content = WelcomeContent("1", found="Go · 1 file")
+    assert [row[:9] for row in texts(content)[:4]] == ["  ▀▄     ", " ▀▀▀▄ ▄  ", "▀▀█▀▀▀▀  ", "▀▀▀▀▀▀▀  "]
+    assert [row[9:] for row in texts(content)[:5]] == [
+        "Forge 1",
+        "a coding assistant for this folder",
+        "~",
+        "Go · 1 file",
+        "",
+    ]
+    for plain in (
+        texts(content._replace(has_ember=False)),
+        texts(content, width=39),
+        texts(content, height=20),
+    ):
+        assert plain[0].startswith("Forge 1  a coding") and plain[2:4] == [
+            "Folder   ~",
+            "Found    Go · 1 file",
+        ]
+
+
+def test_in_tall_windows_the_block_moves_down() -> None:
+    assert [rows_above(height) for height in (24, TALL - 1, TALL, 36, 50, 70)] == [0, 0, 2, 4, 9, 16]
+    content = WelcomeContent("1", ("what?",))
+    assert texts(content, height=50)[9:] == texts(content, height=29)
+    assert texts(content, height=50)[:9] == [""] * 9
 
 
 def heads(app: ForgeApp) -> list[str]:
-    """The first column of the welcome, down to the examples."""
-    rows = [row[:11] for row in shown(app).splitlines()]
-    return rows[: rows.index("   Try") + 1]
+    """The first columns of the welcome."""
+    rows = [row[:12] for row in shown(app).splitlines()]
+    return rows[: next(y for y, row in enumerate(rows) if "Try" in row) + 1]
 
 
 async def test_the_welcome_offers_the_last_session_of_the_folder(config: ForgeConfig) -> None:
@@ -179,10 +232,10 @@ async def test_the_welcome_offers_the_last_session_of_the_folder(config: ForgeCo
     async with app.run_test(size=(80, 24)) as pilot:
         before = heads(app)
         await ready(pilot)
-        await until(pilot, lambda: "Last     Fix [b]the[/b] parser · now · /resume" in shown(app))
-        assert heads(app)[: len(before)] == before, "nothing has moved"
+        await until(pilot, lambda: "› Continue: Fix [b]the[/b] parser (now, 1 turn)" in shown(app))
+        assert heads(app) == before, "nothing has moved"
         await say(pilot, "/reset")
-        await until(pilot, lambda: "/resume" not in shown(app))
+        await until(pilot, lambda: "Continue" not in shown(app) and "See what Forge can do" in shown(app))
         assert app.chat.welcome.display
 
 
@@ -191,7 +244,8 @@ async def test_a_folder_without_sessions_is_offered_none(config: ForgeConfig) ->
     app = make_app(config)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        assert "Last " not in shown(app) and "/resume" not in shown(app)
+        await until(pilot, lambda: "See what Forge can do" in shown(app))
+        assert "Continue" not in shown(app)
 
 
 async def test_old_sessions_are_deleted_after_the_start_if_the_user_wants_it(config: ForgeConfig) -> None:
@@ -203,6 +257,7 @@ async def test_old_sessions_are_deleted_after_the_start_if_the_user_wants_it(con
     assert new.exists() and not old.exists()
 
 
+@pytest.mark.parametrize("has_ember", [True, False])
 @pytest.mark.parametrize(
     ("found", "changed", "said"),
     [
@@ -211,11 +266,13 @@ async def test_old_sessions_are_deleted_after_the_start_if_the_user_wants_it(con
         ("Python · 2 files", 3, "Python · 2 files · 3 changed"),
     ],
 )
-def test_what_was_found_has_a_row_from_the_first_frame(found: str, changed: int, said: str) -> None:
+def test_what_was_found_has_a_row_from_the_first_frame(
+    found: str, changed: int, said: str, has_ember: bool
+) -> None:
     figures = Figures(model="m", folder="~", changed_files=changed)
-    before, after = (lines(figures, "1", (), 76, found=text) for text in ("", found))
-    texts = ["".join(text for _, text in row) for row in after]
-    assert f"Found    {said}" in texts
+    content = WelcomeContent("1", found=found, has_ember=has_ember)
+    before, after = (lines(figures, content._replace(found=text), 76) for text in ("", found))
+    assert "".join(text for _, text in after[3])[9:] == said
     assert len(before) == len(after), "nothing moves"
 
 
@@ -225,7 +282,7 @@ async def test_the_welcome_shows_what_the_folder_contains(config: ForgeConfig, t
     (folder / "a.py").touch()
     app = make_app(replace(config, working_dir=folder))
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "Found    Python · 1 file" in shown(app))
+        await until(pilot, lambda: "Python · 1 file" in shown(app))
 
 
 async def test_the_welcome_knows_the_folder_when_it_comes_back(config: ForgeConfig, tmp_path: Path) -> None:
@@ -237,4 +294,72 @@ async def test_the_welcome_knows_the_folder_when_it_comes_back(config: ForgeConf
         app.chat.welcome.display = False
         await ready(pilot)
         await say(pilot, "/reset")
-        await until(pilot, lambda: "Found    Python · 1 file" in shown(app))
+        await until(pilot, lambda: "Python · 1 file" in shown(app))
+
+
+# What keys do
+
+
+async def test_tab_and_enter_send_an_example(config: ForgeConfig, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "README.md").touch()
+    app = make_app(replace(config, working_dir=folder), [answer("Nothing.")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "See what Forge can do" in shown(app))
+        await pilot.press("tab", "down", "down")
+        await until(pilot, lambda: "❯ explain README.md" in shown(app))
+        await pilot.press("up")
+        await until(pilot, lambda: "❯ what is in this folder?" in shown(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "Nothing." in shown(app) and not app.chat.has_turn)
+        assert not app.chat.welcome.display and app.focused is app.chat.composer
+        await pilot.press("up")
+        assert app.chat.composer.text == "what is in this folder?", "Up brings it back as any message"
+
+
+async def test_the_selection_ends_with_escape_with_typing_and_above_the_first(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        welcome = app.chat.welcome
+        await until(pilot, lambda: bool(welcome.offers))
+        for keys in (["escape"], ["up"], ["x", "backspace"]):
+            await pilot.press("tab")
+            assert welcome.has_choice
+            await pilot.press(*keys)
+            assert not welcome.has_choice and app.chat.composer.is_blank, keys
+        await pilot.press("enter")
+        await pilot.pause()
+        assert welcome.display and not app.chat.has_turn, "Enter takes nothing that is not selected"
+        await pilot.press("x", "tab", "down")
+        assert not welcome.has_choice, "the keys are the composer's while something is typed"
+
+
+async def test_a_click_selects_an_offer_and_sends_nothing(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "See what Forge can do" in shown(app))
+        rows = shown(app).splitlines()
+        await pilot.click(offset=(20, next(y for y, row in enumerate(rows) if "See what" in row)))
+        await until(pilot, lambda: "❯ See what Forge can do" in shown(app))
+        assert len(app.screen_stack) == 1 and app.focused is app.chat.composer
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+
+
+async def test_the_hint_names_the_keys_in_effect(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await ready(pilot)
+        assert TRY_HINT in shown(app)
+        try:
+            use_keys(
+                replace(EffectiveKeys(), keys={"welcome.next": ("f7",)}, changed=frozenset({"welcome.next"}))
+            )
+            app.chat.welcome.refresh()
+            await until(pilot, lambda: "F7 selects, Enter sends" in shown(app))
+        finally:
+            use_keys(EffectiveKeys())

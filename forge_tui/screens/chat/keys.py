@@ -1,5 +1,5 @@
-"""The state behind keys of the conversation: Ctrl+C pressed twice or on selected text, and Shift+Tab through
-the modes."""
+"""The state behind keys of the conversation: Ctrl+C pressed twice or on selected text, Shift+Tab through the
+modes, and what the welcome offers."""
 
 from __future__ import annotations
 
@@ -93,6 +93,32 @@ class ModeCycle:
             return False
         self._has_explained_auto = True
         return True
+
+
+class OfferKeys:
+    """The keys of the welcome: they select and take what it offers, while nothing is typed."""
+
+    ACTIONS = frozenset({"move_offer", "take_offer"})
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+
+    def may_run(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Return whether a key has its meaning of the welcome: Tab and Down begin, the others need a
+        selected offer."""
+        screen = self._screen
+        if not (screen.welcome.display and screen.composer.is_blank and screen.composer.has_focus):
+            return False
+        begins = action == "move_offer" and parameters == (1,)
+        return not (screen.popup.is_open or screen.has_turn) and (begins or screen.welcome.has_choice)
+
+    def take(self) -> None:
+        """Send the selected offer as if it had been typed, or run its command."""
+        line = self._screen.welcome.take()
+        if line.startswith("/"):
+            self._screen.run_by_name(line[1:])
+        elif line:
+            self._screen.sending.submit(self._screen.composer.Submitted(line, has_paste=False))
 
 
 class SelectedText:

@@ -28,7 +28,7 @@ from forge_tui.screens.chat.drafting import Drafting
 from forge_tui.screens.chat.environment import Environment, RepositoryWatch
 from forge_tui.screens.chat.find_mode import FindMode
 from forge_tui.screens.chat.input_saver import InputSaver
-from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle, SelectedText
+from forge_tui.screens.chat.keys import INTERRUPT_KEYS, DoublePress, ModeCycle, OfferKeys, SelectedText
 from forge_tui.screens.chat.live_figures import LiveFigures
 from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.chat.rewinding import Rewinding
@@ -64,7 +64,7 @@ WHILE_ASKED = frozenset({"copy_or_stop", "toggle_cards", "toggle_raw", "toggle_t
 class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bindings=False):
     """Wires the widgets to the session. Works before there is a session: what is sent then waits."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.CHAT)]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.CHAT), *bindings(KeyContext.WELCOME)]
     AUTO_FOCUS = None
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - Textual declares it so
 
@@ -116,6 +116,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.composer.show_mode(self._live.mode)
         self.status_bar = StatusBar(self._live.current())
         self.welcome = Welcome(self._live.current(), environment.version, self._live.examples)
+        self._offers = OfferKeys(self)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="stage"):  # whatever it holds, the composer below keeps its place
@@ -283,7 +284,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         has_garbage = bool(self.transcript.model.blocks)
         self.transcript.clear_blocks()
         self._live.begin_turn()
-        self.welcome.withdraw()
+        self.welcome.offer_help()
         self.welcome.display = True
         if has_garbage:  # a collection takes 0.25 s while a large session is being opened
             self.call_after_refresh(garbage_collection.collect_all)
@@ -294,6 +295,8 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     # Keys, in the order of `keymap.KEYS`
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in OfferKeys.ACTIONS:
+            return self._offers.may_run(action, parameters)
         return not self.prompts.is_taken or action in WHILE_ASKED
 
     def key_arrived(self, event: events.Key | events.Paste) -> None:
@@ -306,11 +309,12 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.prompts.key_arrived(event.key)
         if isinstance(event, events.Paste) or writes(event):
             self.prompts.text_arrived()
+            self.welcome.choose(None)
 
     def action_escape(self) -> None:
         if self.popup.is_open:
             self.popup.close(self.composer.text)
-        elif self.selected.end():
+        elif self.selected.end() or self.welcome.end_choice():
             pass
         elif self.find.is_open:
             self.find.close(is_kept=True)
@@ -320,6 +324,12 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.interrupt()
         elif self.composer.is_blank:
             self.rewinding.escape()
+
+    def action_move_offer(self, by: int) -> None:
+        self.welcome.move(by)
+
+    def action_take_offer(self) -> None:
+        self._offers.take()
 
     def action_copy_or_stop(self) -> None:
         if self.selected.copy():
