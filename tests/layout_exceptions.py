@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 BASES_BY_DESIGN = {
+    "forge_tui.terminal.caret.CaretTextArea": "keeps Textual's private parts out of the composer",
     "forge_tui.terminal.compositor.DirtyRegionScreen": "keeps Textual's private parts out of the screens",
     "forge_tui.terminal.output.RowDiffOutput": "keeps Textual's private parts out of the app",
 }

@@ -20,6 +20,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from forge_tui.terminal import signals
+from forge_tui.terminal.cursor_shape import RESET_SHAPE
 from forge_tui.terminal.first_paint import launcher
 from forge_tui.terminal.input import TerminalInput
 from forge_tui.terminal.terminal_file import TerminalFile
@@ -235,7 +236,8 @@ class ForgeDriver(LinuxDriver):
         return b""
 
     def stop_application_mode(self) -> None:
-        self.write(_MOUSE_PIXELS_OFF + self._title.end())  # Textual leaves it on
+        # Textual leaves the mouse's pixels on, and the cursor's shape.
+        self.write(_MOUSE_PIXELS_OFF + RESET_SHAPE + self._title.end())
         super().stop_application_mode()
         self._is_running = False
         if not (self._app._exit or self._is_stopping):

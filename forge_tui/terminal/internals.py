@@ -1,7 +1,7 @@
 """The private parts of Textual 8.2.8 that Forge uses by a call. Check them when Textual changes.
 
 Modules that override private methods, or are about private parts, name them in their docstrings: `app`,
-`keymap`, `screens.chat.screen`, and in this folder `compositor`, `driver`, `input`, `output` and
+`keymap`, `screens.chat.screen`, and in this folder `caret`, `compositor`, `driver`, `input`, `output` and
 `screen_model`. `tests/tui/test_internals.py` checks that no other module uses any, and that all exist.
 """
 

@@ -24,9 +24,12 @@ from textual import events
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import App
 from textual.filter import Monochrome, NoColor
+from textual.geometry import Offset
 from textual.screen import Screen
 
+from forge_tui.terminal.caret import CaretTextArea
 from forge_tui.terminal.colours import Depth, Palette, depth_of_theme, detect
+from forge_tui.terminal.cursor_shape import HIDE, SHOW, CursorShape, cursor_code
 from forge_tui.terminal.driver import ForgeDriver
 from forge_tui.terminal.screen_model import Piece, ScreenModel, Sgr, palette_codes, true_colour
 
@@ -54,6 +57,9 @@ class RowDiffOutput(App[None]):
     _keys_released = False
     _has_skipped = False
     """Whether frames have been skipped because the terminal was behind; the last one is always written."""
+
+    _cursor_shown: CursorShape | None = None
+    """The shape of the terminal's cursor in the last frame; None if it is unknown."""
 
     _palette_key: object = None
     _sgr: Sgr = staticmethod(true_colour)
@@ -132,14 +138,31 @@ class RowDiffOutput(App[None]):
         if self._model is None or self._model_key != key:
             self._model = ScreenModel(width, height)
             self._model_key = key
+            self._cursor_shown = None  # unknown
         written = self._model.update(pieces, self.style_codes())
-        cursor = self.screen.outer_size.clamp_offset(self.cursor_position)
-        if not written and cursor == self._previous_cursor_position:
+        shape, cursor = self._cursor()
+        if not written and cursor == self._previous_cursor_position and shape == self._cursor_shown:
             return
-        self._previous_cursor_position = cursor
-        frame = f"{written}\x1b[{cursor.y + 1};{cursor.x + 1}H"
+        looks = "" if shape == self._cursor_shown else cursor_code(shape)
+        if not self._sync_available and shape is not CursorShape.HIDDEN and written:
+            # It would be seen where the frame is being drawn.
+            written, looks = HIDE + written, looks or SHOW
+        self._previous_cursor_position, self._cursor_shown = cursor, shape
+        frame = f"{written}\x1b[{cursor.y + 1};{cursor.x + 1}H{looks}"
         driver.write(f"{_BEGIN}{frame}{_END}" if self._sync_available else frame)
         driver.flush()
+
+    @property
+    def has_terminal_cursor(self) -> bool:
+        """Whether the terminal's own cursor is the caret of the composer, so that none is drawn."""
+        return self.row_diff_enabled and not self.is_headless
+
+    def _cursor(self) -> tuple[CursorShape, Offset]:
+        """Return the looks of the terminal's cursor and its cell."""
+        edited = self.focused
+        if isinstance(edited, CaretTextArea):
+            return edited.caret_shape, self.screen.outer_size.clamp_offset(edited.caret())
+        return CursorShape.HIDDEN, self.screen.outer_size.clamp_offset(self.cursor_position)
 
     def _catch_up(self) -> None:
         """Paint what was skipped, once the terminal has accepted everything."""

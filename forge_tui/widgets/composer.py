@@ -24,6 +24,7 @@ from forge_tui.keymap import KeyContext, bindings
 from forge_tui.pastes import chips, folded_text
 from forge_tui.pastes.chips import Chips
 from forge_tui.terminal import internals
+from forge_tui.terminal.caret import CaretTextArea
 from forge_tui.widgets.completion import CompletionPopup
 from forge_tui.widgets.key_input import KeyMode, handle_key, is_newline
 from forge_tui.widgets.pacing import FramePacer
@@ -93,7 +94,7 @@ class Recall:
         return text in self._pasted
 
 
-class Composer(TextArea):
+class Composer(CaretTextArea):
     """The input. Grows from one line to eight; the cursor does not blink."""
 
     DEFAULT_CSS = """

@@ -45,6 +45,8 @@ class Emulator:
         self.modes: set[str] = set()
         """Private modes that are on, by number; "kitty" while its keyboard protocol is pushed."""
         self.titles: list[str] = []
+        self.cursor_shape = "0"
+        """The parameter of the last DECSCUSR."""
         self._stream = pyte.Stream(self.screen)
         self._reply = reply or (lambda _: None)
         self._rest = ""
@@ -104,6 +106,8 @@ class Emulator:
                 self._set_mode(mode, final == "h")
         elif prefix == "?" and match["between"] == "$" and final == "p":
             self._reply(_ANSWERS.get(parameters, f"\x1b[?{parameters};0$y").encode())
+        elif final == "q" and match["between"] == " ":
+            self.cursor_shape = parameters
         elif final == "u" and prefix in "<>":
             (self.modes.add if prefix == ">" else self.modes.discard)("kitty")
         elif not prefix and not match["between"] and final != "u":

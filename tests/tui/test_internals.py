@@ -21,6 +21,7 @@ PLACES = {
     "cli_reference/parser_parts.py",
     "keymap.py",
     "screens/chat/screen.py",
+    "terminal/caret.py",
     "terminal/compositor.py",
     "terminal/driver.py",
     "terminal/input.py",

@@ -11,6 +11,7 @@ from textual.widgets.text_area import Location, Selection
 from forge_tui.keys.vim.engine import Mode, Vim
 from forge_tui.keys.vim.text import Lines, Position, characters, to_lines, to_text
 from forge_tui.pastes.folded_text import plain_text
+from forge_tui.terminal.cursor_shape import CursorShape
 
 if TYPE_CHECKING:
     from forge_tui.widgets.completion import CompletionPopup
@@ -33,6 +34,8 @@ def turn_vim(is_on: bool, composer: Composer, popup: CompletionPopup, longest: i
     if isinstance(composer.key_mode, VimKeys):
         composer.key_mode.show(is_over=True)
     composer.key_mode = VimKeys(composer, popup, longest) if is_on else None
+    if composer.key_mode is not None:
+        composer.key_mode.show()
 
 
 class VimKeys:
@@ -58,9 +61,12 @@ class VimKeys:
         self.show()
 
     def show(self, *, is_over: bool = False) -> None:
-        """Name the mode in the border, unless it is insert mode; `is_over` removes the name."""
+        """Name the mode in the border, unless it is insert mode, in which the cursor is a bar; `is_over` ends
+        both."""
         shell = "! your shell" if self._composer.has_class("-shell") else ""
         title = " · ".join(filter(None, (shell, "" if is_over else self._vim.mode))) or None
+        is_insert = not is_over and self._vim.mode is Mode.INSERT
+        self._composer.caret_shape = CursorShape.BAR if is_insert else CursorShape.BLOCK
         if title != self._composer.border_title:
             self._composer.border_title = title
             self._composer.notify_style_update()

@@ -18,6 +18,7 @@ import threading
 from typing import NamedTuple
 
 from forge_tui.terminal import signals
+from forge_tui.terminal.cursor_shape import RESET_SHAPE
 from forge_tui.terminal.first_paint.skeleton import MakeSkeleton
 from forge_tui.terminal.first_paint.type_ahead import TypeAhead
 from forge_tui.terminal.terminal_file import write_all
@@ -33,6 +34,7 @@ _LEAVE_MODES = (
     "\x1b[?2004l"  # bracketed paste
     "\x1b[?2048l"  # resize reports
     "\x1b[?7h"  # line wrap
+    f"{RESET_SHAPE}"  # the shape of the cursor
     "\x1b[23;0t"  # the title, saved by _ENTER or by the driver
     "\x1b[<u"  # kitty keyboard; kept per screen, so before the alternate one is left
 )
