@@ -100,8 +100,14 @@ KEYS: tuple[Key, ...] = (
         "Delete to the beginning, to the end of the line",
     ),
     Key("composer.delete_to_line_end", "ctrl+k", "delete_to_end_of_line_or_delete_line"),
-    Key("composer.undo", "ctrl+underscore", "undo", "Ctrl+_", "Undo"),
-    Key("composer.redo", "ctrl+y,alt+underscore", "redo", "Ctrl+Y, Alt+_", "Redo"),
+    Key(
+        "composer.undo",
+        "ctrl+underscore,ctrl+shift+underscore,ctrl+shift+minus,ctrl+slash",
+        "undo",
+        "Ctrl+_, Ctrl+/",
+        "Undo",
+    ),
+    Key("composer.redo", "ctrl+y,alt+underscore,alt+shift+minus", "redo", "Ctrl+Y, Alt+_", "Redo"),
     Key("chat.interrupt", "escape", "escape", "Esc", "Close what is open or selected, else interrupt"),
     Key("chat.rewind", "", "", "Esc Esc", "Go back to an earlier message, if nothing is typed"),
     Key(

@@ -25,10 +25,11 @@ from forge_tui.keys.effective import EffectiveKeys
 from forge_tui.keys.names import show
 from forge_tui.keys.user_file import read_keys
 from forge_tui.terminal.input import TerminalInput
+from forge_tui.terminal.key_modes import modified_keys_off, modified_keys_on
 
 _LAST_KEYS = ("ctrl+c", "q")
 """Pressed twice, each of them ends the program."""
-_BEGIN = "\x1b[>1u\x1b[?2004h"
+_BEGIN = "\x1b[>25u\x1b[?2004h"
 """Kitty's keyboard protocol and bracketed paste, as in the app."""
 _END = "\x1b[?2004l\x1b[<u"
 _MOST_BYTES = 40
@@ -135,11 +136,11 @@ def _raw_terminal() -> Iterator[None]:
     handlers = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         termios.tcsetattr(0, termios.TCSADRAIN, raw)
-        os.write(1, _BEGIN.encode())
+        os.write(1, (_BEGIN + modified_keys_on(os.environ)).encode())
         yield
     finally:
         with contextlib.suppress(OSError, termios.error):  # the terminal has gone
-            os.write(1, _END.encode())
+            os.write(1, (modified_keys_off(os.environ) + _END).encode())
             termios.tcsetattr(0, termios.TCSAFLUSH, before)
         for number, handler in handlers.items():
             signal.signal(number, handler)

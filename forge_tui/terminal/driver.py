@@ -23,6 +23,7 @@ from forge_tui.terminal import signals
 from forge_tui.terminal.cursor_shape import RESET_SHAPE
 from forge_tui.terminal.first_paint import launcher
 from forge_tui.terminal.input import TerminalInput
+from forge_tui.terminal.key_modes import modified_keys_off, modified_keys_on
 from forge_tui.terminal.terminal_file import TerminalFile
 from forge_tui.terminal.title import PUSH_TITLE, Activity, WindowTitle
 
@@ -217,7 +218,9 @@ class ForgeDriver(LinuxDriver):
         self._is_screen_on = taken.is_painted
         self._typed = self._show_typed(taken.text) + taken.rest
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        self.write(("" if taken.is_painted else PUSH_TITLE) + self._title.begin())
+        self.write(
+            ("" if taken.is_painted else PUSH_TITLE) + self._title.begin() + modified_keys_on(os.environ)
+        )
         if self._writer_thread is not None:
             # With a limit Textual would block the loop until there is room, and no key would be handled.
             self._writer_thread._queue.maxsize = 0
@@ -237,7 +240,7 @@ class ForgeDriver(LinuxDriver):
 
     def stop_application_mode(self) -> None:
         # Textual leaves the mouse's pixels on, and the cursor's shape.
-        self.write(_MOUSE_PIXELS_OFF + RESET_SHAPE + self._title.end())
+        self.write(_MOUSE_PIXELS_OFF + modified_keys_off(os.environ) + RESET_SHAPE + self._title.end())
         super().stop_application_mode()
         self._is_running = False
         if not (self._app._exit or self._is_stopping):

@@ -57,6 +57,10 @@ _TOKEN = re.compile(
     r"|[]P_](?=[^\x00-\x1f\x7f\x9c]*(?:[\x00-\x06\x08-\x1a\x1c-\x1f\x7f]|\x1b[^\\]))))",
     re.DOTALL,
 )
+_MODIFIED_KEY = re.compile(
+    r"\x1b\[(?:27;(?P<xterm>\d{1,3});(?P<key>\d{1,7})~|(?P<code>\d{1,7});(?P<kitty>\d{1,3})u)"
+)
+"""A key with modifiers: as xterm and tmux send it, or as kitty and newer versions of tmux do."""
 _STRING_STOP = re.compile(r"[\x00-\x1f\x7f\x9c]")
 
 
@@ -134,8 +138,8 @@ class TerminalInput:
         match token.lastgroup:
             case "text":
                 self._parse(token.group())
-            case "sequence" if _is_known(token.group()):
-                self._parse(token.group())
+            case "sequence" if _is_known(sequence := _with_one_form(token.group())):
+                self._parse(sequence)
             case "keys":
                 self._messages += _as_keys(token.group())
             case "paste":
@@ -213,6 +217,17 @@ class TerminalInput:
             self._messages += self._parser.feed(text)
         except (ValueError, ArithmeticError):  # a mouse report of a terminal that claims to have 0 pixels
             self._parser = XTermParser()
+
+
+def _with_one_form(sequence: str) -> str:
+    """Return a key with modifiers in kitty's form, which Textual knows, and with the small letter: tmux sends
+    the capital one with Shift."""
+    key = _MODIFIED_KEY.fullmatch(sequence)
+    if key is None:
+        return sequence
+    code = int(key["key"] or key["code"])
+    code += 32 if ord("A") <= code <= ord("Z") else 0
+    return f"\x1b[{code};{key['xterm'] or key['kitty']}u"
 
 
 @lru_cache(maxsize=512)

@@ -43,7 +43,7 @@ class Emulator:
     def __init__(self, width: int, height: int, reply: Callable[[bytes], None] | None = None) -> None:
         self.screen = GraphemeScreen(width, height)
         self.modes: set[str] = set()
-        """Private modes that are on, by number; "kitty" while its keyboard protocol is pushed."""
+        """Private modes that are on, by number; "kitty" while its keyboard protocol is pushed, and "modified keys"."""
         self.titles: list[str] = []
         self.cursor_shape = "0"
         """The parameter of the last DECSCUSR."""
@@ -95,6 +95,10 @@ class Emulator:
         final = match["final"]
         if final == "m" and not match["prefix"] and not match["between"]:
             self.screen.choose_style(match["parameters"])
+            return
+        if final == "m" and match["prefix"] == ">":
+            is_on = match["parameters"].startswith("4;")
+            (self.modes.add if is_on else self.modes.discard)("modified keys")
             return
         if final is None:
             if (match["osc"] or "").startswith(("0;", "2;")):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shlex
+import shutil
 import subprocess
 import sys
 import termios
@@ -17,6 +19,9 @@ from forge_core.exit_codes import ExitCode
 from forge_tui.keys.echo import KeyEcho
 from forge_tui.keys.effective import EffectiveKeys
 from forge_tui.keys.user_file import keys_from
+from tests.support.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +102,28 @@ def test_the_terminal_is_restored_at_the_end(tmp_path: Path) -> None:
         program.wait()
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.pty
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_tmux_passes_shift_enter_on(tmp_path: Path) -> None:
+    settings, socket = tmp_path / "tmux.conf", str(tmp_path / "tmux")
+    settings.write_text("set -s extended-keys on\nset -as terminal-features 'xterm*:extkeys'\n")
+    program = f"{shlex.quote(sys.executable)} -m forge_tui.cli doctor keys"
+    command = ["tmux", "-S", socket, "-f", str(settings), "new-session", program]
+    environment = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "TMUX": ""}
+    with Terminal(command, size=(100, 24), environment=environment, folder=ROOT) as terminal:
+        try:
+            terminal.wait_for("BOUND TO")
+            terminal.send("\x1b[27;2;13~")
+            terminal.wait_for("composer.newline")
+            terminal.send("\x1b[27;6;95~")  # Ctrl+_
+            terminal.wait_for("composer.undo")
+            terminal.send("qq")
+            terminal.wait_for_exit()
+        finally:
+            subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True, check=False)
 
 
 def test_without_a_terminal_it_says_so() -> None:

@@ -25,11 +25,11 @@ CTRL_Q = "\x11"
 
 def started() -> tuple[AskedTerminal, list[object]]:
     """An app that shows its screen, and the tty's settings before it."""
-    terminal = AskedTerminal(LAUNCHED, folder=ROOT)
+    terminal = AskedTerminal(LAUNCHED, folder=ROOT, environment={"TMUX": "", "XTERM_VERSION": ""})
     before = terminal.settings
     terminal.wait_for("side 0")
     terminal.rest()
-    assert "1003" in terminal.emulator.modes
+    assert "1003" in terminal.emulator.modes and "modified keys" not in terminal.emulator.modes
     return terminal, before
 
 
@@ -48,6 +48,21 @@ def test_a_normal_exit_restores_the_terminal() -> None:
     with terminal:
         terminal.send(CTRL_Q)
         assert terminal.wait_for_exit() == 0
+        assert_restored(terminal, before)
+
+
+@pytest.mark.parametrize("end", [None, signal.SIGTERM])
+def test_xterm_and_tmux_are_asked_for_modified_keys_until_the_end(end: signal.Signals | None) -> None:
+    with AskedTerminal(LAUNCHED, folder=ROOT, environment={"XTERM_VERSION": "XTerm(379)"}) as terminal:
+        before = terminal.settings
+        terminal.wait_for("side 0")
+        terminal.rest()
+        assert "modified keys" in terminal.emulator.modes
+        if end is None:
+            terminal.send(CTRL_Q)
+        else:
+            terminal.signal(end)
+        assert terminal.wait_for_exit() == (0 if end is None else 128 + end)
         assert_restored(terminal, before)
 
 

@@ -48,7 +48,6 @@ KEYS = {
         "\x1b[27u",
         "\x1b[1;2A",
         "\x1b[57441;2u",
-        "\x1b[27;2;13~",
     ],
     "alt": ["\x1ba", "\x1bA", "\x1b\r", "\x1b\x7f", "\x1b.", "\x1bé", "\x1bX", "\x1b\\"],
     "alt that begins something": ["\x1b[", "\x1b]", "\x1bO", "\x1bP", "\x1b_"],
@@ -232,6 +231,23 @@ def test_an_unterminated_terminal_reply_is_dropped_and_keys_work_again(answer: s
 def test_a_malformed_terminal_reply_ends_at_the_next_key(answer: str, key: str) -> None:
     for pieces in cuts(answer + key):
         assert read(pieces) == typed(key)
+
+
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        ("\x1b[27;2;13~", "shift+enter"),
+        ("\x1b[27;5;13~", "ctrl+enter"),
+        ("\x1b[27;3;13~", "alt+enter"),
+        ("\x1b[27;2;9~", "shift+tab"),
+        ("\x1b[27;5;44~", "ctrl+comma"),
+        ("\x1b[27;6;90~", "ctrl+shift+z"),
+        ("\x1b[90;6u", "ctrl+shift+z"),
+        ("\x1b[122;6u", "ctrl+shift+z"),
+    ],
+)
+def test_a_key_with_modifiers_has_one_name_in_each_form(sent: str, key: str) -> None:
+    assert read([sent.encode()]) == [("key", key, "None")]
 
 
 @pytest.mark.parametrize("key", ALL_KEYS)

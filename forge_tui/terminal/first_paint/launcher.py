@@ -27,6 +27,7 @@ _ENTER = "\x1b[22;0t\x1b[?1049h\x1b[?25l\x1b[?2004h"  # bracketed paste: an earl
 _LEAVE_MODES = (
     "\x1b[?2026l"  # an unfinished synchronized frame
     "\x1b[r"  # a scroll region
+    "\x1b[>4m"  # modified keys; some terminals take it for an underline
     "\x1b[0m"
     "\x1b]8;;\x1b\\"  # an open link
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
