@@ -121,13 +121,12 @@ def _chat(options: argparse.Namespace) -> int:
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
+    message = _first_message(options.prompt, _piped_text())
     if options.plain or config.plain or _is_dumb_terminal():
-        return _strict_refusal(config) or _plain(options, config)
+        return _strict_refusal(config) or _plain(options, config, message)
     if problem := _terminal_problem("forge chat", 'forge chat --plain, or forge run "your request"'):
         return _fail(problem)
     from forge_tui.first_frame import FirstFrame
-
-    message = _first_message(options.prompt)
 
     def run() -> int:
         from forge_tui.app import run_chat
@@ -143,17 +142,33 @@ def _chat(options: argparse.Namespace) -> int:
     return _strict_refusal(config) or _show(config, FirstFrame(config), run, message)
 
 
-def _first_message(prompt: str | None) -> str:
-    """Return the message to begin with as the composer shows it; empty if there is none."""
-    if prompt is None:
+def _piped_text() -> str:
+    """Return what was piped into the chat; the keys come from the terminal then."""
+    from forge_tui.terminal.piped_text import PipedTextError, is_piped, take_piped_text
+
+    if not is_piped():
         return ""
+    try:
+        return take_piped_text()
+    except PipedTextError as error:
+        from forge_core.errors import ConfigError
+
+        raise ConfigError(str(error)) from error
+
+
+def _first_message(prompt: str | None, piped: str) -> str:
+    """Return the message to begin with, in which what was piped is folded; empty if there is none."""
+    if prompt is None and not piped.strip():
+        return ""
+    from forge_tui.pastes.folded_text import with_piped
     from forge_tui.screens.chat.first_message import safe_message
 
-    if not (message := safe_message(prompt)):
+    message = "" if prompt is None else safe_message(prompt)
+    if prompt is not None and not message:
         from forge_core.errors import ConfigError
 
         raise ConfigError("The prompt is empty.")
-    return message
+    return with_piped(message, safe_message(piped))
 
 
 def _continue_plain(config: ForgeConfig, resume: str | None) -> int:
@@ -165,7 +180,7 @@ def _continue_plain(config: ForgeConfig, resume: str | None) -> int:
     return run_plain(config, resume=resume)
 
 
-def _plain(options: argparse.Namespace, config: ForgeConfig) -> int:
+def _plain(options: argparse.Namespace, config: ForgeConfig, message: str) -> int:
     """Run the conversation as lines of text."""
     from forge_core.errors import ForgeError
     from forge_tui.plain.plain_chat import run_plain
@@ -176,7 +191,7 @@ def _plain(options: argparse.Namespace, config: ForgeConfig) -> int:
             config,
             resume=_saved_session(options, config),
             picks_session=options.resume == "",
-            first_message=_first_message(options.prompt),
+            first_message=message,
         )
     except (ForgeError, BrokenPipeError):
         raise
@@ -255,9 +270,10 @@ def _strict_refusal(config: ForgeConfig) -> int:
 def _show(config: ForgeConfig, first_frame: FirstFrame, run: Callable[[], int], text: str = "") -> int:
     """Paint the first frame, with `text` in its input line, and run an app; restore the terminal however it
     ends."""
+    from forge_tui.pastes.folded_text import with_labels
     from forge_tui.terminal.first_paint import launcher
 
-    launcher.paint(first_frame, text)
+    launcher.paint(first_frame, with_labels(text))
     from forge_core.errors import ForgeError
 
     try:

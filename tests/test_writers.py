@@ -41,6 +41,7 @@ EXACT = {
     "forge_core/headless/run.py": "the null device",
     "forge_tui/cli.py": "the null device",
     "forge_tui/terminal/editor.py": "the message for the user's editor, in a folder that is deleted",
+    "forge_tui/terminal/piped_text.py": "the terminal, opened to read keys",
     "forge_tui/terminal/terminal_file.py": "the terminal",
 }
 _FLAGS = ("O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "NEW_FILE", "_NEW_FLAGS")

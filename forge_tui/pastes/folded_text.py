@@ -77,6 +77,13 @@ def refolded(text: str, earlier: str) -> str:
     return "".join((*parts, text[at:]))
 
 
+def with_piped(message: str, piped: str) -> str:
+    """Return a message, which may be empty, with text from a pipe below it, as one folded part."""
+    if not piped:
+        return message
+    return f"{message}\n\n{folded(piped)}" if message else f"{folded(piped)} "
+
+
 def label(number: int, text: str) -> str:
     """Return the name of a folded part, without brackets."""
     lines = text.count("\n")

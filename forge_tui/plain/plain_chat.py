@@ -22,6 +22,7 @@ from forge_core.session.replay import replayed_turns
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.session.user_commands import UserShell
 from forge_core.workspace.trust import trust_question
+from forge_tui.pastes.folded_text import BEGIN, plain_text, with_labels
 from forge_tui.plain.event_text import EventText
 from forge_tui.plain.input_lines import InputLines
 from forge_tui.plain.labelled_output import COMMAND, ERROR, NOTICE, STATUS, WARNING, YOU, LabelledOutput
@@ -45,6 +46,8 @@ class PlainChat:
     def __init__(self, config: ForgeConfig, make_session: MakeSession, out: LabelledOutput):
         self.draft = ""
         """The text that the next message begins with."""
+        self._piped = ""
+        """Text from standard input that goes with the next message."""
         self._config = config
         self._make_session = make_session
         self._redact = make_redactor(config)
@@ -80,7 +83,8 @@ class PlainChat:
         self._is_leaving = True
 
     async def run(self, resume: str | None, *, picks_session: bool = False, first_message: str = "") -> None:
-        """Send the first message, if there is one; then read and run lines until the user leaves.
+        """Send the first message, if there is one, or keep piped text for it; then read and run lines until
+        the user leaves.
 
         Raises:
             ForgeError: the session cannot be opened.
@@ -89,9 +93,13 @@ class PlainChat:
             await self._open(resume, None)
             if picks_session:
                 await self.run_by_name("resume")
-            if first_message:
-                self._out.say(YOU, first_message)
-                await self.send(first_message)
+            if first_message.startswith(BEGIN):
+                self._piped = plain_text(first_message).rstrip()
+                shown = with_labels(first_message).strip()
+                self._out.say(NOTICE, f"{shown} from standard input goes with your next message.")
+            elif first_message:
+                self._out.say(YOU, with_labels(first_message))
+                await self.send(plain_text(first_message))
             while not self._is_leaving and (line := await self._next_line()) is not None:
                 await self.submit(line)
         finally:
@@ -128,7 +136,8 @@ class PlainChat:
             case None:
                 pass
             case UserText(text):
-                await self.send(text)
+                piped, self._piped = self._piped, ""
+                await self.send(f"{text}\n\n{piped}" if piped else text)
             case ShellLine(command):
                 await self._run_shell(command)
             case InvalidCommand(complaint):
@@ -284,8 +293,8 @@ class PlainChat:
             self._out.say(YOU, turn.text)
             for event in turn.events:
                 self.events.apply(event)
-        self._queue += saved.queue
-        self.draft = saved.draft
+        self._queue += map(plain_text, saved.queue)
+        self.draft = plain_text(saved.draft)
 
     async def _read_notices(self, session: ForgeSession) -> None:
         async with aclosing(session.notices()) as notices:

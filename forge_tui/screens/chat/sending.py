@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.commands.specs import Scope, Tier
 from forge_tui import workers
-from forge_tui.pastes.folded_text import plain_text
+from forge_tui.pastes.folded_text import plain_text, with_labels
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.earlier_prompts import EarlierPrompts
 from forge_tui.screens.chat.first_message import FirstMessage
@@ -52,7 +52,7 @@ class Sending:
     def begin_with(self, text: str, *, skips: int) -> None:
         """Begin with a message from the command line: see `FirstMessage`. Before anything is mounted."""
         self.first_message = FirstMessage(self._screen, text, skips=skips)
-        self.first_message.show(text)
+        self.first_message.show(with_labels(text))
 
     def session_opened(self) -> None:
         """Send what has waited for the session."""
