@@ -18,6 +18,8 @@ from forge_core.commands.specs import Tier
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEvent
 from forge_core.runtime import build_session, harden_process, make_redactor
+from forge_core.sanitize import safe_text
+from forge_core.session.prompt_history import PromptHistory
 from forge_core.session.replay import replayed_turns
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.session.user_commands import UserShell
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.session.session import ForgeSession, SavedSession
 
+RECALLED = 1000
+"""Messages of earlier sessions that Up brings back."""
 TWICE_S = 2.0
 """Within this time, a second Ctrl+C ends Forge."""
 MakeSession: TypeAlias = "Callable[[ForgeConfig, str | None, Responder], ForgeSession]"
@@ -60,6 +64,9 @@ class PlainChat:
         self._shell: UserShell | None = None
         self._last_shell_line = ""
         self._is_shell_running = False
+        self._history: PromptHistory | None = None
+        if config.history and self._lines.is_terminal:
+            self._history = PromptHistory(config.state_dir, self._redact)
         self._queue: list[str] = []
         """Lines that were typed while something ran."""
         self._is_leaving = False
@@ -90,6 +97,7 @@ class PlainChat:
             ForgeError: the session cannot be opened.
         """
         try:
+            await self._recall_earlier()
             await self._open(resume, None)
             if picks_session:
                 await self.run_by_name("resume")
@@ -101,6 +109,8 @@ class PlainChat:
                 self._out.say(YOU, with_labels(first_message))
                 await self.send(plain_text(first_message))
             while not self._is_leaving and (line := await self._next_line()) is not None:
+                if self._history is not None:
+                    await asyncio.to_thread(self._history.add, line, self._config.working_dir)
                 await self.submit(line)
         finally:
             await self._close()
@@ -117,6 +127,15 @@ class PlainChat:
         await self._open(session_id, before)
 
     # Lines
+
+    async def _recall_earlier(self) -> None:
+        """Make what was sent from the folder in earlier sessions reachable with Up, as the app does."""
+        if self._history is None:
+            return
+        folder = str(self._config.working_dir)
+        kept = [one.text for one in await asyncio.to_thread(self._history.read) if one.folder == folder]
+        newest = [*dict.fromkeys(reversed(kept))][:RECALLED]
+        self._lines.remember(plain_text(safe_text(text)) for text in reversed(newest))
 
     async def _next_line(self) -> str | None:
         if self._queue:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.redact import Redactor
+from forge_core.session.prompt_history import PromptHistory
+from forge_tui.pastes.folded_text import folded
 from forge_tui.plain.input_lines import GRACE_S
 from tests.support.sse_server import SseServer, answer, error_reply
 from tests.support.terminal import Terminal, python
@@ -155,3 +158,30 @@ def test_the_plain_command_of_the_app_continues_its_session(folder: Path) -> Non
         terminal.send("\x04")
         assert terminal.wait_for_exit() == 0
         assert terminal.settings == before and "1049" not in terminal.emulator.modes
+
+
+@pytest.mark.pty
+def test_what_is_sent_is_kept_with_what_the_app_has_kept(folder: Path) -> None:
+    home = folder.parent / "home"
+    history = PromptHistory(home / "state", Redactor())
+    history.add("read b.py", Path("/elsewhere"))
+    history.add(f"read {folded('a.py')}", folder)
+    environment = {"FORGE_HOME": str(home), "OPENROUTER_API_KEY": "", "TERM": "dumb"}
+    with Terminal([*PLAIN, str(folder)], environment=environment, folder=folder) as terminal:
+        terminal.wait_for("You:")
+        terminal.send("\x10\n")  # Ctrl+P, as Up
+        terminal.wait_for(lambda one: "Turn ended" in one.text and one.text.rstrip().endswith("You:"))
+        assert "Tool read a.py" in terminal.text
+        terminal.send("my key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789AB\n")
+        terminal.wait_for(
+            lambda one: one.text.count("Turn ended") == 2 and one.text.rstrip().endswith("You:")
+        )
+        terminal.send("\x04")
+        assert terminal.wait_for_exit() == 0
+    assert [(one.text, one.folder) for one in history.read()][2:] == [("read a.py", str(folder))]
+
+
+def test_lines_of_a_pipe_are_not_kept(folder: Path) -> None:
+    state = folder.parent / "home/state"
+    piped("read a.py\n", folder)
+    assert not (state / "history.jsonl").exists()
