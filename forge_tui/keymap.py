@@ -35,6 +35,7 @@ class KeyContext(StrEnum):
     DIFF = "Changes (/diff)"
     MODELS = "Models (/model)"
     SESSIONS = "Saved sessions (/resume)"
+    JOBS = "Background commands (/jobs)"
     HISTORY = "What was sent (Ctrl+R)"
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
@@ -135,6 +136,7 @@ KEYS: tuple[Key, ...] = (
         is_first=True,
     ),
     Key("chat.background", "ctrl+b", "background", "Ctrl+B", "Move the running command to the background"),
+    Key("chat.jobs", "f3", "jobs", "F3", "Show the commands running in the background"),
     Key("chat.toggle_todos", "ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks"),
     Key("chat.editor", "ctrl+g", "edit_message", "Ctrl+G", "Edit the message in your editor"),
     Key(
@@ -182,6 +184,11 @@ KEYS: tuple[Key, ...] = (
     Key("sessions.rename", "ctrl+r", "rename", "Ctrl+R", "Give it another title", is_first=True),
     Key("sessions.fork", "ctrl+f", "fork", "Ctrl+F", "Continue in a copy", is_first=True),
     Key("sessions.delete", "ctrl+x", "delete", "Ctrl+X", "Delete it, at the second press", is_first=True),
+    Key("jobs.next", "down,ctrl+n,j", "move(1)", "Up, Down", "Select a command"),
+    Key("jobs.previous", "up,ctrl+p,k", "move(-1)"),
+    Key("jobs.read", "enter", "read", "Enter", "Show all of its output"),
+    Key("jobs.stop", "x,ctrl+x", "stop", "X", "Stop it, at the second press"),
+    Key("jobs.close", "q,f3", "leave", "Q, Esc", "Close"),
     Key("history.next", "down,ctrl+n,ctrl+r", "move(1)", "Up, Down, Ctrl+R", "Select a text", is_first=True),
     Key("history.previous", "up,ctrl+p", "move(-1)", is_first=True),
     Key("history.folders", "tab", "toggle_folders", "Tab", "Of this folder, or of all", is_first=True),
@@ -253,7 +260,7 @@ KEYS: tuple[Key, ...] = (
 )
 
 
-WITHOUT_TEXT = frozenset({KeyContext.DIFF, KeyContext.REPLAY})
+WITHOUT_TEXT = frozenset({KeyContext.DIFF, KeyContext.JOBS, KeyContext.REPLAY})
 """The parts of the screen where nothing is typed: letters are keys there."""
 
 

@@ -110,6 +110,14 @@ class ForkSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowJobs:
+    """A request to show the background commands while they run."""
+
+    body: str
+    """The same in plain text, for a screen without a panel."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChooseModel:
     """A request to ask which model to use; `/model NAME` changes it."""
 
@@ -155,6 +163,7 @@ CommandResult: TypeAlias = (
     | CompactConversation
     | ChooseRewind
     | ChooseModel
+    | ShowJobs
     | ShowRewound
     | ForkSession
     | ChooseInstructionFile

@@ -12,6 +12,7 @@ from forge_core.commands.result import (
     Failure,
     ResumeTurn,
     ShowDiff,
+    ShowJobs,
     StatusChange,
     Text,
 )
@@ -75,7 +76,7 @@ def _words(item: TodoItem) -> str:
 
 
 async def jobs(argument: str, session: ForgeSession) -> CommandResult:
-    """List the background jobs; `stop N` stops one."""
+    """Show the background jobs; `stop N` stops one."""
     if argument:
         stopped = await session.jobs.stop(int(argument.split()[-1]))
         return Text(stopped.report, "Jobs")
@@ -84,7 +85,7 @@ async def jobs(argument: str, session: ForgeSession) -> CommandResult:
     ]
     if not rows:
         return Text("No command is running in the background.", "Jobs")
-    return Text(f"{columns(rows)}\n\n/jobs stop N stops one.", "Jobs")
+    return ShowJobs(f"{columns(rows)}\n\n/jobs stop N stops one.")
 
 
 async def afk(argument: str, session: ForgeSession) -> CommandResult:

@@ -284,7 +284,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "jobs",
-        "List the commands running in the background, or stop one",
+        "Show the commands running in the background, or stop one",
         "session_commands:jobs",
         accepts=("stop N",),
         keywords=("background", "bashes", "ps"),

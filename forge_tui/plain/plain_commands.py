@@ -106,6 +106,8 @@ class PlainCommands:
                 out.say(NOTICE, text)
             case results.Failure(text):
                 out.say(ERROR, text)
+            case results.ShowJobs(body):
+                out.say(INFO, f"Jobs\n{body}")
             case results.ShowDiagnosis(_, body):
                 out.say(INFO, f"Doctor\n{body}")
             case results.ShowDiff(source):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from textual.pilot import Pilot
@@ -14,7 +16,9 @@ from forge_core.redact import Redactor
 from forge_core.session.prompt_history import PromptHistory
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.saved_sessions import SavedSessions
+from forge_core.tools.shell.job_table import JobTable
 from forge_tui.screens.panels.history_search import HistorySearch
+from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.rewind_picker import RewindPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
 from tests.support.chat_app import ChatApp, make_app, make_config, ready, shown, until
@@ -134,3 +138,49 @@ def test_rewind_actions_80x24(snap_compare: Compare, config: ForgeConfig) -> Non
 def test_history_search_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
     run = history_search(config.state_dir, "down", "down")
     assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)
+
+
+def jobs() -> JobTable:
+    """Three jobs; the output of each is a file beside the working folder."""
+
+    def job(number: int, command: str, state: str, outcome: str, code: int | None = None) -> SimpleNamespace:
+        output = Path(f"{number}.txt")
+        output.write_text("\n".join(f"{at} GET /日本語/{at}.html \x1b[31m200" for at in range(1, 60)))
+        return SimpleNamespace(
+            id=number,
+            state=state,
+            outcome=outcome,
+            spec=SimpleNamespace(command=command),
+            process=SimpleNamespace(exit_code=code),
+            capture=SimpleNamespace(kept_in=output),
+        )
+
+    listed = (
+        job(1, "make -j4 all", "exited", "ended: exit code 2 after 34 s", 2),
+        job(2, "npm run build", "exited", "ended: exit code 0 after 1 min 10 s", 0),
+        job(3, "python3 -m http.server 8000\n# [bold]x[/] \x1b[2J", "running", "running for 2 min 05 s"),
+    )
+    return cast("JobTable", SimpleNamespace(list=lambda: listed, running_count=1))
+
+
+def jobs_panel(*keys: str) -> Before:
+    async def run(pilot: Pilot[None]) -> None:
+        app = await ready(pilot)
+        app.push_screen(JobsPanel(jobs()))
+        await until(pilot, lambda: isinstance(app.screen, JobsPanel) and "GET" in shown(app))
+        await pilot.press(*keys)
+        await until(pilot, lambda: "GET" in shown(app))
+
+    return run
+
+
+def test_jobs_panel_80x24(
+    snap_compare: Compare, config: ForgeConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=jobs_panel("x"))
+
+
+def test_jobs_panel_light(snap_compare: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert snap_compare(light(tmp_path), terminal_size=(120, 36), run_before=jobs_panel("up"))

@@ -20,6 +20,7 @@ from forge_tui.keymap import KEYS, KeyContext, bindings
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.history_search import HistorySearch
+from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.asking import SEVERAL, ask, ask_questions
@@ -101,6 +102,12 @@ async def in_history(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: isinstance(app.screen, HistorySearch))
 
 
+async def in_jobs(pilot: Pilot[None]) -> None:
+    app = await ready(pilot)
+    app.push_screen(JobsPanel(app.scripted.jobs))
+    await until(pilot, lambda: isinstance(app.screen, JobsPanel))
+
+
 STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
     "composer, empty": (KeyContext.COMPOSER, empty, []),
     "composer, with text": (KeyContext.COMPOSER, with_text, []),
@@ -112,6 +119,7 @@ STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
     "find": (KeyContext.FIND, finding, [*answer("hello")]),
     "diff": (KeyContext.DIFF, in_diff, []),
     "sessions": (KeyContext.SESSIONS, in_sessions, []),
+    "jobs": (KeyContext.JOBS, in_jobs, []),
     "history": (KeyContext.HISTORY, in_history, []),
     "prompt": (KeyContext.PROMPT, ask, [command_request("ls")]),
     "questions": (KeyContext.QUESTIONS, ask_questions, [SEVERAL]),

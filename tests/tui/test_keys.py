@@ -17,6 +17,7 @@ from forge_tui.screens.chat.replay_screen import ReplayScreen
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.history_search import HistorySearch
+from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.prompts.note import NotePrompt
@@ -35,6 +36,7 @@ OWNERS = {
     KeyContext.WELCOME: ChatScreen,
     KeyContext.FIND: FindLine,
     KeyContext.DIFF: DiffScreen,
+    KeyContext.JOBS: JobsPanel,
     KeyContext.SESSIONS: SessionPicker,
     KeyContext.HISTORY: HistorySearch,
     KeyContext.MODELS: ModelPicker,

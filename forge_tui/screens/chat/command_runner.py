@@ -100,6 +100,10 @@ class CommandRunner:
                 from forge_tui.screens.diff.screen import DiffScreen
 
                 self._screen.app.push_screen(DiffScreen(session.changes, source, session.review))
+            case results.ShowJobs():
+                from forge_tui.screens.panels.jobs_panel import JobsPanel
+
+                self._screen.app.push_screen(JobsPanel(session.jobs))
             case results.Cleared():
                 self._screen.start_over()
             case results.ChooseRewind(points):

@@ -370,6 +370,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if self.session is None or not self.session.jobs.background_now():
             self.activity.note("No command is running that could continue in the background")
 
+    def action_jobs(self) -> None:
+        self.run_by_name("jobs")
+
     def action_toggle_todos(self) -> None:
         if self.todos.todos:
             self.todos.toggle()

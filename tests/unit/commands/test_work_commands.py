@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forge_core.commands.result import Failure, Text
+from forge_core.commands.result import Failure, ShowJobs, Text
 from forge_core.config.settings import PermissionMode
 from forge_core.tools.registry import builtin_tools
 from tests.support.commands import run_command
@@ -38,7 +38,7 @@ async def test_jobs_are_listed_and_stopped(tmp_path: Path) -> None:
         async for _ in session.send("go"):
             pass
         listed = await run_command("/jobs", session)
-        assert isinstance(listed, Text)
+        assert isinstance(listed, ShowJobs)
         assert "1  running for" in listed.body and "sleep 60" in listed.body
         stopped = await run_command("/jobs stop 1", session)
         assert isinstance(stopped, Text) and "stopped after" in stopped.body
