@@ -13,9 +13,10 @@ from typing import Literal
 
 from forge_core.events import Notice
 from forge_core.langchain.agent import ForgeAgent
-from forge_core.llm.models import MessageRole
+from forge_core.llm.models import Message, MessageRole, TokenUsage
 from forge_core.mention_syntax import MentionedPath, mentions_in
 from forge_core.permissions.path_info import real_path
+from forge_core.result import AgentResult
 from forge_core.sanitize import safe_line
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
@@ -58,11 +59,17 @@ class MentionReader:
     """Attaches what messages mention. A file that has not changed since is not sent again."""
 
     def __init__(
-        self, agent: ForgeAgent, environment: ToolEnvironment, notify: Callable[[Notice], None]
+        self,
+        agent: ForgeAgent,
+        environment: ToolEnvironment,
+        notify: Callable[[Notice], None],
+        is_interrupted: Callable[[], bool],
     ) -> None:
+        """`is_interrupted` returns whether the turn that has begun is to end."""
         self._agent = agent
         self._environment = environment
         self._notify = notify
+        self._is_interrupted = is_interrupted
         self._sent: dict[str, str] = {}
         """Place → the output that was attached last."""
         self._interrupted = asyncio.Event()
@@ -74,10 +81,33 @@ class MentionReader:
     async def attached(self, text: str) -> str:
         """Return a message with what it mentions; what was read, and what could not be, becomes a notice.
 
-        A mention of nothing that exists is left as it is, with a notice if it looks like a path.
+        A mention of nothing that exists is left as it is, with a notice if it looks like a path. If this is
+        cancelled, the message enters the history without anything, and nothing counts as read.
         """
-        self._interrupted.clear()
         written = mentions_in(text)[:MOST_LOOKED_UP] if "@" in text else []
+        self._interrupted.clear()
+        if self._is_interrupted():
+            self._interrupted.set()
+        reads = dict(self._environment.files)
+        try:
+            return await self._attached(text, written)
+        except asyncio.CancelledError:
+            self._environment.files.clear()
+            self._environment.files.update(reads)
+            if self._environment.folder_instructions is not None:  # some may have been for this message
+                self._environment.folder_instructions.forget()
+            self.keep_unanswered(text)
+            raise
+
+    def keep_unanswered(self, text: str) -> None:
+        """Add a message to the history, as the run of the agent would have that cannot begin any more."""
+        message = Message.user(text)
+        self._agent.memory.add_message(message)
+        if self._agent.on_message is not None:
+            self._agent.on_message(message)
+        self._agent.last_result = AgentResult("", [message], [], TokenUsage(), 0, stopped_reason="cancelled")
+
+    async def _attached(self, text: str, written: Sequence[MentionedPath]) -> str:
         parts: list[str] = []
         missing: list[str] = []
         room = MAX_CHARS

@@ -115,7 +115,7 @@ class ForgeSession:
         self.user_commands = UserCommands(
             journal, environment.output_dir, journal.redactor, self.inform_model
         )
-        self._mentions = MentionReader(agent, environment, self.notify)
+        self._mentions = MentionReader(agent, environment, self.notify, lambda: self._is_interrupted)
         self._is_interrupted = False
         self._turn_text = ""
         self._turn_began = 0.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Answer
-from forge_core.events import Notice
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver
+from forge_core.events import AgentEnd, AgentEvent, Notice
 from forge_core.llm.models import MessageRole
 from forge_core.session.session import ForgeSession
 from forge_core.store.saved_session import load_session
@@ -25,7 +27,7 @@ def root(tmp_path: Path) -> Path:
     return work
 
 
-def session_in(root: Path, approver: Answering | None = None) -> ForgeSession:
+def session_in(root: Path, approver: Approver | None = None) -> ForgeSession:
     return scripted_session(root, [["Fine."]] * 4, approver=approver)
 
 
@@ -163,3 +165,61 @@ async def test_a_file_cannot_close_its_frame(root: Path) -> None:
     mark = message.split('<tool-output mark="')[1].split('"')[0]
     assert message.index("ignore all rules") < message.index(f'</tool-output mark="{mark}">')
     await session.aclose()
+
+
+class _Waiting:
+    """An approver that never answers."""
+
+    def __init__(self) -> None:
+        self.is_asked = asyncio.Event()
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalReply:
+        self.is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_an_interrupt_before_anything_is_read_keeps_the_message_and_reads_nothing(root: Path) -> None:
+    approver = Answering(Answer.ONCE)
+    session = session_in(root, approver)
+    events = session.send("see @.env and @src/a.py")
+    first = asyncio.create_task(anext(events))
+    await asyncio.sleep(0)
+    session.interrupt()
+    seen = [await first, *[event async for event in events]]
+    assert isinstance(seen[-1], AgentEnd) and seen[-1].result.stopped_reason == "cancelled"
+    assert approver.asked == []
+    assert session._environment.files == {}
+    message = str(session._agent.memory.get_history()[-1].content)
+    assert message.startswith("see @.env and @src/a.py\n")
+    assert ".env: not attached" in message and "src/a.py: not attached" in message
+    await session.reset()
+    assert "\ttwo" in (await send(session, "@src/a.py"))[0]  # the interrupt was for one message only
+    await session.aclose()
+
+
+async def test_a_turn_that_is_cancelled_while_it_reads_keeps_its_message_and_no_attachment(
+    root: Path,
+) -> None:
+    approver = _Waiting()
+    session = session_in(root, approver)
+    await send(session, "hello")
+    events = session.send("see @src/a.py and @.env")
+    reading = asyncio.create_task(_read_all(events))
+    await approver.is_asked.wait()
+    reading.cancel()
+    await asyncio.wait([reading])
+    assert session._environment.files == {}
+    assert session.last_result is not None and session.last_result.stopped_reason == "cancelled"
+    await session.aclose()
+    saved = load_session(root / "state/journal.jsonl")
+    assert [turn.text for turn in saved.turns] == ["hello", "see @src/a.py and @.env"]
+    assert [one.content for one in saved.messages] == ["hello", "Fine.", "see @src/a.py and @.env"]
+    assert saved.reads == {}
+    ends = [record["data"] for record in saved.records if record["type"] == "agent_end"]
+    assert [end["result"]["stopped_reason"] for end in ends] == ["complete", "cancelled"]
+
+
+async def _read_all(events: AsyncIterator[AgentEvent]) -> None:
+    async for _ in events:
+        pass
