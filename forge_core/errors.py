@@ -5,6 +5,7 @@ ForgeError
  ├─ WorkspaceError         the folder to work in is missing, a file, or not writable
  ├─ JournalError           the session could not be recorded
  │   └─ SessionInUseError      another process has the session open
+ ├─ ImageError             an image cannot be sent or stored
  ├─ BudgetExceededError    a model call was not made: a limit of cost, tokens, calls or time is reached
  ├─ ToolError              a tool refuses or fails; becomes a ToolResult, never ends a turn
  │   ├─ CallDeniedError        the user, a rule or the mode denied the call
@@ -46,6 +47,10 @@ class JournalError(ForgeError):
 
 class SessionInUseError(JournalError):
     """Another process has the session open."""
+
+
+class ImageError(ForgeError):
+    """An image cannot be sent or stored; the text says why, and what to do."""
 
 
 class BudgetExceededError(ForgeError):

@@ -1,0 +1,1 @@
+"""Images that messages carry: what they are, how texts and requests name them, and where their bytes are."""
