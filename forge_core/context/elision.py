@@ -7,19 +7,19 @@ reasoning is removed. What the user and the model wrote is kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from forge_core.context.ledger import Composition, Item, Kind, call_name
+from forge_core.images.image_reference import part_name
 from forge_core.llm.models import Message, MessageRole, ToolCall
 from forge_core.tools.output import elision_note
 
 KEPT_CHARS = 400
 """Outputs and arguments up to this length are kept."""
 _REASONING = ("reasoning", "reasoning_details")
-_MEDIA_NOTE = "[a picture or file was left out to save context]"
 
 
 def elided(messages: Sequence[Message]) -> list[Message]:
@@ -76,10 +76,14 @@ def _without_media(message: Message) -> Message:
     if not isinstance(message.content, list) or all(part.get("type") == "text" for part in message.content):
         return message
     parts = [
-        part if part.get("type") == "text" else {"type": "text", "text": _MEDIA_NOTE}
+        part if part.get("type") == "text" else {"type": "text", "text": _media_note(part)}
         for part in message.content
     ]
     return replace(message, content=parts)
+
+
+def _media_note(part: Mapping[str, Any]) -> str:
+    return f"[{part_name(part)} was left out to save context]"
 
 
 def _short_call(call: ToolCall) -> ToolCall:

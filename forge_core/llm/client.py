@@ -68,6 +68,7 @@ class OpenRouterClient:
     AuthenticationError. `key_variable` names where the key came from, for messages. `provider` is the service
     at `base_url`; by default it is identified by the URL. `admit` is awaited before each completion; what it
     raises is raised to the caller, and nothing is sent. What it returns is called if no whole answer comes.
+    `prepare` then returns the request that is sent in place of the given one.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class OpenRouterClient:
         on_retry: Callable[[RetryNotice], None] | None = None,
         on_abandoned: Callable[[str], None] | None = None,
         admit: Callable[[CompletionRequest], Awaitable[Callable[[], None] | None]] | None = None,
+        prepare: Callable[[CompletionRequest], Awaitable[CompletionRequest]] | None = None,
         attribution: bool = True,
         default_headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -97,6 +99,7 @@ class OpenRouterClient:
         """Called with the generation's id when an answer that has begun is abandoned or breaks off: its bill
         can be requested later."""
         self._admit = admit
+        self._prepare = prepare
         self._api_key = _checked_key(api_key)
         self.key_variable = key_variable
         self._needs_key = self.provider.needs_key and transport is None
@@ -141,7 +144,7 @@ class OpenRouterClient:
             return self._read_answer(*await self._exchange().fetch("POST", "chat/completions", body))
 
         with await self._admitted(request) as on_failure:
-            body = self._encode(request, stream=False)
+            body = await self._encode(request, stream=False)
             answer = await self._repeated(attempt)
             on_failure.pop_all()
             answer.model = answer.model or request.model
@@ -181,7 +184,7 @@ class OpenRouterClient:
 
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
         with await self._admitted(request) as on_failure:
-            body = self._encode(request, stream=True)
+            body = await self._encode(request, stream=True)
             retries = current_count()
             generation_id: str | None = None
             while True:
@@ -309,7 +312,9 @@ class OpenRouterClient:
             self._connections, self._errors, self.base_url, self._headers, self._deadlines, self._timeout_s
         )
 
-    def _encode(self, request: CompletionRequest, *, stream: bool) -> bytes:
+    async def _encode(self, request: CompletionRequest, *, stream: bool) -> bytes:
+        if self._prepare is not None:
+            request = await self._prepare(request)
         return encode_body(build_body(request, self.provider, stream=stream))
 
     def _read_answer(self, headers: Mapping[str, str], body: bytes) -> CompletionResponse:

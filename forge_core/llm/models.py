@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 
 Content: TypeAlias = "str | list[dict[str, Any]] | None"
 """Text, or a list of content parts ({"type": "text" | "image_url" | "file" | …}), or nothing."""
+UserContent: TypeAlias = "str | list[dict[str, Any]]"
+"""What a user sends: text, or content parts."""
 
 
 class MessageRole(StrEnum):

@@ -6,6 +6,7 @@ message. Nothing raises; what cannot be read is left out.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from forge_core.errors import ImageError
+from forge_core.images.image_header import checked_header, size_text
+from forge_core.images.image_reference import replace_written
 from forge_core.untrusted import unframe_tool_output
 
 _REMINDER = re.compile(
@@ -80,6 +84,8 @@ class ConversationTurn:
     """The last text of the answer."""
     full_answer: str = ""
     """All texts of the answer."""
+    images: tuple[str, ...] = ()
+    """The kind, the dimensions and the size of each image that came with the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,28 @@ def content_text(content: object) -> str:
     return ""
 
 
+def _images_in(content: object) -> list[str]:
+    """Return what can be said without seeing of each image in a message: "PNG, 1024×768 pixels, 210 KB"."""
+    found = []
+    for part in content if isinstance(content, list) else ():
+        source = part.get("image_url") if isinstance(part, Mapping) else None
+        url = source.get("url") if isinstance(source, Mapping) else None
+        if isinstance(url, str):
+            found.append(_description(url))
+    return found
+
+
+def _description(url: str) -> str:
+    if not url.startswith("data:"):
+        return "an address that I cannot open"
+    try:
+        data = base64.b64decode(url.partition(",")[2], validate=True)
+        header = checked_header(data, "image")
+    except (ValueError, ImageError):
+        return "data that I cannot read"
+    return f"{header.kind.label}, {header.width}×{header.height} pixels, {size_text(len(data))}"
+
+
 def outcome_of(text: str) -> CallOutcome:
     """Return the outcome that the text of a tool message reports."""
     head = text.lstrip()[:400]
@@ -141,6 +169,7 @@ class _OpenTurn:
     """A turn that is being read."""
 
     requests: list[str]
+    images: list[str] = field(default_factory=list)
     calls: list[tuple[str, Call]] = field(default_factory=list)
     results: dict[str, str] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
@@ -155,7 +184,8 @@ class _OpenTurn:
             CompletedCall(call, outcome_of(results[key])) for key, call in self.calls if key in results
         )
         answer = self.texts[-1] if self.texts else ""
-        return ConversationTurn("\n".join(self.requests).strip(), done, answer, "\n\n".join(self.texts))
+        request, full_answer = "\n".join(self.requests).strip(), "\n\n".join(self.texts)
+        return ConversationTurn(request, done, answer, full_answer, tuple(self.images))
 
 
 def _read_turns(messages: object) -> list[ConversationTurn]:
@@ -165,7 +195,8 @@ def _read_turns(messages: object) -> list[ConversationTurn]:
             continue
         role, text = message.get("role"), content_text(message.get("content"))
         if role == "user":
-            _add_request(found, _REMINDER.sub("", text).strip())
+            request = replace_written(_REMINDER.sub("", text), lambda _: "")
+            _add_request(found, request.strip(), _images_in(message.get("content")))
         elif found and role == "assistant":
             _add_answer(found[-1], message, text)
         elif found and role in ("tool", "function"):
@@ -174,13 +205,14 @@ def _read_turns(messages: object) -> list[ConversationTurn]:
     return [turn.close() for turn in found]
 
 
-def _add_request(found: list[_OpenTurn], text: str) -> None:
+def _add_request(found: list[_OpenTurn], text: str, images: Sequence[str]) -> None:
     """Add a user message. Two in a row are one request; an empty one starts none."""
-    if found and found[-1].is_fresh:
-        if text:
-            found[-1].requests.append(text)
-    elif text or not found:
-        found.append(_OpenTurn([text] if text else []))
+    if not (found and found[-1].is_fresh):
+        if found and not text and not images:
+            return
+        found.append(_OpenTurn([]))
+    found[-1].requests += [text] if text else []
+    found[-1].images += images
 
 
 def _add_answer(turn: _OpenTurn, message: Mapping[str, Any], text: str) -> None:

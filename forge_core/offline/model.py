@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from forge_core.images.image_header import SUFFIXES
 from forge_core.offline import phrases
 from forge_core.offline.conversation import (
     Call,
@@ -59,6 +60,9 @@ _SKILLS: Mapping[Intent, str | Callable[[Request, Memory], Skill | str]] = {
     Intent.ASK_ME: dialogue.ask_me,
 }  # fmt: skip
 
+_CLUELESS = frozenset({Intent.UNKNOWN, Intent.BEYOND})
+"""What a request about an image is to the rules."""
+
 
 def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
     """Return the next reply: tool calls, or the answer. `root` shortens absolute paths in answers."""
@@ -77,7 +81,11 @@ def _is_introduced(conversation: ChatRequest) -> bool:
 
 def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
     """Serve the requests of the present message in order; each sees what the ones before it found."""
-    requests = resolve(conversation.now.request, memory)
+    requests, images = resolve(conversation.now.request, memory), conversation.now.images
+    if images and all(map(_may_be_about_image, requests)):
+        return phrases.seen(images)
+    if images:
+        yield from say(phrases.seen(images))
     left_out = [request.text for request in requests[MAX_STEPS:]]
     answer = ""
     for position, asked in enumerate(requests[:MAX_STEPS], 1):
@@ -91,6 +99,11 @@ def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
         memory.turns.append(ConversationTurn(request.text, tuple(memory.done), answer))
         memory.done.clear()
     return f"{answer}\n\n{phrases.left_undone(left_out)}" if left_out else answer
+
+
+def _may_be_about_image(request: Request) -> bool:
+    names_image = any(suffix in request.text.lower() for suffix in SUFFIXES)
+    return request.intent in _CLUELESS or (request.intent in (Intent.READ, Intent.EXPLAIN) and names_image)
 
 
 def _finished(skill: Skill) -> Skill:

@@ -52,6 +52,14 @@ _OUTPUT_LINES = 60
 _LINE_CHARS = 1_000
 
 
+def seen(images: Sequence[str]) -> str:
+    """Return what can be said of images without seeing them."""
+    listed = "".join(f"\n\n- {image}" for image in images) if len(images) > 1 else f": {images[0]}"
+    count = "an image" if len(images) == 1 else f"{len(images)} images:"
+    blind = "I follow rules and see nothing; a real model can say what it shows."
+    return f"Your message has {count}{listed}\n\n{blind}"
+
+
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return `1 file`, `2 files`, `no files`."""
     word = noun if number == 1 else plural or noun + "s"

@@ -111,7 +111,7 @@ def error(code: int, message: str, error_type: str) -> dict[str, Any]:
 
 def models() -> dict[str, Any]:
     """Return the catalogue of one."""
-    text = ["text"]
+    text, taken = ["text"], ["text", "image"]
     price = {"prompt": "0", "completion": "0", "request": "0", "image": "0"}
     entry = {
         "id": OFFLINE_MODEL,
@@ -119,7 +119,11 @@ def models() -> dict[str, Any]:
         "description": "Built into Forge: serves plain requests about the current folder without a network.",
         "context_length": CONTEXT_LENGTH,
         "pricing": price,
-        "architecture": {"modality": "text->text", "input_modalities": text, "output_modalities": text},
+        "architecture": {
+            "modality": "text+image->text",
+            "input_modalities": taken,
+            "output_modalities": text,
+        },
         "supported_parameters": ["tools", "tool_choice"],
     }
     return {"data": [entry]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from itertools import count
 from pathlib import Path
@@ -20,6 +21,7 @@ from forge_core.offline.intents import compiled
 from forge_core.offline.model import respond
 from forge_core.offline.steps import ModelReply
 
+_DATA_URL = re.compile(r"data:image/[a-z]+;base64,[A-Za-z0-9+/=]*")
 _UNSUPPORTED = 501
 """Not 500: clients retry that, and the same request would fail the same way."""
 
@@ -70,7 +72,7 @@ class OfflineTransport(httpx.AsyncBaseTransport):
         digest = hashlib.sha256(request.content + str(next(self._answered)).encode()).hexdigest()[:20]
         model = body.get("model")
         name = model if isinstance(model, str) and model else OFFLINE_MODEL
-        tokens = estimate_tokens(request.content.decode(errors="replace"))
+        tokens = estimate_tokens(_DATA_URL.sub("", request.content.decode(errors="replace")))
         encoder = protocol.ReplyEncoder(reply, f"gen-offline-{digest}", name, tokens)
         headers = {"X-Generation-Id": encoder.id}
         if body.get("stream") is not True:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from forge_core.llm.account.catalog import ModelInfo
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.endpoints import Provider
+    from forge_core.llm.image_data import ImageLoader
     from forge_core.llm.models import CompletionRequest, TokenUsage
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.provider import ModelPreferences, SessionProvider
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 ROUTING_FIELDS = ("order", "only", "ignore", "allow_fallbacks", "sort", "data_collection", "zdr")
 """https://openrouter.ai/docs/features/provider-routing"""
+_NO_URL = "http://offline.invalid/v1"
+"""That of the offline model, whose requests reach no network."""
 
 
 def build_client(
@@ -30,6 +33,7 @@ def build_client(
     events: EventChannel,
     on_abandoned: Callable[[str], None],
     admit: Callable[[CompletionRequest], Awaitable[Callable[[], None] | None]] | None = None,
+    prepare: Callable[[CompletionRequest], Awaitable[CompletionRequest]] | None = None,
 ) -> OpenRouterClient:
     """Return the client of the configured endpoint; the offline model is a transport of its own."""
     from forge_core.llm.client import OpenRouterClient
@@ -46,7 +50,7 @@ def build_client(
     return OpenRouterClient(
         api_key=config.endpoint.api_key,
         key_variable=config.endpoint.key_variable,
-        base_url=config.endpoint.base_url or "http://offline.invalid/v1",
+        base_url=config.endpoint.base_url or _NO_URL,
         provider=PROVIDERS.get(config.endpoint.kind),
         max_retries=config.max_retries,
         first_token_timeout_s=config.first_token_timeout_s,
@@ -56,6 +60,7 @@ def build_client(
         on_retry=events.retry,
         on_abandoned=on_abandoned,
         admit=admit,
+        prepare=prepare,
     )
 
 
@@ -109,7 +114,7 @@ def session_provider(
             return None
         return await admit(planned_call(request, partial(price_at, client.provider)))
 
-    client = build_client(config, events, abandoned.append, check)
+    client = build_client(config, events, abandoned.append, check, _image_loader(config, session_id))
     provider, kind = client.provider, config.endpoint.kind
     windows, cache = ContextWindows(client), config.state_dir / "cache"
     entry = partial(lookup_at, provider)
@@ -140,9 +145,28 @@ def session_provider(
         refresh=partial(refresh_catalogue, client, cache) if provider.has_catalogue else None,
         learn_window=windows.learn if learns_windows and has_windows else None,
         takes_effort=partial(takes_effort, provider),
+        takes_images=partial(takes_images, provider),
         preferences=preferences,
         abandoned=abandoned,
     )
+
+
+def takes_images(provider: Provider, model: str) -> bool:
+    """Return whether messages for a model of the provider may have images; assumed where unknown."""
+    from forge_core.llm.account.catalog import lookup_at
+
+    return (found := lookup_at(provider, model)) is None or found.takes_images
+
+
+def _image_loader(config: ForgeConfig, session_id: str) -> ImageLoader:
+    """Return what adds the images of the session to requests."""
+    from forge_core.images.image_store import ImageStore
+    from forge_core.llm.endpoints import PROVIDERS, identify
+    from forge_core.llm.image_data import ImageLoader
+    from forge_core.store.journal import images_dir
+
+    provider = PROVIDERS.get(config.endpoint.kind) or identify(config.endpoint.base_url or _NO_URL)
+    return ImageLoader(ImageStore(images_dir(config.state_dir, session_id)), partial(takes_images, provider))
 
 
 def takes_effort(provider: Provider, model: str) -> bool:
@@ -198,7 +222,7 @@ def _choice(model: ModelInfo) -> ModelChoice:
     is_known = bool(model.supported_parameters)
     has: tuple[tuple[Ability, bool], ...] = (
         ("tools", model.takes_tools),
-        ("images", "image" in model.input_modalities),
+        ("images", model.takes_images),
         ("reasoning", model.takes_reasoning),
     )
     return ModelChoice(

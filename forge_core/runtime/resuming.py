@@ -82,4 +82,20 @@ def notices_of(saved: SavedSession) -> list[str]:
         notices.append(
             "Keys were removed from this session's record. The model is now sent the text without them."
         )
+    if lost := _lost_images(saved):
+        images = "1 image" if lost == 1 else f"{lost} images"
+        notices.append(
+            f"{images} of this session cannot be found any more. The model is sent a note instead."
+        )
     return notices
+
+
+def _lost_images(saved: SavedSession) -> int:
+    """Return how many images of the conversation are not stored any more."""
+    from forge_core.images.image_reference import references_in
+    from forge_core.images.image_store import ImageStore
+    from forge_core.store.journal import images_beside
+
+    store = ImageStore(images_beside(saved.path))
+    images = {image.digest: image for message in saved.messages for image in references_in(message.content)}
+    return sum(not store.has(image) for image in images.values())

@@ -9,9 +9,13 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from forge_core.events import Notice
+from forge_core.images.image_header import HEAD_BYTES, SUFFIXES, kind_of
+from forge_core.images.image_reference import ImageReference, references_in, written_images
+from forge_core.images.image_store import ImageStore
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.models import Message, MessageRole, TokenUsage
 from forge_core.mention_syntax import MentionedPath, mentions_in
@@ -40,7 +44,7 @@ _INTRODUCTION = "The message mentions what follows; Forge has read it for you."
 class Mention:
     """A mention of something that exists."""
 
-    kind: Literal["file", "folder"]
+    kind: Literal["file", "folder", "image"]
     name: str
     """Its path as it was written."""
     first: int | None = None
@@ -64,8 +68,12 @@ class MentionReader:
         environment: ToolEnvironment,
         notify: Callable[[Notice], None],
         is_interrupted: Callable[[], bool],
+        images: ImageStore,
     ) -> None:
         """`is_interrupted` returns whether the turn that has begun is to end."""
+        self.images: list[ImageReference] = []
+        """The images that the last message mentions, and that are to be sent with it."""
+        self._store = images
         self._agent = agent
         self._environment = environment
         self._notify = notify
@@ -86,6 +94,7 @@ class MentionReader:
         """
         written = mentions_in(text)[:MOST_LOOKED_UP] if "@" in text else []
         self._interrupted.clear()
+        self.images = []
         if self._is_interrupted():
             self._interrupted.set()
         reads = dict(self._environment.files)
@@ -131,6 +140,12 @@ class MentionReader:
         body = "\n\n".join(parts)
         return f"{text}\n\n<forge-note>\n{_INTRODUCTION}\n\n{body}\n</forge-note>"
 
+    def names_image(self, text: str) -> bool:
+        """Return whether a message mentions an image. Blocks."""
+        written = mentions_in(text)[:MOST_LOOKED_UP] if "@" in text else []
+        found = (self._find(one) for one in written if one.path.lower().endswith(SUFFIXES))
+        return any(mention is not None and mention.kind == "image" for mention in found)
+
     def _find(self, written: MentionedPath) -> Mention | None:
         context = self._environment.context()
         for name in filter(None, (written.path, written.shorter)):
@@ -138,6 +153,8 @@ class MentionReader:
                 path = locate(name, context)
                 if path.is_dir():
                     return Mention("folder", name)
+                if written.first is None and _is_image(path):
+                    return Mention("image", name)
                 if os.path.lexists(path):
                     return Mention("file", name, written.first, written.last)
             except (OSError, ValueError, RuntimeError):  # too long, a null character, no home folder
@@ -148,7 +165,7 @@ class MentionReader:
         """Return the text for the model about one mention."""
         context = self._environment.context()
         context.call_id, context.interrupted = call_id, self._interrupted
-        tool, arguments = _call(mention)
+        tool, arguments = _call(mention, self._store)
         result = await self._agent.executor.execute(tool, arguments, context)
         if not result.success:
             reason = result.error or "it could not be read"
@@ -160,17 +177,30 @@ class MentionReader:
         if self._is_in_history(mention, result):
             self._say("info", f"{verb} {mention.place}: unchanged, not sent again")
             return f"{safe_line(mention.place)}: unchanged since it was attached above."
+        if mention.kind == "image":
+            return self._image(mention, result)
         self._sent[self._key(mention, context)] = result.output
         self._say("info", f"{verb} {mention.place}: {result.summary}")
         framed = frame_text(OUTPUT, result.output, tool=tool.name, of=mention.place)
         return f"{framed}\n\n{context.instructions}" if context.instructions else framed
 
+    def _image(self, mention: Mention, result: ToolResult) -> str:
+        """Send an image with the message; return the text for the model."""
+        found = (self._store.find(image) for image in written_images(result.output))
+        self.images += (reference for reference in found if reference is not None)
+        self._say("info", f"Read {mention.place}: {result.summary}")
+        return f"{safe_line(mention.place)}: {result.output}"
+
     def _is_in_history(self, mention: Mention, result: ToolResult) -> bool:
         """Return whether the same output is still in the conversation, not compacted or rewound."""
+        history = self._agent.memory.get_history()
+        if mention.kind == "image":  # its text may be there without it
+            digests = {image.digest for image in written_images(result.output)}
+            sent = (one.digest for message in history for one in references_in(message.content))
+            return not digests.isdisjoint(sent)
         key = self._key(mention, self._environment.context())
         if not result.output or self._sent.get(key) != result.output:
             return False
-        history = self._agent.memory.get_history()
         return any(
             message.role is MessageRole.USER and result.output in str(message.content) for message in history
         )
@@ -189,11 +219,24 @@ class MentionReader:
         self._notify(Notice(level=level, text=text))
 
 
-def _call(mention: Mention) -> tuple[BaseTool, dict[str, object]]:
+def _is_image(path: Path) -> bool:
+    """Return whether a file begins as an image does."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return kind_of(file.read(HEAD_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def _call(mention: Mention, images: ImageStore) -> tuple[BaseTool, dict[str, object]]:
     """Return the tool that reads a mention, and its arguments."""
     if mention.kind == "folder":
         return LsTool(), {"path": mention.name}
     arguments: dict[str, object] = {"file_path": mention.name}
+    if mention.kind == "image":
+        return ReadTool(images.keep), arguments
     if mention.first is not None:
         last = mention.first if mention.last is None else mention.last
         arguments |= {"offset": mention.first, "limit": min(last - mention.first + 1, MAX_LINES)}

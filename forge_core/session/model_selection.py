@@ -77,6 +77,11 @@ class ModelSelection:
         return self._provider.takes_effort(self.current)
 
     @property
+    def takes_images(self) -> bool:
+        """Whether messages may have images; assumed where unknown."""
+        return self._provider.takes_images(self.current)
+
+    @property
     def fallbacks(self) -> Sequence[str]:
         """The models that answer when the chosen one cannot."""
         return self._preferences.fallbacks

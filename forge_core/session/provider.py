@@ -57,6 +57,8 @@ class SessionProvider:
     """Asks the endpoint for the context window of a model, which `context_window` returns from then on."""
     takes_effort: Callable[[str], bool] = lambda model: True
     """Returns whether a model can reason; assumed where unknown."""
+    takes_images: Callable[[str], bool] = lambda model: True
+    """Returns whether messages for a model may have images; assumed where unknown."""
     preferences: ModelPreferences = field(default_factory=ModelPreferences)
     abandoned: deque[str] = field(default_factory=lambda: deque(maxlen=1))
     """The id of the generation that was abandoned last; the client puts it here."""

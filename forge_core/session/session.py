@@ -23,6 +23,7 @@ from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
+from forge_core.session.attachments import Attachments
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.budget import SpendingBudget
 from forge_core.session.changes import Source, changes_of
@@ -31,7 +32,6 @@ from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
-from forge_core.session.mention_reader import MentionReader
 from forge_core.session.model_selection import DEFAULT_EFFORT, ModelSelection
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
@@ -112,10 +112,10 @@ class ForgeSession:
         self._task: asyncio.Task[None] | None = None
         self._has_begun = False
         self._news = PendingNews(journal, environment)
-        self.user_commands = UserCommands(
-            journal, environment.output_dir, journal.redactor, self.inform_model
+        self.user_commands = UserCommands(journal, environment.output_dir, journal.redactor, self._news.add)
+        self.attachments = Attachments(
+            agent, environment, self.models, journal, self._news, self.notify, lambda: self._is_interrupted
         )
-        self._mentions = MentionReader(agent, environment, self.notify, lambda: self._is_interrupted)
         self._is_interrupted = False
         self._turn_text = ""
         self._turn_began = 0.0
@@ -334,7 +334,7 @@ class ForgeSession:
         """Ask the running turn to end: it keeps its partial answer and closes its calls."""
         self._is_interrupted = self._task is not None
         self._agent.interrupt()
-        self._mentions.interrupt()
+        self.attachments.interrupt()
         self.compaction.interrupt()
 
     async def reset(self) -> None:
@@ -437,7 +437,7 @@ class ForgeSession:
             recorder.event(event)
 
         try:
-            message = None if text is None else self._news.attached(await self._mentions.attached(text))
+            message = None if text is None else await self.attachments.attached(text)
             await agent.execute(message, ObservedQueue(queue, observe))
         except Exception as error:  # the turn's border: a bug ends the turn, not the session
             for event in crash_events(error):

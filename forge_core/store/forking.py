@@ -8,8 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 from forge_core.errors import JournalError
+from forge_core.images.image_store import ImageStore
 from forge_core.redact import Redactor
-from forge_core.store.journal import JOURNAL_VERSION
+from forge_core.store.journal import JOURNAL_VERSION, images_beside
 from forge_core.store.saved_session import SavedSession
 from forge_core.workspace.record_file import Record, RecordFile
 
@@ -20,7 +21,7 @@ def fork_session(
     """Write a journal at `path` that begins with the first `records` records of a session; by default all.
 
     `draft` is what the input holds when the copy is continued; by default the same as in the session. The
-    session's own permissions are left out: the user gave them to the other session.
+    session's own permissions are left out: the user gave them to the other session. Its images are copied.
 
     Raises:
         JournalError: the copy cannot be written; then there is none.
@@ -36,6 +37,7 @@ def fork_session(
             record = {"v": JOURNAL_VERSION, "type": "state", "timestamp": time.time(), "data": state}
             file.append(redact.values(record))
         file.sync()
+        ImageStore(images_beside(saved.path)).copy_to(images_beside(path))
     except OSError as error:
         path.unlink(missing_ok=True)
         raise JournalError(

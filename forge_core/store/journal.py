@@ -74,6 +74,16 @@ def outputs_beside(journal: Path) -> Path:
     return journal.with_suffix("") / "outputs"
 
 
+def images_dir(state_dir: Path, session_id: str) -> Path:
+    """Return the folder for the images that the messages of a session have."""
+    return images_beside(journal_path(state_dir, session_id))
+
+
+def images_beside(journal: Path) -> Path:
+    """Return the same folder, for the path of the session's journal."""
+    return journal.with_suffix("") / "images"
+
+
 def undo_dir(state_dir: Path, session_id: str) -> Path:
     """Return the folder for the undo data of a session."""
     return journal_path(state_dir, session_id).with_suffix("") / "undo"

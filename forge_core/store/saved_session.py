@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.errors import JournalError
+from forge_core.images.image_reference import replace_written
 from forge_core.llm.models import Message, TokenUsage, ToolCall
 from forge_core.redact import MASK
 from forge_core.store.event_records import message_of, usage_of
@@ -195,7 +196,7 @@ def _read_again(path: Path, records: Sequence[Record], damaged: int, rewinds: Re
 
 def title_of(text: str) -> str:
     """Return a session's title from its first message: one line, at most 80 characters."""
-    line = " ".join(text[: 8 * TITLE_CHARS].split())
+    line = " ".join(replace_written(text[: 8 * TITLE_CHARS], lambda _: "[Image]").split())
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
 

@@ -21,6 +21,8 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
+from forge_core.images.image_reference import written_images
+from forge_core.images.image_store import ImageStore
 from forge_core.llm.account.spending import SpendingBook
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
@@ -35,7 +37,7 @@ from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
-from forge_core.store.journal import Journal, journal_path
+from forge_core.store.journal import Journal, images_beside, journal_path
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.job_table import JobTable
@@ -99,6 +101,17 @@ class ScriptedContext:
         return Composition(status.model, self._session.items, status.context_window, reserved=32_000)
 
 
+class ScriptedAttachments:
+    """Images that messages may have; `refusal` is why one cannot be sent."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.images = ImageStore(images_beside(journal.path))
+        self.refusal = ""
+
+    def problem(self, text: str) -> str:
+        return self.refusal if written_images(text) else ""
+
+
 class UnbrokenCache:
     """A prompt cache that breaks nowhere."""
 
@@ -120,6 +133,7 @@ class ScriptedSession:
         """Draft and queue."""
         journal = Journal(journal_path(config.state_dir, "20261120-000000-abcdef"), Redactor())
         self._journal = journal
+        self.attachments = ScriptedAttachments(journal)
         self.news: list[str] = []
         self.user_commands = UserCommands(
             journal, config.state_dir / "outputs", Redactor(("sk-test-123456",)), self.news.append

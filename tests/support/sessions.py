@@ -57,6 +57,7 @@ def scripted_session(
     approver: Approver | None = None,
     questioner: Questioner | None = None,
     mode: PermissionMode = PermissionMode.ASK,
+    takes_images: bool = True,
     **options: Any,
 ) -> ForgeSession:
     """A session in `root` whose journal is `root/state/journal.jsonl`."""
@@ -101,6 +102,7 @@ def scripted_session(
             make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
             close=nothing,
             context_window=lambda model: 1000,
+            takes_images=lambda model: takes_images,
             known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
         ),
         journal=Journal(root / "state" / "journal.jsonl", Redactor()),

@@ -22,7 +22,7 @@ from forge_core.langchain.agent.run_record import CallWatch, FailedStep
 from forge_core.langchain.callbacks.token_tracking import TokenTrackingCallback
 from forge_core.langchain.memory.conversation import ConversationMemory
 from forge_core.langchain.tools.adapters import LangChainToolAdapter, adapt_tools_for_forge
-from forge_core.llm.models import Message
+from forge_core.llm.models import Message, UserContent
 from forge_core.result import AgentResult
 from forge_core.tools.base import BaseTool, ExecutionContext
 from forge_core.tools.executor import ToolExecutor
@@ -137,12 +137,12 @@ class ForgeAgent:
 
     async def execute(
         self,
-        input: str | None,  # noqa: A002
+        input: UserContent | None,  # noqa: A002
         events: EventSink,
         *,
         callbacks: Sequence[BaseCallbackHandler] | None = None,
     ) -> None:
-        """Run, and emit to `events` what `stream` yields.
+        """Run, and emit to `events` what `stream` yields; `input` may be content parts, with images.
 
         With None as `input` the last run resumes at the model call that failed: no message is added to the
         history and no tool call is repeated.

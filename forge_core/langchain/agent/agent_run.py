@@ -29,7 +29,7 @@ from forge_core.langchain.agent.tool_calls import (
 )
 from forge_core.langchain.messages.conversion import langchain_to_forge
 from forge_core.llm.http.retry import RetryCount
-from forge_core.llm.models import Message, TokenUsage
+from forge_core.llm.models import Message, TokenUsage, UserContent
 from forge_core.result import AgentResult
 from forge_core.tools.executor import cancel_and_wait, wait_for_first
 
@@ -54,7 +54,7 @@ class AgentRun:
         self._agent = agent
         self._events = events
         self._resumed = resumed
-        self._text = ""
+        self._text: UserContent = ""
         self._limit = agent.max_iterations if resumed is None else resumed.limit
         self._watch = agent.new_watch() if resumed is None else resumed.watch
         self._loop_found: str | None = None
@@ -71,7 +71,7 @@ class AgentRun:
         self._partial = "" if resumed is None else resumed.partial
         """The last partial answer of the step's failed model calls."""
 
-    async def execute(self, text: str, manager: AsyncCallbackManager, *, partial: str = "") -> None:
+    async def execute(self, text: UserContent, manager: AsyncCallbackManager, *, partial: str = "") -> None:
         """Run on `text`; a run that resumes adds nothing to the history.
 
         `partial`: the partial answer of a model call that failed before, which `text` may refer to.

@@ -23,6 +23,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from forge_core.errors import NEVER_SENT, BudgetExceededError, ProviderError
 from forge_core.events import LLMChunk
+from forge_core.images.image_reference import media_tokens
 from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.langchain.callbacks.usage import message_usage
@@ -226,7 +227,7 @@ def usage_of(message: AIMessage | None, history: Sequence[BaseMessage], call: Mo
         return TokenUsage()
     counted = message_usage(message) if message is not None else None
     return counted or TokenUsage(
-        prompt_tokens=sum(estimate_tokens(entry.text) for entry in history),
+        prompt_tokens=sum(estimate_tokens(entry.text) + media_tokens(entry.content) for entry in history),
         completion_tokens=estimate_tokens(call.text) + estimate_tokens(call.reasoning),
         estimated=True,
     )

@@ -10,7 +10,7 @@ from typing import Protocol
 from forge_core.errors import BudgetExceededError, ForgeError, ProviderError
 from forge_core.events import Error
 from forge_core.langchain.memory.conversation import ConversationMemory
-from forge_core.llm.models import Message, TokenUsage
+from forge_core.llm.models import Message, TokenUsage, UserContent
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason, ToolCallRecord
 
@@ -26,7 +26,7 @@ class CallWatch(Protocol):
 class FailedStep:
     """The step at which a run ended because the model call failed; another run can start with it."""
 
-    text: str
+    text: UserContent
     """The input of the run."""
     iteration: int
     limit: int

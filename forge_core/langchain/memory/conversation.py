@@ -8,13 +8,11 @@ from typing import Protocol, TypedDict, Unpack
 from langchain_core.messages import BaseMessage
 
 from forge_core.errors import ConfigError
+from forge_core.images.image_reference import media_tokens
 from forge_core.langchain.memory.message_window import Entry, MessageWindow
 from forge_core.langchain.messages.conversion import forge_to_langchain, langchain_to_forge
 from forge_core.llm.models import Message, MessageRole, ToolCall
 from forge_core.llm.tokens import estimate_tokens
-
-MEDIA_TOKENS = 1_000
-"""What a picture or file part counts as: providers charge 85 to 1,600 for one, by a size unknown to us."""
 
 CANCELLED = "Error: cancelled before it finished; there is no result."
 """The result that `repair` adds for a call without one."""
@@ -176,13 +174,11 @@ class ConversationMemory:
         return self._window.tokens + self._counted_preface[1]
 
     def count_tokens(self, message: Message) -> int:
-        """Return tokens of one message: its text, its calls, a flat figure for each picture or file."""
+        """Return tokens of one message: its text, its calls, its images, a flat figure for other media."""
         total = self._token_counter(message.text) if message.text else 0
         for call in message.tool_calls or ():
             total += self._token_counter(f"{call.name} {call.arguments}")
-        if isinstance(message.content, list):
-            total += MEDIA_TOKENS * sum(part.get("type") != "text" for part in message.content)
-        return total
+        return total + media_tokens(message.content)
 
     def to_langchain_messages(self) -> list[BaseMessage]:
         """Return `get_messages()` as LangChain messages. Each is converted once and shared: do not change

@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from forge_core.errors import ConfigError
+from forge_core.images.image_reference import part_name
 from forge_core.langchain.memory.conversation import ConversationMemory, MemoryOptions, at_least_one
 from forge_core.llm.models import Message
 
@@ -167,8 +168,7 @@ def _render(message: Message, entry_chars: int) -> str:
     if message.text:
         lines.append(_cut(message.text, entry_chars))
     if isinstance(message.content, list):
-        kinds = [str(part.get("type")) for part in message.content]
-        lines += [f"(a part of type {kind})" for kind in kinds if kind != "text"]
+        lines += [f"({part_name(part)})" for part in message.content if part.get("type") != "text"]
     lines += [
         f"(calls {call.name} with {_cut(call.arguments, entry_chars)})" for call in message.tool_calls or ()
     ]

@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass
 from decimal import Decimal
 
+from forge_core.images.image_reference import media_tokens
 from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.models import CompletionRequest, Message, TokenUsage, ToolDefinition
 
-_ATTACHMENT_CHARS = 6_000
-"""Counted for a picture or a file, whose encoded data says nothing about its tokens."""
+_CHARS_PER_TOKEN = 4
+"""For a picture or a file, whose encoded data says nothing about its tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,7 @@ def planned_call(request: CompletionRequest, price: Pricer) -> PlannedCall:
 def _message_chars(message: Message) -> int:
     calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls or ())
     if isinstance(message.content, list):
-        attachments = len([part for part in message.content if part.get("type") != "text"])
-        return calls + len(message.text) + attachments * _ATTACHMENT_CHARS
+        return calls + len(message.text) + media_tokens(message.content) * _CHARS_PER_TOKEN
     return calls + len(message.content or "")
 
 

@@ -41,6 +41,11 @@ class ModelInfo:
         return not self.supported_parameters or "tools" in self.supported_parameters
 
     @property
+    def takes_images(self) -> bool:
+        """Whether messages for it may have images; assumed where unknown."""
+        return not self.supported_parameters or "image" in self.input_modalities
+
+    @property
     def takes_reasoning(self) -> bool:
         """Whether it can reason before it answers; assumed where unknown."""
         return not self.supported_parameters or "reasoning" in self.supported_parameters

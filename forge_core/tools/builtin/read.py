@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from forge_core.approval import Effect, ToolKind
-from forge_core.errors import ToolError
+from forge_core.errors import ImageError, ToolError
 from forge_core.events import Subject
+from forge_core.images.image_header import kind_of
+from forge_core.images.image_reference import ImageReference
 from forge_core.permissions.path_info import real_path
 from forge_core.private_keys import NO_LINE, hide_private_keys
 from forge_core.result import FileDiff
@@ -81,8 +84,24 @@ class ReadTool(BaseTool):
     action = "read a file"
     timeout_s = 60.0
 
+    def __init__(self, keep_image: Callable[[bytes, str], ImageReference] | None = None) -> None:
+        """With `keep_image`, which stores an image under a name, the result for an image is what names it;
+        otherwise images are not read."""
+        self._keep_image = keep_image
+
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        return await asyncio.to_thread(_read, params, context)
+        return await asyncio.to_thread(self._read, params, context)
+
+    def _read(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+        path = locate(params["file_path"], context)
+        data = read_bytes(path, context)
+        if self._keep_image is None or kind_of(data) is None:
+            return _shown(data, path, params, context)
+        try:
+            image = self._keep_image(data, path.name)
+        except ImageError as error:
+            raise ToolError(str(error)) from error
+        return ToolResult(True, image.text, summary=image.details)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return text_of(arguments, "path", "file_path")
@@ -100,10 +119,9 @@ class ReadTool(BaseTool):
         return ()
 
 
-def _read(params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-    path = locate(params["file_path"], context)
+def _shown(data: bytes, path: Path, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+    """Return a text file, or a page of it, with line numbers."""
     name = display_path(path, context)
-    data = read_bytes(path, context)
     _refuse_unreadable(name, data)
     notebook = parse_notebook(data) if path.suffix == ".ipynb" else None
     text = decode(data).readable if notebook is None else replace_bad_bytes(notebook.shown())

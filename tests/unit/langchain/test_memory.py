@@ -18,8 +18,9 @@ from langchain_core.messages import (
 )
 
 from forge_core.errors import ConfigError
+from forge_core.images.image_reference import UNKNOWN_TOKENS
 from forge_core.langchain.memory import ConversationMemory, SlidingWindowMemory
-from forge_core.langchain.memory.conversation import CANCELLED, MEDIA_TOKENS
+from forge_core.langchain.memory.conversation import CANCELLED
 from forge_core.llm.models import Message, MessageRole
 from tests.unit.langchain.histories import assert_strictly_valid, call, conversation
 
@@ -343,7 +344,8 @@ class TestCounting:
         memory = ConversationMemory(token_counter=words)
         picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
         assert (
-            memory.count_tokens(Message.user([{"type": "text", "text": "a b"}, picture])) == 2 + MEDIA_TOKENS
+            memory.count_tokens(Message.user([{"type": "text", "text": "a b"}, picture]))
+            == 2 + UNKNOWN_TOKENS
         )
         assert memory.count_tokens(Message.assistant(None, [call("a", "read")])) == 3
 

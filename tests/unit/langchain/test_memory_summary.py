@@ -255,7 +255,7 @@ async def test_the_summarizer_input_names_calls_and_parts_and_truncates_long_tex
         ],
     )
     question = llm.questions[0]
-    assert "(a part of type image_url)" in question
+    assert "(a picture or file)" in question
     assert "(calls read_file with" in question
     assert "the error" in question
     assert len(question) < 10_000

@@ -87,11 +87,11 @@ async def test_a_missing_file_stays_text_with_a_notice(root: Path) -> None:
 
 
 async def test_a_binary_file_is_not_attached(root: Path) -> None:
-    (root / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+    (root / "x.pdf").write_bytes(b"%PDF-1.7\0\0\0")
     session = session_in(root)
-    message, notices = await send(session, "see @x.png")
-    assert "x.png: not attached: 'x.png' is a PNG picture" in message
-    assert notices[0].startswith("Not attached: x.png: 'x.png' is a PNG picture")
+    message, notices = await send(session, "see @x.pdf")
+    assert "x.pdf: not attached: 'x.pdf' is a PDF document" in message
+    assert notices[0].startswith("Not attached: x.pdf: 'x.pdf' is a PDF document")
     await session.aclose()
 
 
