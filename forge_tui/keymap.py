@@ -138,6 +138,20 @@ KEYS: tuple[Key, ...] = (
     Key("chat.background", "ctrl+b", "background", "Ctrl+B", "Move the running command to the background"),
     Key("chat.jobs", "f3", "jobs", "F3", "Show the commands running in the background"),
     Key("chat.toggle_todos", "ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks"),
+    Key(
+        "chat.paste",
+        "ctrl+v",
+        "paste",
+        "Ctrl+V",
+        "Paste the clipboard's image, else what was copied in Forge",
+    ),
+    Key(
+        "chat.paste_image",
+        "alt+v",
+        "paste(True)",
+        "Alt+V",
+        "Paste the clipboard's image, where the terminal takes Ctrl+V or there is text as well",
+    ),
     Key("chat.editor", "ctrl+g", "edit_message", "Ctrl+G", "Edit the message in your editor"),
     Key(
         "chat.stash", "ctrl+s", "stash", "Ctrl+S", "Put the message aside; if nothing is typed, take it back"

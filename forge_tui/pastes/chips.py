@@ -7,7 +7,7 @@ is kept beside the document, so undo, redo and moving lines need to know nothing
 from __future__ import annotations
 
 from forge_tui.pastes import folded_text
-from forge_tui.pastes.folded_text import BEGIN, END, FOLDED
+from forge_tui.pastes.folded_text import BEGIN, END, FOLDED, IMAGE
 
 _BRACKETS = str.maketrans({BEGIN: "[", END: "]"})
 
@@ -28,6 +28,7 @@ class Chips:
 
     def fold(self, text: str) -> str:
         """Return text for the document, with a chip for each folded part. The rest must be safe to show."""
+        text = folded_text.images_folded(text)
         return FOLDED.sub(lambda found: self._chip(found[1]), text) if BEGIN in text else text
 
     def unfold(self, document: str) -> str:
@@ -63,6 +64,12 @@ def drawn(line: str) -> str:
 def touched(line: str, column: int) -> tuple[int, int] | None:
     """Return the chip that a cursor at this column is beside."""
     return next((span for span in spans(line) if span[0] <= column <= span[1]), None)
+
+
+def expandable(line: str, column: int) -> tuple[int, int] | None:
+    """Return the chip that a cursor at this column is beside, unless it is an image, which has no text."""
+    span = touched(line, column)
+    return None if span is None or line.startswith(IMAGE, span[0] + 1) else span
 
 
 def around(line: str, column: int) -> tuple[int, int]:

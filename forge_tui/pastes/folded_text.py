@@ -1,8 +1,9 @@
-"""Text with folded parts: a big paste is shown as a label, but edited, queued, kept and sent as a whole.
+"""Text with folded parts: a big paste or an image is shown as a label, but edited, queued, kept and sent as a
+whole.
 
-A folded part is the pasted text between two marks, which are noncharacters: Unicode reserves them for use
-inside a program, and no text from outside keeps them (`without_marks`). So a label that somebody types is
-never taken for a folded part.
+A folded part is the pasted text, or what names the image, between two marks, which are noncharacters:
+Unicode reserves them for use inside a program, and no text from outside keeps them (`without_marks`). So a
+label that somebody types is never taken for a folded part.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from forge_core.images.image_reference import replace_written, written_image
+
 BEGIN, END = "\ufdd0", "\ufdd1"
 """The marks around a folded part."""
 FOLDED = re.compile(f"{BEGIN}([^{BEGIN}{END}]*){END}")
 """A folded part; its text is the first group."""
+_PARTS = re.compile(f"({BEGIN}[^{BEGIN}{END}]*{END})")
+IMAGE = "Image #"
+"""Begins the label of an image."""
 MOST_CHARACTERS = 1_000
 MOST_LINES = 15
 """A paste with more than that is folded."""
@@ -84,8 +90,18 @@ def with_piped(message: str, piped: str) -> str:
     return f"{message}\n\n{folded(piped)}" if message else f"{folded(piped)} "
 
 
+def images_folded(text: str) -> str:
+    """Return the text with each image folded that it names outside of folded parts."""
+    if "[Image " not in text:
+        return text
+    parts = _PARTS.split(text)
+    return "".join(part if index % 2 else replace_written(part, folded) for index, part in enumerate(parts))
+
+
 def label(number: int, text: str) -> str:
-    """Return the name of a folded part, without brackets."""
+    """Return the name of a folded part, without brackets: of an image, or of a big paste."""
+    if (image := written_image(text)) is not None:
+        return f"{IMAGE}{number} {image.label}"
     lines = text.count("\n")
     size = f"+{lines:,} line{'s'[: lines != 1]}" if lines else f"{len(text):,} characters"
     return f"Pasted text #{number} {size}"

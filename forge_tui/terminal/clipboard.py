@@ -46,11 +46,10 @@ def find_route(
     environment: Mapping[str, str], which: Which = shutil.which, system: str = sys.platform
 ) -> Route:
     """Return the best route; over SSH never a program, whose clipboard would be the remote machine's."""
-    is_remote = any(environment.get(name) for name in ("SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT"))
-    if not is_remote and (tool := _tool(environment, which, system)) is not None:
+    if not is_remote(environment) and (tool := _tool(environment, which, system)) is not None:
         return tool
     term = environment.get("TERM", "")
-    if environment.get("TMUX") and (tmux := _absolute(which, "tmux")):
+    if environment.get("TMUX") and (tmux := absolute_program(which, "tmux")):
         return Route("tmux", (tmux, "load-buffer", "-w", "-"))
     if environment.get("STY"):
         return Route("screen")
@@ -59,24 +58,30 @@ def find_route(
     return Route("terminal", is_obeyed=term.startswith(_OBEDIENT))
 
 
+def is_remote(environment: Mapping[str, str]) -> bool:
+    """Return whether the user's machine is another one."""
+    return any(environment.get(name) for name in ("SSH_TTY", "SSH_CONNECTION", "SSH_CLIENT"))
+
+
 def _tool(environment: Mapping[str, str], which: Which, system: str) -> Route | None:
     if system == "darwin":
-        path = _absolute(which, "pbcopy")
+        path = absolute_program(which, "pbcopy")
         return Route("tool", (path,)) if path else None
-    if environment.get("WAYLAND_DISPLAY") and (path := _absolute(which, "wl-copy")):
+    if environment.get("WAYLAND_DISPLAY") and (path := absolute_program(which, "wl-copy")):
         return Route("tool", (path,), (path, "--primary"))
     if environment.get("DISPLAY"):
-        if path := _absolute(which, "xclip"):
+        if path := absolute_program(which, "xclip"):
             select = (path, "-in", "-selection")
             return Route("tool", (*select, "clipboard"), (*select, "primary"))
-        if path := _absolute(which, "xsel"):
+        if path := absolute_program(which, "xsel"):
             return Route("tool", (path, "--input", "--clipboard"), (path, "--input", "--primary"))
-    if environment.get("WSL_DISTRO_NAME") and (path := _absolute(which, "clip.exe")):
+    if environment.get("WSL_DISTRO_NAME") and (path := absolute_program(which, "clip.exe")):
         return Route("tool", (path,), encoding="utf-16-le")
     return None
 
 
-def _absolute(which: Which, name: str) -> str | None:
+def absolute_program(which: Which, name: str) -> str | None:
+    """Return the path of a program; None if there is none."""
     path = which(name)
     return (
         path if path is not None and path.startswith("/") else None

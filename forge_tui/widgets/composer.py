@@ -147,9 +147,10 @@ class Composer(CaretTextArea):
         recall: Callable[[], str | None],
         may_send: Callable[[], bool],
         on_edit: Callable[[], None] = lambda: None,
+        take_paste: Callable[[str], bool] = lambda text: False,
     ) -> None:
         """`recall` removes the last queued message and returns it; `may_send` returns whether Enter sends;
-        `on_edit` is called when the text has changed."""
+        `on_edit` is called when the text has changed; `take_paste` returns whether it inserts a paste."""
         super().__init__(
             soft_wrap=True,
             show_line_numbers=False,
@@ -159,12 +160,12 @@ class Composer(CaretTextArea):
         self.cursor_blink = False
         self.first_text = ""
         """Text from before the composer existed; folded parts become chips."""
-        for key in ("ctrl+f", "ctrl+z"):  # the screen's keys for find and suspend
+        for key in ("ctrl+f", "ctrl+v", "ctrl+z"):  # the screen's keys for find, paste and suspend
             internals.unbind(self, key)
         self._popup = popup
         self._recall = recall
         self._may_send = may_send
-        self._on_edit = on_edit
+        self._on_edit, self._take_paste = on_edit, take_paste
         self._mode = ""
         self.recall = Recall()
         self._has_paste = False
@@ -319,11 +320,8 @@ class Composer(CaretTextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
         event.stop()
-        self.paste(event.text)
-
-    def action_paste(self) -> None:
-        """Paste what was copied last in Forge, which may be the model's: as any other paste."""
-        self.paste(self.app.clipboard)
+        if not self._take_paste(event.text):
+            self.paste(event.text)
 
     def paste(self, text: str) -> None:
         """Insert pasted text, with its control characters made visible; never send it.
@@ -336,7 +334,12 @@ class Composer(CaretTextArea):
         self._has_paste = True
         text = safe_text(text.replace("\r\n", "\n").replace("\r", "\n"), keep_invisible=True)
         text = folded_text.without_marks(text)
-        self._write(self._chips.fold(folded_text.folded(text)) if folded_text.is_big(text) else text)
+        self.insert_folded(text) if folded_text.is_big(text) else self._write(text)
+
+    def insert_folded(self, text: str) -> None:
+        """Insert text, which must be safe to show, as a chip."""
+        self._has_paste = True
+        self._write(self._chips.fold(folded_text.folded(text)))
 
     def _write(self, text: str) -> None:
         """Insert text at the cursor, in place of the selection."""
@@ -348,7 +351,7 @@ class Composer(CaretTextArea):
     def expand_chip(self) -> bool:
         """Replace the chip that the cursor is beside by its text; return whether there is one."""
         row, column = self.cursor_location
-        if not self.has_focus or (span := chips.touched(self.document[row], column)) is None:
+        if not self.has_focus or (span := chips.expandable(self.document[row], column)) is None:
             return False
         start, end = (row, span[0]), (row, span[1])
         text = folded_text.plain_text(self._chips.unfold(self.get_text_range(start, end)))

@@ -111,7 +111,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.prompts = PromptArea(self, environment.clock, config.working_dir)
         self.unsent = InputSaver(self, self.sending.queue)
         self.composer = Composer(
-            self.popup, self.sending.recall, self.prompts.may_send, self.unsent.text_changed
+            self.popup,
+            self.sending.recall,
+            self.prompts.may_send,
+            self.unsent.text_changed,
+            self.sending.images.take_paste,
         )
         self.composer.show_mode(self._live.mode)
         self.status_bar = StatusBar(self._live.current())
@@ -378,6 +382,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.todos.toggle()
         else:
             self.activity.note("There is no list of tasks")
+
+    async def action_paste(self, only_image: bool = False) -> None:
+        await self.sending.images.paste(only_image=only_image)
 
     def action_edit_message(self) -> None:
         self.drafting.edit()

@@ -12,6 +12,7 @@ from forge_tui.pastes.folded_text import plain_text, with_labels
 from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.earlier_prompts import EarlierPrompts
 from forge_tui.screens.chat.first_message import FirstMessage
+from forge_tui.screens.chat.image_pastes import ImagePastes
 from forge_tui.screens.chat.queued.message_queue import MessageQueue
 from forge_tui.screens.chat.shell_lines import ShellLines
 from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
@@ -34,6 +35,7 @@ class Sending:
         self.queue = MessageQueue()
         self.commands = CommandRunner(screen)
         self.shell = ShellLines(screen)
+        self.images = ImagePastes(screen)
         self.earlier = EarlierPrompts(screen)
         self.failure = ""
         """Why there will be no session."""
@@ -70,6 +72,8 @@ class Sending:
                 screen.resume_turn()
             return
         if isinstance(line, ShellLine) and not self.shell.may_run(line, message.text):
+            return
+        if isinstance(line, UserText) and not self.images.may_send(line, message.text):
             return
         # A line for the shell that was pasted has been confirmed.
         has_paste = message.has_paste and not isinstance(line, ShellLine)
