@@ -40,6 +40,7 @@ class AgentEventType(StrEnum):
     TOOL_PROGRESS = "tool_progress"
     TOOL_END = "tool_end"
     PERMISSION = "permission"
+    STEERED = "steered"
     COMPACTION = "compaction"
     NOTICE = "notice"
     ERROR = "error"
@@ -199,6 +200,15 @@ class Permission(AgentEvent):
     by: Literal["policy", "rule", "person", "mode"]
     reason: str = ""
     """Why the user refused it, in their words; empty where they gave no reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steered(AgentEvent):
+    """A message that the user sent while the turn ran is in the history: the next model call reads it."""
+
+    type = AgentEventType.STEERED
+    text: str
+    """As it was sent, without the files that it mentions."""
 
 
 CompactionMethod: TypeAlias = Literal["summarised", "elided", "removed"]

@@ -114,7 +114,7 @@ def conversation_facts(history: Sequence[Message]) -> tuple[str, tuple[str, ...]
         if is_summary(message):
             goal = goal or str(message.extra.get("goal", ""))
             requests += [str(text) for text in message.extra.get("requests") or ()]
-        elif is_request(message):
+        elif is_request(message) or message.extra.get("steered"):
             if last and last[:GOAL_CHARS] != goal:
                 requests.append(squeezed(last)[:REQUEST_CHARS])
             goal, last = goal or message.text[:GOAL_CHARS], message.text

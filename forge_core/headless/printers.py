@@ -28,6 +28,7 @@ from forge_core.events import (
     Notice,
     Permission,
     Retry,
+    Steered,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -285,6 +286,8 @@ def status_line(event: AgentEvent, redact: Redactor) -> str | None:
             return safe_line(f"{mark} {event.name}  {redact(detail)}".rstrip())[:300]
         case Permission(decision="deny"):
             return safe_line(redact(f"denied: {event.rule}"))
+        case Steered():
+            return safe_line(f"sent while it worked: {redact(event.text)}")[:300]
         case Notice() | Compaction():
             return safe_line(redact(event.text))
         case Error():

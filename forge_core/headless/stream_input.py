@@ -2,7 +2,9 @@
 
 The lines that a driver may send:
 
-- `{"type": "user", "text": "…"}`: a message. It starts a turn, or waits for the running one to end.
+- `{"type": "user", "text": "…"}`: a message. It starts a turn, or waits for the running one to end. With
+  `"steer": true` the running turn takes it at its next model call (event `steered`); if the turn ends before,
+  the message starts the next one.
 - `{"type": "interrupt"}`: ends the running turn in order.
 - `{"type": "permission", "id": "…", "answer": "once" | "session" | "always" | "no", "reason": "…"}`: replies
   to a `permission_request`. The reason, of a no, is for the model.
@@ -33,6 +35,7 @@ from forge_core.approval import (
 )
 from forge_core.events import SCHEMA_VERSION, AgentEnd, AgentEvent, as_json
 from forge_core.exit_codes import ExitCode, exit_code_for
+from forge_core.langchain.agent.steering import SteeringMessage
 from forge_core.session.session import ForgeSession
 
 Emit = Callable[[Mapping[str, Any]], None]
@@ -60,6 +63,9 @@ class StreamDriver:
     _texts: asyncio.Queue[str | None] = field(default_factory=asyncio.Queue)
     """Messages; None ends the input."""
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _steering: list[SteeringMessage] = field(default_factory=list)
+    """Messages for the running turn."""
+    _is_running: bool = False
     _session: ForgeSession | None = None
     _is_over: bool = False
     _count: int = 0
@@ -86,18 +92,37 @@ class StreamDriver:
         threading.Thread(target=self._read, args=(source, loop), name="forge-input", daemon=True).start()
         code = int(ExitCode.COMPLETE)
         while (text := await self._texts.get()) is not None:
+            next_texts = [text]
+            while next_texts:
+                code = await self._run_turn(session, next_texts.pop(0))
+                next_texts[:0] = self._undelivered(session)
+        return code
+
+    async def _run_turn(self, session: ForgeSession, text: str) -> int:
+        """Run a turn and return its exit code."""
+        code = int(ExitCode.COMPLETE)
+        self._is_running = True
+        try:
             async with aclosing(session.send(text)) as events:
                 async for event in events:
                     await session.settle(event)
                     self.event(event)
                     if isinstance(event, AgentEnd):
                         code = exit_code_for(event.result.stopped_reason)
+        finally:
+            self._is_running = False
         return code
+
+    def _undelivered(self, session: ForgeSession) -> list[str]:
+        """Return the messages that the turn has not taken."""
+        messages, self._steering = self._steering, []
+        return [message.text for message in messages if session.steering.withdraw(message)]
 
     def stop(self) -> None:
         """Interrupt the running turn, and run no other."""
         if self._session is not None:
             self._session.interrupt()
+            self._undelivered(self._session)
         while not self._texts.empty():
             self._texts.get_nowait()
         self._end()
@@ -127,7 +152,10 @@ class StreamDriver:
                 text = message.get("text")
                 if not isinstance(text, str) or not text.strip():
                     raise InputError('a "user" line needs a "text" that is not empty')
-                self._texts.put_nowait(text)
+                if message.get("steer") and self._is_running and self._session is not None:
+                    self._steering.append(self._session.steering.add(text))
+                else:
+                    self._texts.put_nowait(text)
             case "interrupt":
                 if self._session is not None:
                     self._session.interrupt()

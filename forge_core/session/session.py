@@ -110,15 +110,15 @@ class ForgeSession:
         )
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
-        self._has_begun = False
         self._news = PendingNews(journal, environment)
         self.user_commands = UserCommands(journal, environment.output_dir, journal.redactor, self._news.add)
         self.attachments = Attachments(
             agent, environment, self.models, journal, self._news, self.notify, lambda: self._is_interrupted
         )
-        self._is_interrupted = False
-        self._turn_text = ""
-        self._turn_began = 0.0
+        self.steering = agent.steering
+        """Messages for the running turn: the model reads them with its next call."""
+        self.steering.prepare = self.attachments.attached
+        self._has_begun, self._is_interrupted, self._turn_text, self._turn_began = False, False, "", 0.0
         self.set_mode(config.permission_mode)
 
     @property
@@ -322,6 +322,7 @@ class ForgeSession:
                 task.cancel()
                 await asyncio.wait([task])
             self._task = None
+            self.steering.clear()
             self._events.end_turn()
 
     def _model(self) -> str:

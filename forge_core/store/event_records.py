@@ -24,6 +24,7 @@ from forge_core.events import (
     Notice,
     Permission,
     Retry,
+    Steered,
     Subject,
     ToolEnd,
     ToolProgress,
@@ -36,8 +37,8 @@ from forge_core.workspace.record_file import Record
 _CLASSES: dict[str, type[AgentEvent]] = {
     str(one.type): one
     for one in (
-        LLMStart, LLMChunk, LLMEnd, ToolStart, ToolProgress, ToolEnd, Permission, Compaction, Notice, Error,
-        AgentEnd,
+        LLMStart, LLMChunk, LLMEnd, ToolStart, ToolProgress, ToolEnd, Permission, Steered, Compaction, Notice,
+        Error, AgentEnd,
     )
 }  # fmt: skip
 _REQUIRED: dict[str, Any] = {

@@ -222,7 +222,7 @@ class _Reader:
             saved.started = at
         if kind != "title":  # a new title is no use
             saved.updated = max(saved.updated, at)
-        if kind == "user":
+        if kind in ("user", "steered"):
             saved.messages_sent, saved.last_text = saved.messages_sent + 1, str(data.get("text", ""))
         if kind == "user" or (kind == "state" and not {"draft", "queue", "stash"}.isdisjoint(data)):
             saved.draft_recorded = max(saved.draft_recorded, at)

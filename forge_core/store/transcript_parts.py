@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from forge_core.events import AgentEnd, Compaction, Error, LLMChunk, Notice, ToolEnd, ToolStart
+from forge_core.events import AgentEnd, Compaction, Error, LLMChunk, Notice, Steered, ToolEnd, ToolStart
 from forge_core.redact import Redactor
 from forge_core.store.event_records import event_of
 from forge_core.store.saved_session import SavedSession
@@ -89,6 +89,8 @@ def _parts(saved: SavedSession) -> Iterator[Part]:
                 running[event.call_id] = event
             case ToolEnd():
                 yield _call(running.pop(event.call_id, None), event)
+            case Steered(text=text):
+                yield TextPart("user", text)
             case Notice(text=text):
                 yield TextPart("notice", text)
             case Compaction():

@@ -21,6 +21,7 @@ from forge_core.events import (
     Notice,
     Permission,
     Retry,
+    Steered,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -39,6 +40,7 @@ from forge_tui.plain.labelled_output import (
     STATUS,
     TOOL,
     WARNING,
+    YOU,
     LabelledOutput,
 )
 
@@ -50,6 +52,7 @@ KnownEvent: TypeAlias = (
     | ToolProgress
     | ToolEnd
     | Permission
+    | Steered
     | Compaction
     | Retry
     | Notice
@@ -129,6 +132,9 @@ class EventText:
             case Permission():
                 if known.decision == "deny" and known.by != "person":
                     self._out.say(WARNING, f"Denied: {known.rule}")
+            case Steered():
+                self._end_speech(known.timestamp)
+                self._out.say(f"{YOU}, while it worked", known.text)
             case Compaction():
                 self._end_speech(known.timestamp)
                 self._out.say(NOTICE, known.text)

@@ -23,6 +23,7 @@ from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
 from forge_core.images.image_reference import written_images
 from forge_core.images.image_store import ImageStore
+from forge_core.langchain.agent.steering import Steering
 from forge_core.llm.account.spending import SpendingBook
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
@@ -156,6 +157,7 @@ class ScriptedSession:
         )
         self.sandbox = "sandbox: on"
         self.is_away = False
+        self.steering = Steering()
         self.can_retry = False
         """Whether `retry` may be called: set by the test, or by a turn whose result says so."""
         self.retries = 0

@@ -24,6 +24,7 @@ from forge_core.events import (
     Notice,
     Permission,
     Retry,
+    Steered,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -66,6 +67,7 @@ SAMPLES: dict[type[AgentEvent], tuple[list[AgentEvent], str]] = {
         [Permission(call_id="1", decision="deny", rule="plan mode", by="mode")],
         "Warning: Denied: plan mode\n",
     ),
+    Steered: ([Steered(text="Only the tests.")], "You, while it worked: Only the tests.\n"),
     Compaction: (
         [Compaction(before=9000, after=1000)],
         "Notice: Conversation summarised: ~9,000 → ~1,000 tokens\n",

@@ -172,6 +172,32 @@ def test_permission_is_asked_of_the_driver(tmp_path: Path, reply: str, is_writte
     assert ("not now" in told) is not is_written
 
 
+def test_a_steering_message_enters_the_running_turn_else_it_starts_the_next_one(tmp_path: Path) -> None:
+    call = tool_answer(("c1", "write", {"file_path": "a.txt", "content": "x"}))
+    asks = tool_answer(("c2", "write", {"file_path": "b.txt", "content": "x"}))
+    with (
+        SseServer(call, answer("ok"), asks, answer("next")) as server,
+        driven(server, tmp_path) as driver,
+    ):
+        driver.send(type="user", text="write it")
+        request = driver.until("permission_request")
+        driver.send(type="user", text="and stop there", steer=True)
+        driver.send(type="permission", id=request["id"], answer="once")
+        assert driver.until("steered")["text"] == "and stop there"
+        driver.until("agent_end")
+        driver.send(type="user", text="once more")
+        driver.until("permission_request")
+        driver.send(type="user", text="after all", steer=True)
+        driver.send(type="interrupt")
+        assert driver.until("agent_end")["result"]["stopped_reason"] == "cancelled"
+        assert driver.until("agent_end")["result"]["output"] == "next"
+        assert driver.end() == 0
+        steered, last = (server.requests[at].json["messages"] for at in (1, 3))
+    assert [one["role"] for one in steered[-2:]] == ["tool", "user"]
+    assert steered[-1]["content"] == "and stop there"
+    assert last[-1]["content"] == "after all"
+
+
 def test_questions_are_asked_of_the_driver(tmp_path: Path) -> None:
     question = {"question": "Which?", "header": "Pick", "options": [{"label": "A"}, {"label": "B"}]}
     call = tool_answer(("c1", "ask_user", {"questions": [question]}))

@@ -19,6 +19,7 @@ from forge_core.langchain.agent.agent_run import AgentRun
 from forge_core.langchain.agent.event_queue import EventSink, NoReader, read_events
 from forge_core.langchain.agent.run_control import RunClock
 from forge_core.langchain.agent.run_record import CallWatch, FailedStep
+from forge_core.langchain.agent.steering import Steering
 from forge_core.langchain.callbacks.token_tracking import TokenTrackingCallback
 from forge_core.langchain.memory.conversation import ConversationMemory
 from forge_core.langchain.tools.adapters import LangChainToolAdapter, adapt_tools_for_forge
@@ -82,6 +83,8 @@ class ForgeAgent:
         if self.max_iterations < 1:
             raise ForgeError(f"max_iterations is {self.max_iterations}; at least one model call is needed.")
         self.last_result: AgentResult | None = None
+        self.steering = Steering()
+        """Messages for the run in progress, which takes them at its next model call."""
         self.call_ids: set[str] = set()
         """Ids of all tool calls so far."""
         self._run: AgentRun | None = None
@@ -166,6 +169,7 @@ class ForgeAgent:
             # No await here: memory and result are complete before another run can begin, also after a hard
             # cancel.
             self._run = None
+            self.steering.clear()
             self.last_result = run.settle()
             self._failed = run.failed_step()
 

@@ -112,6 +112,7 @@ class AgentRun:
         return False
 
     async def _step(self, chain: AsyncCallbackManagerForChainRun) -> None:
+        await self._agent.steering.deliver(self._record, self._events, self.stop)
         self._record.iterations += 1
         await self._query(chain)
         if self._open_calls:

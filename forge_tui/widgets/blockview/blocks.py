@@ -183,9 +183,13 @@ class UserBlock(LinesBlock):
 
     is_landmark = True
 
-    def __init__(self, text: str, folded: str = "", everyone: SharedFolding | None = None) -> None:
-        """`folded` is the text with labels for its pastes; `everyone` the folding that it takes part in."""
+    def __init__(
+        self, text: str, folded: str = "", everyone: SharedFolding | None = None, *, mark: str = ""
+    ) -> None:
+        """`folded` is the text with labels for its pastes; `everyone` the folding that it takes part in;
+        `mark` is shown below it."""
         super().__init__(_lines_of(text))
+        self._mark = mark
         self._folded = _lines_of(folded) if folded else _beginning(self._lines)
         self._fold = Fold(everyone if self._folded != self._lines else None)
         self._was_open = False
@@ -206,9 +210,12 @@ class UserBlock(LinesBlock):
         with canvas.indented(bar):
             for line in self._folded if self._is_shown_folded else self._lines:
                 canvas.text([(line.expandtabs(4), styles.user)], fill=styles.user, original=line)
+            if self._mark:
+                canvas.text([(self._mark, styles.user + styles.muted)], fill=styles.user, original="")
 
     def estimate(self, width: int) -> int:
-        return self.gap + estimate_rows(self._folded if self._is_shown_folded else self._lines, width)
+        lines = self._folded if self._is_shown_folded else self._lines
+        return self.gap + estimate_rows(lines, width) + bool(self._mark)
 
     def lines_of(self, passage: Passage, rendered: RenderedBlock) -> range:
         return range(0) if self._is_shown_folded else super().lines_of(passage, rendered)

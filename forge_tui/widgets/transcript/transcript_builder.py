@@ -19,6 +19,7 @@ from forge_core.events import (
     Notice,
     Permission,
     Retry,
+    Steered,
     ToolEnd,
     ToolProgress,
     ToolStart,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _SLICE_S = 0.008
 """How long earlier turns are built before the event loop gets a turn."""
+STEERED = "sent while it worked"
 RESUMABLE = "The turn is kept at this step. Press Enter or type /retry to go on from there."
 
 
@@ -112,6 +114,8 @@ class TranscriptBuilder:
                     self.add(self._retry.block)
             case Notice():
                 self.add(NoticeBlock(event.text, event.level))
+            case Steered():
+                self.add_steered(event)
             case Compaction():
                 self.add(NoticeBlock(event.text, "info"))
             case Error():
@@ -131,6 +135,11 @@ class TranscriptBuilder:
         else:
             block.gap = int(previous is not None and not isinstance(previous, CommandBlock))
         self._layout.append(block)
+
+    def add_steered(self, event: Steered, folded: str = "") -> None:
+        """Append a message that has entered the running turn, with labels for its pastes as in `folded`."""
+        self.finish_text(event.timestamp)
+        self.add(UserBlock(event.text, folded, self.calls.folding, mark=STEERED))
 
     def add_markdown(self, text: str) -> None:
         """Append complete Markdown."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.timer import Timer
 
 from forge_core.config.settings import ThinkingSetting
-from forge_core.events import AgentEvent
+from forge_core.events import AgentEvent, Steered
 from forge_tui.widgets.blockview.block_view import BlockView
 from forge_tui.widgets.blockview.blocks import Block, CommandBlock, Level, NoticeBlock, TextBlock, UserBlock
 from forge_tui.widgets.pacing import FramePacer
@@ -50,6 +50,11 @@ class Transcript(BlockView):
         self.model.follows_end = True
         self._builder.begin_turn()
         self._add(UserBlock(text, folded, self._builder.calls.folding))
+
+    def add_steered(self, event: Steered, folded: str) -> None:
+        """Show a message that has entered the running turn, with labels for its pastes as in `folded`."""
+        self._builder.add_steered(event, folded)
+        self._grew()
 
     async def show_earlier_turns(self, turns: Sequence[ReplayedTurn]) -> None:
         """Show the turns of a continued session before everything else, the newest of them at once."""
