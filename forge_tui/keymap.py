@@ -37,6 +37,7 @@ class KeyContext(StrEnum):
     SESSIONS = "Saved sessions (/resume)"
     JOBS = "Background commands (/jobs)"
     HISTORY = "What was sent (Ctrl+R)"
+    QUEUE = "Queued messages (Alt+Q)"
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
     REPLAY = "Replay of a session (forge replay)"
@@ -66,7 +67,13 @@ class Key:
 
 
 KEYS: tuple[Key, ...] = (
-    Key("composer.submit", "enter", "submit", "Enter", "Send; queue the message while Forge works"),
+    Key(
+        "composer.submit",
+        "enter",
+        "submit",
+        "Enter",
+        "Send; while Forge works queue it, or if nothing is typed, send a queued one now",
+    ),
     Key(
         "composer.newline",
         "shift+enter,alt+enter,ctrl+enter,ctrl+j",
@@ -157,6 +164,7 @@ KEYS: tuple[Key, ...] = (
         "chat.stash", "ctrl+s", "stash", "Ctrl+S", "Put the message aside; if nothing is typed, take it back"
     ),
     Key("chat.history", "ctrl+r", "search_history", "Ctrl+R", "Search what you have sent, in all sessions"),
+    Key("chat.queue", "alt+q", "queue", "Alt+Q", "List the queued messages", is_first=True),
     Key("chat.palette", "ctrl+p", "palette", "Ctrl+P", "Find a command"),
     Key("chat.models", "alt+p", "choose_model", "Alt+P", "Choose the model"),
     Key("chat.next_model", "f2", "next_model", "F2", "Switch to the model used before"),
@@ -206,6 +214,13 @@ KEYS: tuple[Key, ...] = (
     Key("history.next", "down,ctrl+n,ctrl+r", "move(1)", "Up, Down, Ctrl+R", "Select a text", is_first=True),
     Key("history.previous", "up,ctrl+p", "move(-1)", is_first=True),
     Key("history.folders", "tab", "toggle_folders", "Tab", "Of this folder, or of all", is_first=True),
+    Key("queue.next", "down,j,ctrl+n", "move(1)", "Up, Down", "Select a message"),
+    Key("queue.previous", "up,k,ctrl+p", "move(-1)"),
+    Key("queue.edit", "enter", "edit", "Enter", "Take it into the composer"),
+    Key("queue.delete", "delete,backspace,ctrl+x,d", "delete", "Delete, D", "Delete it; Up brings it back"),
+    Key("queue.earlier", "alt+up,shift+up", "shift(-1)", "Alt+Up, Alt+Down", "Send it earlier, later"),
+    Key("queue.later", "alt+down,shift+down", "shift(1)"),
+    Key("queue.steer", "s", "steer", "S", "Let the model read it at the next step of this turn"),
     Key("prompt.previous_answer", "up", "choose(-1)", "Up, Down", "Select an answer"),
     Key("prompt.next_answer", "down", "choose(1)"),
     Key("prompt.answer", "enter", "answer", "Enter", "Give the selected answer"),
@@ -274,7 +289,7 @@ KEYS: tuple[Key, ...] = (
 )
 
 
-WITHOUT_TEXT = frozenset({KeyContext.DIFF, KeyContext.JOBS, KeyContext.REPLAY})
+WITHOUT_TEXT = frozenset({KeyContext.DIFF, KeyContext.JOBS, KeyContext.QUEUE, KeyContext.REPLAY})
 """The parts of the screen where nothing is typed: letters are keys there."""
 
 

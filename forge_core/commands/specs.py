@@ -389,6 +389,13 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("vi", "nano", "write"),
     ),
     CommandSpec(
+        "queue",
+        "List the messages that wait: edit, delete, reorder, send now",
+        "screen_commands:list_queue",
+        scope=Scope.SCREEN,
+        keywords=("steer", "waiting", "pending"),
+    ),
+    CommandSpec(
         "plain",
         "Continue this session as plain text, for screen readers",
         "screen_commands:continue_plain",

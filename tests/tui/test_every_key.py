@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.keymap import KEYS, KeyContext, bindings
+from forge_tui.screens.chat.queued.queue_list import QueueList
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
 from forge_tui.screens.panels.history_search import HistorySearch
@@ -102,6 +103,13 @@ async def in_history(pilot: Pilot[None]) -> None:
     await until(pilot, lambda: isinstance(app.screen, HistorySearch))
 
 
+async def in_queue(pilot: Pilot[None]) -> None:
+    await running(pilot)
+    await say(pilot, "next")
+    await pilot.press("alt+q")
+    await until(pilot, lambda: isinstance(pilot.app.screen, QueueList))
+
+
 async def in_jobs(pilot: Pilot[None]) -> None:
     app = await ready(pilot)
     app.push_screen(JobsPanel(app.scripted.jobs))
@@ -121,6 +129,7 @@ STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
     "sessions": (KeyContext.SESSIONS, in_sessions, []),
     "jobs": (KeyContext.JOBS, in_jobs, []),
     "history": (KeyContext.HISTORY, in_history, []),
+    "queue": (KeyContext.QUEUE, in_queue, [Gate()]),
     "prompt": (KeyContext.PROMPT, ask, [command_request("ls")]),
     "questions": (KeyContext.QUESTIONS, ask_questions, [SEVERAL]),
 }

@@ -13,6 +13,7 @@ from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.app import ForgeApp
 from forge_tui.keymap import KEYS, WITHOUT_TEXT, Key, KeyContext, bindings, help_rows
+from forge_tui.screens.chat.queued.queue_list import QueueList
 from forge_tui.screens.chat.replay_screen import ReplayScreen
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
@@ -39,6 +40,7 @@ OWNERS = {
     KeyContext.JOBS: JobsPanel,
     KeyContext.SESSIONS: SessionPicker,
     KeyContext.HISTORY: HistorySearch,
+    KeyContext.QUEUE: QueueList,
     KeyContext.MODELS: ModelPicker,
     KeyContext.PROMPT: PermissionPrompt,
     KeyContext.QUESTIONS: QuestionPrompt,

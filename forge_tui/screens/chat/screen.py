@@ -127,6 +127,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             yield self.welcome
         yield self.todos
         yield self.activity
+        yield self.sending.queue_rows
         yield self.composer
         yield self.status_bar
         yield self.popup
@@ -391,6 +392,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def action_stash(self) -> None:
         self.drafting.stash()
+
+    def action_queue(self) -> None:
+        self.sending.open_queue()
 
     def action_search_history(self) -> None:
         self.sending.earlier.search()

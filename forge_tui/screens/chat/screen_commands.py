@@ -53,6 +53,11 @@ def edit_message(argument: str, screen: ChatScreen) -> None:
     screen.drafting.edit()
 
 
+def list_queue(argument: str, screen: ChatScreen) -> None:
+    """Show the list of queued messages."""
+    screen.sending.open_queue()
+
+
 def new_session(argument: str, screen: ChatScreen) -> None:
     """Start a new session."""
     screen.sessions.start(None)

@@ -13,16 +13,20 @@ from forge_tui.screens.chat.command_runner import CommandRunner
 from forge_tui.screens.chat.earlier_prompts import EarlierPrompts
 from forge_tui.screens.chat.first_message import FirstMessage
 from forge_tui.screens.chat.image_pastes import ImagePastes
-from forge_tui.screens.chat.queued.message_queue import MessageQueue
+from forge_tui.screens.chat.queued.message_queue import MessageQueue, QueuedLine
+from forge_tui.screens.chat.queued.queue_rows import QueueRows
 from forge_tui.screens.chat.shell_lines import ShellLines
 from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
 from forge_tui.widgets.welcome.welcome_text import PLACEHOLDER
 
 if TYPE_CHECKING:
+    from forge_core.events import Steered
+    from forge_tui.screens.chat.queued.queue_list import QueueList
     from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.widgets.composer import Composer
 
 QUEUES = "Queue a message for after this turn"
+STEERS = "Enter lets the model read the queued message at its next step"
 SENDS_QUEUE = "Enter sends what is queued"
 RESUMES = "Enter resumes the turn that failed"
 
@@ -33,10 +37,13 @@ class Sending:
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
         self.queue = MessageQueue()
+        self.queue_rows = QueueRows()
         self.commands = CommandRunner(screen)
         self.shell = ShellLines(screen)
         self.images = ImagePastes(screen)
         self.earlier = EarlierPrompts(screen)
+        self._list: QueueList | None = None
+        """The list of what is queued, while it is open."""
         self.failure = ""
         """Why there will be no session."""
         self.first_message = FirstMessage(screen)
@@ -46,7 +53,7 @@ class Sending:
         """What Enter does now, for the empty composer."""
         session = self._screen.session
         if self._screen.has_turn:
-            return QUEUES
+            return STEERS if session is not None and self.queue.next_to_give() else QUEUES
         if self.queue and self.queue.is_paused:
             return SENDS_QUEUE
         return RESUMES if session is not None and session.can_retry else PLACEHOLDER
@@ -62,11 +69,14 @@ class Sending:
         self.start_next()
 
     def submit(self, message: Composer.Submitted) -> None:
-        """Send a line of the composer; an empty one sends what waits, or resumes a failed turn."""
+        """Send a line of the composer; an empty one sends what waits, into the running turn if there is one,
+        or resumes a failed turn."""
         screen = self._screen
         if (line := parse_line(message.text, has_paste=message.has_paste)) is None:
             self.queue.is_paused = False
-            if self.queue or screen.session is None or not screen.session.can_retry:
+            if screen.has_turn:
+                self.steer()
+            elif self.queue or screen.session is None or not screen.session.can_retry:
                 self.start_next()
             else:
                 screen.resume_turn()
@@ -102,7 +112,7 @@ class Sending:
             self._screen.complain(self.failure)
         elif self._screen.has_turn or self._screen.session is None or self.queue.is_next:
             self.queue.add(line)
-            self._show_queue()
+            self.show_queue()
         else:
             self._screen.start_turn(line.text, line.typed)
 
@@ -114,12 +124,57 @@ class Sending:
                     self._screen.start_turn(text, typed)
                 case Command() as command:
                     self._start_command(command)
-        self._show_queue()
+        self.show_queue()
+
+    def steer(self, entry: QueuedLine | None = None) -> None:
+        """Give a queued message, by default the oldest, to the running turn, which takes it at its next step.
+
+        A turn that ends first leaves it in the queue.
+        """
+        entry, session = entry or self.queue.next_to_give(), self._screen.session
+        if entry is not None and session is not None and self._screen.has_turn and entry.may_be_given:
+            entry.give(session.steering)
+        self.show_queue()
+
+    def delete(self, entry: QueuedLine) -> None:
+        """Remove a line from the queue; Up brings it back."""
+        if (text := self.queue.remove(entry)) is not None:
+            self._screen.composer.remember(text, has_paste=True)
+        self.show_queue()
+
+    def delivered(self, event: Steered) -> None:
+        """Show a message that the running turn has taken."""
+        line = self.queue.delivered(event.text)
+        self._screen.transcript.add_steered(event, with_labels(line.typed) if line is not None else "")
+        self.show_queue()
+
+    def turn_ended(self, stopped: str) -> None:
+        """Take back what the turn has not taken; after an interrupt or a failure, wait for the user."""
+        self.queue.turn_ended()
+        if stopped in ("cancelled", "error"):
+            self.queue.pause()
+
+    def open_queue(self) -> None:
+        """Show the list of what is queued."""
+        from forge_tui.screens.chat.queued.queue_list import QueueList
+
+        if not self.queue:
+            self._screen.activity.note("Nothing is queued")
+            return
+        self._list = QueueList(self)
+        self._screen.app.push_screen(self._list, self._edit)
+
+    def _edit(self, text: str | None) -> None:
+        """Put a line that was taken from the queue into the composer, and keep what was there for Up."""
+        self._list = None
+        if text is not None:
+            self._screen.composer.clear_into_history()
+            self._screen.composer.replace_text(text)
 
     def recall(self) -> str | None:
         """Take the newest line from the queue and return it as typed."""
         text = self.queue.recall()
-        self._show_queue()
+        self.show_queue()
         return text
 
     def _submit_command(self, line: Command) -> None:
@@ -132,7 +187,7 @@ class Sending:
             self._screen.complain(self.failure)
         else:
             self.queue.add(line)
-            self._show_queue()
+            self.show_queue()
 
     def _start_command(self, line: Command) -> None:
         hold = contextlib.ExitStack()
@@ -145,7 +200,12 @@ class Sending:
             await self.commands.run(line)
         self.start_next()
 
-    def _show_queue(self) -> None:
+    def show_queue(self) -> None:
+        """Show and save what is queued."""
         early = "Forge is starting · " if self.queue and self._screen.session is None else ""
         self._screen.activity.show_queue(early + self.queue.text)
+        self.queue_rows.show(self.queue.entries)
+        self._screen.composer.placeholder = self.placeholder
+        if self._list is not None:
+            self._list.refresh_rows()
         self._screen.unsent.save()

@@ -64,8 +64,7 @@ class TurnReader:
         except ForgeError as error:
             screen.complain(str(error))
         screen.attention.turn_ended(self._clock() - started, stopped)
-        if stopped in ("cancelled", "error"):
-            screen.sending.queue.pause()
+        screen.sending.turn_ended(stopped)
         screen.refresh_status()
         screen.refresh_todos(is_over=True)
         screen.todos.end_turn()
@@ -89,6 +88,7 @@ class TurnReader:
             LLMChunk,
             LLMEnd,
             LLMStart,
+            Steered,
             ToolEnd,
         )
 
@@ -101,6 +101,9 @@ class TurnReader:
         try:
             async with aclosing(events) as stream:
                 async for event in stream:
+                    if isinstance(event, Steered):
+                        self._screen.sending.delivered(event)
+                        continue
                     self._screen.transcript.apply(event)
                     match event:
                         case LLMChunk(kind="tool_args"):
