@@ -1,4 +1,4 @@
-"""Requests to the user and their replies: permission for a tool call, and the model's own questions.
+"""Requests to the user and their replies: permission for a tool call, the model's questions, and its plans.
 
 The core awaits a `Responder` and does not know what replies: a prompt on the screen or a program. The class
 of the request decides the class of the reply. Time spent waiting never counts against a timeout.
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from forge_core.config.settings import PermissionMode
 from forge_core.result import FileDiff
 
 ReplyT = TypeVar("ReplyT")
@@ -159,15 +160,63 @@ class QuestionRequest(UserRequest[QuestionReply]):
         return QuestionReply(declined=True, reason=reason)
 
 
+MAX_PLAN_CHARS = 20_000
+"""Of a plan; a longer one is refused."""
+
+
+class PlanAnswer(StrEnum):
+    APPROVE = "approve"
+    ACCEPT_EDITS = "accept_edits"
+    """Approved, and edits inside the folder run unasked."""
+    KEEP_PLANNING = "keep_planning"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReply:
+    """The user's decision about a plan."""
+
+    answer: PlanAnswer
+    feedback: str = ""
+    """When planning continues: what the user wants changed."""
+    is_unattended: bool = False
+    """Whether planning continues only because no user was available."""
+    plan: str = ""
+    """The plan as the user has edited it; empty if it is as presented."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest(UserRequest[PlanReply]):
+    """A plan to approve: plan mode ends with it."""
+
+    plan: str
+    """Markdown, written by the model."""
+    mode: PermissionMode
+    """The mode after `APPROVE`."""
+
+    @property
+    def offers_edits(self) -> bool:
+        """Whether `ACCEPT_EDITS` allows more than `APPROVE`."""
+        return self.mode is PermissionMode.ASK
+
+    def unanswered(self, reason: str) -> PlanReply:
+        return PlanReply(PlanAnswer.KEEP_PLANNING, reason, is_unattended=True)
+
+
 Approver: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalReply]]
 """A responder, or a function that replies to requests for permission only."""
 
 Questioner: TypeAlias = Callable[[QuestionRequest], Awaitable[QuestionReply]]
 """A responder, or a function that replies to questions only."""
 
+PlanReviewer: TypeAlias = Callable[[PlanRequest], Awaitable[PlanReply]]
+"""A responder, or a function that replies to plans only."""
 
-def make_responder(approver: Approver, questioner: Questioner | None = None) -> Responder:
-    """Return a responder made of two functions; without the second, questions are declined."""
+
+def make_responder(
+    approver: Approver, questioner: Questioner | None = None, plan_reviewer: PlanReviewer | None = None
+) -> Responder:
+    """Return a responder made of functions. Without a questioner, questions are declined; without a plan
+    reviewer, no plan is approved."""
 
     async def respond(request: UserRequest[Any], /) -> Any:
         match request:
@@ -175,6 +224,8 @@ def make_responder(approver: Approver, questioner: Questioner | None = None) -> 
                 return await approver(request)
             case QuestionRequest() if questioner is not None:
                 return await questioner(request)
+            case PlanRequest() if plan_reviewer is not None:
+                return await plan_reviewer(request)
             case _:
                 return await deny_all(request)
 

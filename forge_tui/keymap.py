@@ -40,6 +40,7 @@ class KeyContext(StrEnum):
     QUEUE = "Queued messages (Alt+Q)"
     PROMPT = "When Forge asks for permission"
     QUESTIONS = "When Forge has questions"
+    PLAN = "When Forge presents a plan"
     REPLAY = "Replay of a session (forge replay)"
     NOTE = "When a line is for an instruction file (# and a text)"
 
@@ -250,6 +251,16 @@ KEYS: tuple[Key, ...] = (
     Key("questions.decline", "escape", "decline", "Esc", "Decline to answer"),
     Key("questions.page_up", "pageup", "scroll(-1)"),
     Key("questions.page_down", "pagedown", "scroll(1)"),
+    Key("plan.previous_answer", "up", "choose(-1)", "Up, Down", "Select an answer"),
+    Key("plan.next_answer", "down", "choose(1)"),
+    Key("plan.answer", "enter", "answer", "Enter", "Give the selected answer"),
+    Key("plan.answer_1", "1", "digit(1)", "1 … 3", "Answer, after half a second or with Enter"),
+    *(Key(f"plan.answer_{digit}", str(digit), f"digit({digit})") for digit in range(2, 4)),
+    Key("plan.change", "", "", "Any text", "Keep planning, and say what to change; Enter sends it"),
+    Key("plan.keep_planning", "escape", "keep_planning", "Esc", "Keep planning; your next message says how"),
+    Key("plan.edit", "ctrl+g", "edit_plan", "Ctrl+G", "Edit the plan in your editor"),
+    Key("plan.page_up", "pageup", "scroll(-1)", "PageUp, PageDown", "Scroll the plan"),
+    Key("plan.page_down", "pagedown", "scroll(1)"),
     Key("note.previous_file", "up", "choose(-1)", "Up, Down", "Select the file, which shows the change"),
     Key("note.next_file", "down", "choose(1)"),
     Key("note.file_1", "1", "digit(1)", "1 … 9", "Take a file, after half a second or with Enter"),

@@ -41,7 +41,7 @@ EXACT = {
     "forge_core/permissions/sandbox/sandbox.py": "fixed notes for the sandbox",
     "forge_core/headless/run.py": "the null device",
     "forge_tui/cli.py": "the null device",
-    "forge_tui/terminal/editor.py": "the message for the user's editor, in a folder that is deleted",
+    "forge_tui/terminal/editor.py": "the message or plan for the user's editor, in a folder that is deleted",
     "forge_tui/terminal/piped_text.py": "the terminal, opened to read keys",
     "forge_tui/terminal/terminal_file.py": "the terminal",
 }

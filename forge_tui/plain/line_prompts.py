@@ -11,6 +11,9 @@ from forge_core.approval import (
     Answer,
     ApprovalReply,
     ApprovalRequest,
+    PlanAnswer,
+    PlanReply,
+    PlanRequest,
     Question,
     QuestionReply,
     QuestionRequest,
@@ -61,6 +64,8 @@ class LinePrompts:
                     return await self._permission(request)
                 case QuestionRequest():
                     return await self._questions(request)
+                case PlanRequest():
+                    return await self._plan(request)
                 case _:
                     raise TypeError(f"There is no prompt for a {type(request).__name__}.")
 
@@ -134,6 +139,31 @@ class LinePrompts:
         for line in lines:
             text = "".join(shown for _, shown in spans(line))
             self._out.lines(f"{line.gutter}{text}")
+
+    # Plans
+
+    async def _plan(self, request: PlanRequest) -> PlanReply:
+        self._out.say(QUESTION, "Forge has a plan:")
+        self._out.lines(request.plan)
+        rows = {"1": f"Approve, mode {request.mode}"}
+        if request.offers_edits:
+            rows["2"] = "Approve, and accept edits"
+        rows["3"] = "Keep planning"
+        for digit, row in rows.items():
+            self._out.line(f"{digit} {row}")
+        typed = await self._lines.answer(f"{ANSWER} ({', '.join(rows)}, or what to change; empty: 3): ")
+        match (typed or "").strip():
+            case "1":
+                return PlanReply(PlanAnswer.APPROVE)
+            case "2" if request.offers_edits:
+                return PlanReply(PlanAnswer.ACCEPT_EDITS)
+            case "" if typed is None:
+                return request.unanswered(NO_USER)
+            case "" | "3":
+                change = await self._lines.answer("To change (empty: your next message says it): ")
+                return PlanReply(PlanAnswer.KEEP_PLANNING, (change or "").strip())
+            case change:
+                return PlanReply(PlanAnswer.KEEP_PLANNING, change)
 
     # Questions
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.approval import Question, QuestionOption, QuestionRequest
+from forge_core.approval import PlanRequest, Question, QuestionOption, QuestionRequest
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart, ToolEnd
@@ -189,6 +189,36 @@ def test_questions_review(snap_compare: Compare, config: ForgeConfig) -> None:
 def test_question_60x15(snap_compare: Compare, config: ForgeConfig) -> None:
     app = make_app(config, [[QUESTIONS]])
     assert snap_compare(app, terminal_size=(60, 15), run_before=asked())
+
+
+PLAN = PlanRequest(
+    "p1",
+    """\
+# Read dates with time zones
+
+1. `src/parser.py`: accept **offsets** such as `+02:00`
+2. Tests for each form of 日付, also for *wrong* ones
+
+| file | change |
+| --- | --- |
+| `src/parser.py` | one function |
+
+```python
+def offset(text: str) -> int: ...
+```
+""",
+    PermissionMode.ASK,
+)
+
+
+def test_plan_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
+    app = make_app(config, [[PLAN]])
+    assert snap_compare(app, terminal_size=(80, 24), run_before=asked("down"))
+
+
+def test_plan_light(snap_compare: Compare, tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path, theme="forge-light"), [[PLAN]])
+    assert snap_compare(app, terminal_size=(120, 36), run_before=asked())
 
 
 def todo_steps() -> list[Step]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from textual.pilot import Pilot
 
-from forge_core.approval import ApprovalRequest, Question, QuestionOption, QuestionRequest
+from forge_core.approval import ApprovalRequest, PlanRequest, Question, QuestionOption, QuestionRequest
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.plan import PlanPrompt
 from forge_tui.screens.prompts.prompt import Prompt
 from forge_tui.screens.prompts.question import QuestionPrompt
 from tests.support.chat_app import ChatApp, make_app, ready, say, until
@@ -27,9 +29,10 @@ CHECKS = Question(
 ONE = QuestionRequest("q1", (DATABASE,))
 SEVERAL = QuestionRequest("q1", (CHECKS,))
 BOTH = QuestionRequest("q1", (DATABASE, CHECKS))
+PLAN = PlanRequest("p1", "# Fix it\n\n1. Read `a.py`\n2. Change **one** line", PermissionMode.ASK)
 
 
-def asking(config: ForgeConfig, *requests: ApprovalRequest | QuestionRequest) -> ChatApp:
+def asking(config: ForgeConfig, *requests: ApprovalRequest | QuestionRequest | PlanRequest) -> ChatApp:
     """An app whose model makes `requests`, one after the other, in answer to the first message."""
     return make_app(config, [[LLMStart(iteration=1, model="m"), *requests, *answer("went on")]])
 
@@ -47,3 +50,8 @@ async def ask(pilot: Pilot[None], prompt: type[Prompt] = PermissionPrompt, *, ar
 async def ask_questions(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
     """The same for the model's own questions."""
     return await ask(pilot, QuestionPrompt, armed=armed)
+
+
+async def ask_plan(pilot: Pilot[None], *, armed: bool = True) -> ChatApp:
+    """The same for a plan."""
+    return await ask(pilot, PlanPrompt, armed=armed)

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from forge_core.approval import (
     ApprovalReply,
     ApprovalRequest,
+    PlanReply,
+    PlanRequest,
     QuestionReply,
     QuestionRequest,
     Responder,
@@ -59,7 +61,7 @@ class Gate:
 
 
 Plan: TypeAlias = tuple[TodoItem, ...]
-Step: TypeAlias = AgentEvent | ApprovalRequest | QuestionRequest | Plan | Gate | Exception
+Step: TypeAlias = AgentEvent | ApprovalRequest | QuestionRequest | PlanRequest | Plan | Gate | Exception
 """An event to send, something to ask, a list of tasks to keep, a point to wait at, or a fault to raise."""
 
 USAGE = TokenUsage(prompt_tokens=1200, completion_tokens=80, cost_usd=Decimal("0.0021"))
@@ -147,6 +149,7 @@ class ScriptedSession:
         self.folded: list[list[tuple[int, int]]] = []
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
+        self.plans: list[PlanReply] = []
         self.todos = TodoList()
         self.context = ScriptedContext(self)
         self.undo: UndoStore | None = None
@@ -303,6 +306,8 @@ class ScriptedSession:
                 return await self._unless_interrupted(self._ask(step))
             case QuestionRequest():
                 return await self._unless_interrupted(self._question(step))
+            case PlanRequest():
+                return await self._unless_interrupted(self._plan(step))
             case tuple():
                 self.todos.replace(step)
                 return True
@@ -316,6 +321,9 @@ class ScriptedSession:
 
     async def _question(self, request: QuestionRequest) -> None:
         self.answers.append(await self.responder(request))
+
+    async def _plan(self, request: PlanRequest) -> None:
+        self.plans.append(await self.responder(request))
 
     async def _unless_interrupted(self, waiting: Any) -> bool:
         """Await, and cancel the waiting when an interrupt comes first."""

@@ -24,7 +24,7 @@ from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.prompts.prompt import Prompt
-from tests.support.asking import SEVERAL, ask, ask_questions
+from tests.support.asking import PLAN, SEVERAL, ask, ask_plan, ask_questions
 from tests.support.chat_app import ChatApp, command_request, make_app, ready, say, type_text, until
 from tests.support.scripted_session import Gate, Step, answer
 
@@ -132,6 +132,7 @@ STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
     "queue": (KeyContext.QUEUE, in_queue, [Gate()]),
     "prompt": (KeyContext.PROMPT, ask, [command_request("ls")]),
     "questions": (KeyContext.QUESTIONS, ask_questions, [SEVERAL]),
+    "plan": (KeyContext.PLAN, ask_plan, [PLAN]),
 }
 TESTED_ELSEWHERE = {
     KeyContext.MODELS: "test_model_picker.py",

@@ -23,6 +23,7 @@ from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.prompts.note import NotePrompt
 from forge_tui.screens.prompts.permission import PermissionPrompt
+from forge_tui.screens.prompts.plan import PlanPrompt
 from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.find_bar import FindLine
@@ -46,6 +47,7 @@ OWNERS = {
     KeyContext.QUESTIONS: QuestionPrompt,
     KeyContext.REPLAY: ReplayScreen,
     KeyContext.NOTE: NotePrompt,
+    KeyContext.PLAN: PlanPrompt,
 }
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))
 

@@ -17,12 +17,16 @@ from forge_core.approval import (
     ApprovalReply,
     ApprovalRequest,
     Effect,
+    PlanAnswer,
+    PlanReply,
+    PlanRequest,
     Question,
     QuestionOption,
     QuestionReply,
     QuestionRequest,
     UserRequest,
 )
+from forge_core.config.settings import PermissionMode
 from forge_core.redact import Redactor
 from forge_core.result import FileDiff
 from forge_tui.plain.input_lines import InputLines
@@ -149,3 +153,29 @@ def test_a_question_takes_a_number_or_words(asked: Asked, lines: str, reply: Que
 def test_several_answers_to_one_question(asked: Asked) -> None:
     several = QuestionRequest("1", (replace(ONE.questions[0], multi_select=True), ONE.questions[0]))
     assert asked.reply(several, "2, 1\n\n") == QuestionReply((("red", "blue"), ()))
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ("1\n", PlanReply(PlanAnswer.APPROVE)),
+        ("2\n", PlanReply(PlanAnswer.ACCEPT_EDITS)),
+        ("3\ntest first\n", PlanReply(PlanAnswer.KEEP_PLANNING, "test first")),
+        ("\n\n", PlanReply(PlanAnswer.KEEP_PLANNING)),
+        ("test first\n", PlanReply(PlanAnswer.KEEP_PLANNING, "test first")),
+        ("", PlanReply(PlanAnswer.KEEP_PLANNING, "no user is available", is_unattended=True)),
+    ],
+)
+def test_a_plan_is_answered_by_a_number_or_by_what_to_change(
+    asked: Asked, lines: str, wanted: PlanReply
+) -> None:
+    plan = PlanRequest("1", "# Goal\n\x1b[2J1. Read", PermissionMode.ASK)
+    assert asked.reply(plan, lines) == wanted
+    assert "# Goal" in asked.text and "\x1b" not in asked.text
+    assert "1 Approve, mode ask" in asked.text and "2 Approve, and accept edits" in asked.text
+
+
+def test_a_plan_offers_to_accept_edits_only_where_edits_would_ask(asked: Asked) -> None:
+    plan = PlanRequest("1", "1. Read", PermissionMode.ACCEPT_EDITS)
+    assert asked.reply(plan, "2\n") == PlanReply(PlanAnswer.KEEP_PLANNING, "2")
+    assert "accept edits" not in asked.text

@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 
-from forge_core.approval import Question, QuestionOption, QuestionReply, QuestionRequest
+from forge_core.approval import (
+    PlanAnswer,
+    PlanReply,
+    PlanRequest,
+    Question,
+    QuestionOption,
+    QuestionReply,
+    QuestionRequest,
+)
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.settings import PermissionMode
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.chat_app import command_request, edit_request, make_app, ready, type_text, until
 
@@ -28,6 +37,9 @@ REQUESTS: tuple[Any, ...] = (
     command_request("pytest -q", always_rule="bash(pytest:*)"),
     command_request("rm -rf x", is_destructive=True, session_rule=""),
     edit_request(target=HOSTILE, tool=HOSTILE),
+    PlanRequest(
+        "p", f"# {HOSTILE}\n\n- {HOSTILE}\n\n| {HOSTILE} |\n| --- |\n\n```{HOSTILE}\n" * 9, PermissionMode.ASK
+    ),
     QuestionRequest(
         "q",
         tuple(
@@ -47,7 +59,7 @@ async def test_random_keys_around_prompts_cause_no_error(config: ForgeConfig, se
         for _ in range(8):
             request = chance.choice(REQUESTS)
             waiting = asyncio.ensure_future(app.chat.prompts.ask(request))
-            await until(pilot, lambda: app.chat.query("#permission, #questions"))
+            await until(pilot, lambda: app.chat.query("#permission, #questions, #plan"))
             for _ in range(chance.randint(0, 12)):
                 if chance.random() < 0.6:
                     app.clock.pass_(1)
@@ -62,7 +74,7 @@ async def test_random_keys_around_prompts_cause_no_error(config: ForgeConfig, se
                     await pilot.press("escape")
             await asyncio.wait([waiting], timeout=180)
             assert waiting.done()
-            await until(pilot, lambda: not app.chat.query("#permission, #questions"))
+            await until(pilot, lambda: not app.chat.query("#permission, #questions, #plan"))
             while len(app.screen_stack) > 1:
                 await pilot.press("escape")
         await until(pilot, lambda: app.focused is app.chat.composer)
@@ -79,7 +91,7 @@ async def test_no_typed_letter_is_lost_while_prompts_open_and_close(config: Forg
             waiting = asyncio.ensure_future(app.chat.prompts.ask(request))
             piece = text[start : start + 11]
             await type_text(pilot, piece[:4])
-            await until(pilot, lambda: app.chat.query("#permission, #questions"))
+            await until(pilot, lambda: app.chat.query("#permission, #questions, #plan"))
             await until(pilot, lambda: isinstance(app.focused, Prompt))
             await type_text(pilot, piece[4:8])
             await until(pilot, lambda: app.chat.query_one(Prompt).is_writing)
@@ -87,7 +99,9 @@ async def test_no_typed_letter_is_lost_while_prompts_open_and_close(config: Forg
             app.clock.pass_(1)
             await pilot.press("escape", "escape")
             await asyncio.wait([waiting], timeout=60)
-            assert not isinstance(waiting.result(), QuestionReply) or waiting.result().declined
+            reply = waiting.result()
+            assert not isinstance(reply, QuestionReply) or reply.declined
+            assert not isinstance(reply, PlanReply) or reply.answer is PlanAnswer.KEEP_PLANNING
             await until(pilot, lambda: app.focused is app.chat.composer)
             await type_text(pilot, piece[8:])
         assert app.chat.composer.text == text

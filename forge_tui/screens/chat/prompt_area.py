@@ -14,7 +14,7 @@ from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
-    from forge_core.approval import Answer, ApprovalReply, QuestionReply, UserRequest
+    from forge_core.approval import Answer, ApprovalReply, PlanReply, QuestionReply, UserRequest
     from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.screens.prompts.prompt import Draft, Prompt
 
@@ -86,9 +86,9 @@ class PromptArea:
     def _make_prompt(
         self, request: UserRequest[Reply], *, clock: Callable[[], float], draft: Draft
     ) -> Prompt[Reply]:
-        from forge_core.approval import ApprovalRequest, QuestionRequest
+        from forge_core.approval import ApprovalRequest, PlanRequest, QuestionRequest
 
-        prompt: Prompt[ApprovalReply] | Prompt[QuestionReply]
+        prompt: Prompt[ApprovalReply] | Prompt[QuestionReply] | Prompt[PlanReply]
         match request:
             case ApprovalRequest():
                 from forge_tui.screens.prompts.permission import PermissionPrompt
@@ -105,6 +105,11 @@ class PromptArea:
                 from forge_tui.screens.prompts.question import QuestionPrompt
 
                 prompt = QuestionPrompt(request, clock=clock, draft=draft)
+                self._screen.attention.asked("")
+            case PlanRequest():
+                from forge_tui.screens.prompts.plan import PlanPrompt
+
+                prompt = PlanPrompt(request, workspace=self._workspace, clock=clock, draft=draft)
                 self._screen.attention.asked("")
             case _:
                 raise TypeError(f"There is no prompt for a {type(request).__name__}.")
