@@ -186,6 +186,8 @@ class ToolEnd(AgentEvent):
     """What a card shows in place of `result`; empty: the result itself."""
     is_in_header: bool = False
     """The call's target and `summary` say it all: a folded card shows nothing of the result."""
+    document: str = ""
+    """Markdown by the model that is shown like an answer, after the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -448,7 +448,7 @@ def _make_session(config: ForgeConfig, resume: str | None, responder: Responder)
     from forge_core.runtime import build_session, harden_process
 
     harden_process()
-    return build_session(config, responder, responder, resume=resume)
+    return build_session(config, responder, responder, responder, resume=resume)
 
 
 def _save_setting(config: ForgeConfig, name: str, value: str) -> None:

@@ -23,6 +23,14 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """Markdown by the model."""
+
+    body: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommandNotice:
     """A confirmation of one line."""
 
@@ -153,6 +161,7 @@ class EditInstructionFile:
 
 CommandResult: TypeAlias = (
     Text
+    | Document
     | CommandNotice
     | StatusChange
     | Failure

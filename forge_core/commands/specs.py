@@ -283,6 +283,13 @@ SPECS: tuple[CommandSpec, ...] = (
         "todo", "Show the model's list of tasks", "session_commands:todo", keywords=("plan", "tasks", "todos")
     ),
     CommandSpec(
+        "plan",
+        "Show the plan of plan mode; approve it, or drop it",
+        "plan_command:plan",
+        accepts=("approve [edits]", "drop"),
+        keywords=("steps", "proposal"),
+    ),
+    CommandSpec(
         "jobs",
         "Show the commands running in the background, or stop one",
         "session_commands:jobs",

@@ -33,6 +33,7 @@ class FactKind(StrEnum):
 
     GOAL = "goal"
     REQUEST = "request"
+    PLAN = "plan"
     TODO = "todo"
     FILE = "file"
     MESSAGE = "message"
@@ -42,6 +43,7 @@ class FactKind(StrEnum):
 _HEADINGS = {
     FactKind.GOAL: "The goal, as the user wrote it:",
     FactKind.REQUEST: "What the user wrote after that, shortened:",
+    FactKind.PLAN: "The plan that you presented to the user:",
     FactKind.TODO: "Open steps of the plan:",
     FactKind.FILE: "Files that you have read or changed, with the beginning of the SHA-256 of their content:",
     FactKind.MESSAGE: "The user's last message:",
@@ -50,6 +52,7 @@ _HEADINGS = {
 _LABELS = {
     FactKind.GOAL: ("the goal", ""),
     FactKind.REQUEST: ("1 earlier message of yours", "{} earlier messages of yours"),
+    FactKind.PLAN: ("the plan", ""),
     FactKind.TODO: ("1 open step", "{} open steps"),
     FactKind.FILE: ("1 file", "{} files"),
     FactKind.MESSAGE: ("your last message", ""),
@@ -78,6 +81,8 @@ class PinnedFacts:
     """The user's other messages, the oldest first, shortened."""
     last_message: str = ""
     """The user's last message, which stays in the history as it is."""
+    plan: str = ""
+    """The plan of plan mode."""
     todos: tuple[TodoItem, ...] = ()
     files: Mapping[str, str] | None = None
     """Path → hash of its content when the model last read or wrote it."""
@@ -89,6 +94,7 @@ class PinnedFacts:
         """Return all facts."""
         lines = [Fact(FactKind.GOAL, self.goal)] if self.goal else []
         lines += [Fact(FactKind.REQUEST, text) for text in self.requests]
+        lines += [Fact(FactKind.PLAN, self.plan)] if self.plan else []
         lines += [
             Fact(FactKind.TODO, item.content)
             for item in self.todos

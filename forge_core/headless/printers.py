@@ -105,6 +105,10 @@ class TextPrinter:
                 self._broken = []
                 self._end_answer()
                 self._say(status_line(event, self._redact) or "")
+            case ToolEnd(document=text) if text:
+                self._say(status_line(event, self._redact) or "")
+                self._answer(text)
+                self._end_answer()
             case _:
                 if line := status_line(event, self._redact):
                     self._say(line)

@@ -70,7 +70,9 @@ async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> i
         printer = _Both(folder, printer)
     driver = StreamDriver(lambda record: print_json(known_only.values(record), sys.stdout), printer.event)
     responder = driver.respond if options.reads_stream else deny_all
-    session = build_session(config, responder, responder, shows_figures=False, resume=options.resume)
+    session = build_session(
+        config, responder, responder, responder, shows_figures=False, resume=options.resume
+    )
     for notice in (*_notices(config), *(one.text for one in session.waiting_notices())):
         print(safe_line(redact(notice)), file=sys.stderr)
     try:

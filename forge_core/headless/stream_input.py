@@ -10,6 +10,9 @@ The lines that a driver may send:
   to a `permission_request`. The reason, of a no, is for the model.
 - `{"type": "answers", "id": "…", "answers": [["…"], …]}`: the reply to a `question_request`, a list of texts
   for each question; `{"type": "answers", "id": "…", "declined": true}` declines.
+- `{"type": "plan", "id": "…", "answer": "approve" | "accept_edits" | "keep_planning", "feedback": "…"}`:
+  replies to a `plan_request`. The feedback, where planning continues, is for the model. A "plan" replaces the
+  text of the plan.
 
 At the end of the input the messages that wait are still answered; requests are then denied.
 """
@@ -26,9 +29,13 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from forge_core.approval import (
+    MAX_PLAN_CHARS,
     Answer,
     ApprovalReply,
     ApprovalRequest,
+    PlanAnswer,
+    PlanReply,
+    PlanRequest,
     QuestionReply,
     QuestionRequest,
     UserRequest,
@@ -159,7 +166,7 @@ class StreamDriver:
             case "interrupt":
                 if self._session is not None:
                     self._session.interrupt()
-            case "permission" | "answers" as kind:
+            case "permission" | "answers" | "plan" as kind:
                 waiting = self._waiting.get(str(message.get("id")))
                 if waiting is None:
                     raise InputError(f"no request {message.get('id')!r} is waiting")
@@ -167,7 +174,8 @@ class StreamDriver:
                 if not waiting.reply.done():
                     waiting.reply.set_result(reply)
             case other:
-                raise InputError(f"unknown type {other!r}; known are user, interrupt, permission and answers")
+                known = "user, interrupt, permission, answers and plan"
+                raise InputError(f"unknown type {other!r}; known are {known}")
 
     def _end(self) -> None:
         self._is_over = True
@@ -191,7 +199,8 @@ def _parsed(line: str) -> Mapping[str, Any]:
 
 
 def _request_kind(request: UserRequest[Any]) -> str:
-    return "permission_request" if isinstance(request, ApprovalRequest) else "question_request"
+    kinds = {ApprovalRequest: "permission_request", PlanRequest: "plan_request"}
+    return kinds.get(type(request), "question_request")
 
 
 def _fields_of(request: UserRequest[Any]) -> dict[str, Any]:
@@ -211,6 +220,8 @@ def _reply_to(request: UserRequest[Any], kind: str, message: Mapping[str, Any]) 
         if answer == Answer.ALWAYS and not request.always_rule:
             raise InputError('no rule can be saved for this request, so "always" is not possible')
         return ApprovalReply(Answer(answer), reason=str(message.get("reason") or ""))
+    if isinstance(request, PlanRequest):
+        return _plan_reply(kind, message)
     if not isinstance(request, QuestionRequest) or kind != "answers":
         raise InputError('that request holds questions; reply with an "answers" line')
     if message.get("declined"):
@@ -221,3 +232,14 @@ def _reply_to(request: UserRequest[Any], kind: str, message: Mapping[str, Any]) 
     if not all(isinstance(one, list) and one and all(isinstance(text, str) for text in one) for one in given):
         raise InputError('each element of "answers" must be a list of one or more texts')
     return QuestionReply(answers=tuple(tuple(one) for one in given))
+
+
+def _plan_reply(kind: str, message: Mapping[str, Any]) -> PlanReply:
+    answers = [str(answer) for answer in PlanAnswer]
+    answer = message.get("answer")
+    if kind != "plan" or answer not in answers:
+        raise InputError(
+            f'that request is a plan; reply with a "plan" line: "answer" is {", ".join(answers)}'
+        )
+    feedback, plan = (str(message.get(key) or "") for key in ("feedback", "plan"))
+    return PlanReply(PlanAnswer(answer), feedback, plan=plan[:MAX_PLAN_CHARS])

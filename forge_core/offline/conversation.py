@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from forge_core.config.settings import PermissionMode
 from forge_core.errors import ImageError
 from forge_core.images.image_header import checked_header, size_text
 from forge_core.images.image_reference import replace_written
@@ -98,6 +99,8 @@ class ChatRequest:
     """Tool name → names of its parameters; an empty set means that they are not known."""
     parallel: bool = True
     """Whether one reply may make several calls."""
+    is_planning: bool = False
+    """Whether the system message says that the session is in plan mode."""
 
 
 def read_request(body: Mapping[str, Any]) -> ChatRequest:
@@ -105,7 +108,15 @@ def read_request(body: Mapping[str, Any]) -> ChatRequest:
     turns = _read_turns(body.get("messages"))
     now = turns[-1] if turns else ConversationTurn("")
     tools = {} if body.get("tool_choice") == "none" else _tools(body.get("tools"))
-    return ChatRequest(now, tuple(turns[:-1]), tools, body.get("parallel_tool_calls") is not False)
+    is_parallel = body.get("parallel_tool_calls") is not False
+    return ChatRequest(now, tuple(turns[:-1]), tools, is_parallel, _is_planning(body.get("messages")))
+
+
+def _is_planning(messages: object) -> bool:
+    first = messages[0] if isinstance(messages, list) and messages else None
+    if not isinstance(first, Mapping) or first.get("role") != "system":
+        return False
+    return PermissionMode.PLAN.instruction in content_text(first.get("content"))
 
 
 def content_text(content: object) -> str:

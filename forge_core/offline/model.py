@@ -69,6 +69,7 @@ def respond(conversation: ChatRequest, root: str = "") -> ModelReply:
     if not conversation.tools and (summary := dialogue.transcript_summary(conversation.now.request)):
         return ModelReply(summary)
     memory = Memory(list(conversation.earlier), frozenset(conversation.tools), root)
+    memory.is_planning = conversation.is_planning
     reply = replay(_serve(conversation, memory), conversation, memory)
     if reply.calls or _is_introduced(conversation) or phrases.MARK in reply.text:
         return reply

@@ -24,6 +24,8 @@ _MAX_ASKED = 1_500
 """What is left to match once quoted text is set aside."""
 _MAX_PARSED_STEPS = 20
 _COMMAND = re.compile(r"^\s*(?:\$|!)\s*(\S.*)$", re.DOTALL)
+_PLAN_APPROVED = re.compile(r"the plan is approved\b.*", re.IGNORECASE | re.DOTALL)
+"""What `/plan approve` sends."""
 _PLAN = re.compile(
     r"\s*(?:please\s+)?(?:(?:make|write|set up|keep|create|note)\s+)?(?:(?:a|the|my|this|our)\s+)?"
     r"(?:plan|to-?dos?(?:\s+list)?|task list|tasks)\s*:\s*(?P<content>.+)",
@@ -182,6 +184,8 @@ def _whole_request(text: str) -> tuple[Intent, Mapping[str, str]] | None:
     """Return the request of a message that is never divided, whatever commas and "then" it contains."""
     if plan := _PLAN.fullmatch(text):
         return Intent.PLAN, {"content": plan["content"].strip()}
+    if _PLAN_APPROVED.fullmatch(text):
+        return Intent.PLAN, {}
     if asked := _ASK_ME.fullmatch(text):
         return Intent.ASK_ME, {"kind": (asked["kind"] or "").lower(), "text": asked["text"].strip(" .?!")}
     return None

@@ -38,6 +38,8 @@ class Memory:
     """The steps of the present message that come after the one that is running."""
     done: list[CompletedCall] = field(default_factory=list)
     """The calls of the step that is running."""
+    is_planning: bool = False
+    """Whether the session is in plan mode."""
 
     def latest(self) -> FileLocation | None:
         """Return what "it" means: the file or line that was mentioned last."""

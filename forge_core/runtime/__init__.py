@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from forge_core.approval import Approver, Questioner
+    from forge_core.approval import Approver, PlanReviewer, Questioner, Responder
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.redact import Redactor
     from forge_core.session.event_channel import EventChannel
@@ -55,22 +55,24 @@ def build_session(
     config: ForgeConfig,
     approver: Approver,
     questioner: Questioner | None = None,
+    plan_reviewer: PlanReviewer | None = None,
     *,
     shows_figures: bool = True,
     resume: str | None = None,
 ) -> ForgeSession:
     """Return a session that checks every tool call against the policy.
 
-    Requests for permission go to `approver`, the model's questions to `questioner`; without one they are
-    declined. Without `shows_figures` a custom endpoint is not asked for the model's context window.
-    `resume` is the id of a saved session to continue. The first call takes about a second, for the imports;
-    it opens no connection, and no file unless it continues a session.
+    Requests for permission go to `approver`, the model's questions to `questioner`, its plans to
+    `plan_reviewer`; without one they are declined. Without `shows_figures` a custom endpoint is not asked for
+    the model's context window. `resume` is the id of a saved session to continue. The first call takes about
+    a second, for the imports; it opens no connection, and no file unless it continues a session.
 
     Raises:
         SessionInUseError: another process has the session `resume` open.
         JournalError: there is no such session, or it cannot be read.
     """
     silence_tracing(os.environ)
+    from forge_core.approval import make_responder
     from forge_core.runtime.resuming import open_journal
     from forge_core.session.event_channel import EventChannel
 
@@ -78,7 +80,14 @@ def build_session(
     journal, saved = open_journal(config, resume, redact, events.error)
     try:
         return _assemble(
-            config, approver, questioner, journal, saved, events, redact, shows_figures=shows_figures
+            config,
+            make_responder(approver, questioner, plan_reviewer),
+            journal,
+            saved,
+            events,
+            redact,
+            is_attended=questioner is not None,
+            shows_figures=shows_figures,
         )
     except BaseException:
         journal.close()  # or nobody could open the session before this process ends
@@ -87,13 +96,13 @@ def build_session(
 
 def _assemble(
     config: ForgeConfig,
-    approver: Approver,
-    questioner: Questioner | None,
+    responder: Responder,
     journal: Journal,
     saved: SavedSession | None,
     events: EventChannel,
     redact: Redactor,
     *,
+    is_attended: bool,
     shows_figures: bool,
 ) -> ForgeSession:
     """Return the session over a journal that is open."""
@@ -103,16 +112,17 @@ def _assemble(
     from forge_core.runtime.provider_setup import session_provider
     from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
     from forge_core.session.session import ForgeSession
+    from forge_core.session.tool_environment import SessionResponder
     from forge_core.store.log import log_path, open_log
 
     clock, session_id = RunClock(), journal.path.stem
-    responder = tooling.build_responder(approver, questioner, clock)
-    budget = tooling.build_budget(config, responder, clock, events, is_attended=questioner is not None)
+    asks = SessionResponder(responder, clock)
+    budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
     if saved is not None:
         config = continued_effort(config, saved)
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
     tracker = TokenTrackingCallback(price=provider.price, on_spent=budget.spent)
-    environment = tooling.build_environment(config, session_id, responder, events, redact)
+    environment = tooling.build_environment(config, session_id, asks, events, redact)
     if saved is not None:
         config = continued_config(config, saved, environment.sandbox_state)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from langchain_core.language_models import BaseChatModel
 
-    from forge_core.approval import Approver, Questioner
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.config.project_state import Scripts
     from forge_core.config.settings import PermissionMode
@@ -79,14 +78,6 @@ def build_environment(
         folder_instructions=FolderInstructions(config),
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
     )
-
-
-def build_responder(approver: Approver, questioner: Questioner | None, clock: RunClock) -> SessionResponder:
-    """Build what passes requests to the user, and stops `clock` meanwhile."""
-    from forge_core.approval import make_responder
-    from forge_core.session.tool_environment import SessionResponder
-
-    return SessionResponder(make_responder(approver, questioner), clock)
 
 
 def build_budget(

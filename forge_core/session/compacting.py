@@ -353,6 +353,7 @@ class SessionCompactor:
             goal,
             requests,
             last,
+            plan=self._environment.plan.text,
             todos=self._environment.todos.items,
             files=dict(self._environment.files),
             instructions=(*self._meter.prompt.instructions, *self._environment.given_instructions),

@@ -27,6 +27,7 @@ class StateRecorder:
         self._environment = environment
         self._recorded: dict[str, Any] = {
             "todos": [],
+            "plan": {},
             "rules": [],
             "draft": "",
             "queue": [],
@@ -63,6 +64,7 @@ class StateRecorder:
         policy = self._environment.policy
         return {
             "todos": as_json(self._environment.todos.items),
+            "plan": self._environment.plan.state(),
             "rules": [entry.rule for entry in policy.rules() if entry.origin == "session"],
             _OMITTED: sorted(self._environment.omitted_instructions),
         }
@@ -113,8 +115,8 @@ class PendingNews:
 
 
 def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> None:
-    """Restore the task list, what the model has read, which instruction files are left out, and what the user
-    has allowed for the session.
+    """Restore the task list, the plan, what the model has read, which instruction files are left out, and
+    what the user has allowed for the session.
 
     Permissions are restored only in the same real folder.
     """
@@ -130,8 +132,9 @@ def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> No
 
 
 def replace_conversation(environment: ToolEnvironment, saved: SavedSession) -> None:
-    """Replace the task list and what the model has read."""
+    """Replace the task list, the plan, and what the model has read."""
     environment.todos.replace(saved_todos(saved.todos))
+    environment.plan.restore(saved.plan)
     environment.files.clear()
     environment.files.update(saved.reads)
     if environment.folder_instructions is not None:  # the message that held them may be gone

@@ -52,7 +52,6 @@ from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
 from forge_core.store.saved_session import SavedSession as SavedSession
 from forge_core.store.saved_session import load_session, title_of
-from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo.report import UndoReport
@@ -88,8 +87,10 @@ class ForgeSession:
         self._tracker = tracker
         self._environment = environment
         self._provider = provider
-        self._journal = journal
-        self._logger = logger
+        self._journal, self._logger = journal, logger
+        self.todos, self.plan = environment.todos, environment.plan
+        """The model's list of tasks, and the plan of plan mode."""
+        self.plan.use_mode = self.set_mode
         self._events = events
         self._system_prompt = system_prompt
         self.models = ModelSelection(config, provider, agent.set_llm, self._record_state)
@@ -184,11 +185,6 @@ class ForgeSession:
     def given_instructions(self) -> tuple[Instructions, ...]:
         """The instruction files of sub-folders that the model has been given."""
         return self._environment.given_instructions
-
-    @property
-    def todos(self) -> TodoList:
-        """The model's list of tasks."""
-        return self._environment.todos
 
     @property
     def is_away(self) -> bool:
@@ -378,8 +374,8 @@ class ForgeSession:
     def set_mode(self, mode: PermissionMode) -> None:
         """Change how much runs without asking; the system message informs the model."""
         self._environment.policy.mode = mode
-        self._meter.use_prompt(self._system_prompt(mode))
-        self._record_state()
+        self.plan.mode_changed(mode)
+        self.reload_instructions()
 
     def reload_instructions(self) -> None:
         """Read the instruction files again; the model gets them with its next request."""
@@ -467,6 +463,7 @@ class ForgeSession:
 
     def _begin(self, text: str | None, folded: Sequence[Span]) -> None:
         self._begin_journal()
+        self.plan.turn_began()
         about_turn = {"model": self.models.current, "mode": str(self._environment.policy.mode)}
         self._state.assume_recorded(**about_turn)
         if text is None:  # the retry belongs to the same turn

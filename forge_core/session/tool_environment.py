@@ -12,6 +12,7 @@ from forge_core.langchain.agent.run_control import RunClock
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.tools.base import ExecutionContext
+from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
 
@@ -57,6 +58,7 @@ class ToolEnvironment:
     """None: what tools do cannot be undone."""
     jobs: JobTable = field(default_factory=JobTable)
     todos: TodoList = field(default_factory=TodoList)
+    plan: SessionPlan = field(default_factory=SessionPlan)
     files: dict[str, str] = field(default_factory=dict)
     """Real path → hash of what the model last read."""
     folder_instructions: FolderInstructions | None = None
@@ -72,7 +74,9 @@ class ToolEnvironment:
             sandbox=self.sandbox,
             jobs=self.jobs,
             ask=self.responder,
+            review_plan=self.responder,
             todos=self.todos,
+            plan=self.plan,
             before_images=self.undo,
             instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_path,
         )
@@ -93,6 +97,7 @@ class ToolEnvironment:
         if self.folder_instructions is not None:
             self.folder_instructions.forget()
         self.todos.replace(())
+        self.plan.clear()
 
     async def begin_turn(self, text: str, at: float) -> None:
         """Begin a turn, at this time: what calls change from here on is undone together."""

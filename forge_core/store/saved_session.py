@@ -1,9 +1,10 @@
 """A saved session, read from its journal: what is needed to continue it, and what the screen shows of it.
 
 Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
-as it is in the history, changes of the session's state (`state`: also `omitted_instructions` and `effort`,
-the reasoning effort, which older journals do not have) and of its limits (`budget`), bills that replace
-estimates (`bill`), titles (`title`), where a fork comes from (`parent` in `session`), what the user rewinds
+as it is in the history, changes of the session's state (`state`: also `omitted_instructions`, `effort`, the
+reasoning effort, and `plan`, the plan of plan mode, which older journals do not have) and of its limits
+(`budget`), bills that replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in
+`session`), the folded parts of a message (`folded` in `user`, see `folded_parts`), what the user rewinds
 (`rewind`, `unrewind`; see `rewinds`), what the model is to be informed of with the next message (`news`), the
 marks of a review of changes (`review`: a turn of the undo store, a file, and the keys of its kept hunks), and
 compactions (`window`: the messages of the shorter history, with `start` where only those from that index on
@@ -96,6 +97,8 @@ class SavedSession:
     turns: list[SavedTurn] = field(default_factory=list)
     calls: list[SavedCall] = field(default_factory=list)
     todos: list[dict[str, Any]] = field(default_factory=list)
+    plan: dict[str, Any] = field(default_factory=dict)
+    """The plan that was presented last, `text`, and whether it `is_approved`; empty without one."""
     reads: dict[str, str] = field(default_factory=dict)
     """Real path → hash of what the model last read."""
     rules: list[str] = field(default_factory=list)
@@ -290,7 +293,7 @@ class _Reader:
             case "llm_end":
                 self._call(record, data, 0)
             case "state":
-                kept = {name: value for name, value in data.items() if name not in ("todos", "reads")}
+                kept = {name: value for name, value in data.items() if name not in ("todos", "reads", "plan")}
                 self._state(kept)
 
     def _call(self, record: Record, data: dict[str, Any], turn: int) -> None:
@@ -314,7 +317,7 @@ class _Reader:
         saved.uncompacted, saved.compacted = [], 0
         saved.turns.clear()
         self._starts, self._former = [], []
-        saved.todos, saved.reads, saved.is_redacted = [], {}, False
+        saved.todos, saved.plan, saved.reads, saved.is_redacted = [], {}, {}, False
         for call in saved.calls:
             call.turn = 0
 
@@ -390,6 +393,8 @@ class _Reader:
         omitted = _list(data.get("omitted_instructions", saved.omitted_instructions))
         saved.omitted_instructions = [str(path) for path in omitted]
         saved.todos = [item for item in _list(data.get("todos", saved.todos)) if isinstance(item, dict)]
+        plan = data.get("plan", saved.plan)
+        saved.plan = plan if isinstance(plan, dict) else {}
         reads = data.get("reads")
         for path, digest in (reads if isinstance(reads, dict) else {}).items():
             if digest is None:

@@ -89,6 +89,8 @@ def _parts(saved: SavedSession) -> Iterator[Part]:
                 running[event.call_id] = event
             case ToolEnd():
                 yield _call(running.pop(event.call_id, None), event)
+                if event.document:
+                    yield TextPart("answer", event.document)
             case Steered(text=text):
                 yield TextPart("user", text)
             case Notice(text=text):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from forge_core.tools.builtin.ask_user import AskUserTool as AskUserTool
     from forge_core.tools.builtin.bash import BashTool as BashTool
     from forge_core.tools.builtin.edit import EditTool as EditTool
+    from forge_core.tools.builtin.exit_plan_mode import ExitPlanModeTool as ExitPlanModeTool
     from forge_core.tools.builtin.glob import GlobTool as GlobTool
     from forge_core.tools.builtin.grep import GrepTool as GrepTool
     from forge_core.tools.builtin.job_output import JobOutputTool as JobOutputTool
@@ -45,6 +46,7 @@ __getattr__, __dir__ = lazy_exports(
         "forge_core.tools.builtin.ask_user": ("AskUserTool",),
         "forge_core.tools.builtin.bash": ("BashTool",),
         "forge_core.tools.builtin.edit": ("EditTool",),
+        "forge_core.tools.builtin.exit_plan_mode": ("ExitPlanModeTool",),
         "forge_core.tools.builtin.glob": ("GlobTool",),
         "forge_core.tools.builtin.grep": ("GrepTool",),
         "forge_core.tools.builtin.job_output": ("JobOutputTool",),

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from forge_core.approval import Effect, Questioner, ToolKind
+from forge_core.approval import Effect, PlanReviewer, Questioner, ToolKind
 from forge_core.errors import ToolError as ToolError  # part of the public interface of this module
 from forge_core.events import AgentEvent, Subject, ToolStart
 from forge_core.llm.models import ToolDefinition
@@ -18,6 +18,7 @@ from forge_core.result import FileDiff, Omission, ToolOutcome
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox import Sandbox
+    from forge_core.tools.builtin.exit_plan_mode import SessionPlan
     from forge_core.tools.builtin.todo import TodoList
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.job_table import JobTable
@@ -95,6 +96,10 @@ class ToolResult:
     """What a card shows in place of `output`; empty: the output itself."""
     is_in_header: bool = False
     """The call's target and `summary` say it all: a folded card shows nothing of the output."""
+    document: str = ""
+    """Markdown by the model that the conversation shows like an answer, below the call."""
+    ends_run: bool = False
+    """The run ends after this round of calls, with `document` as its output: the user speaks next."""
 
     def for_model(self) -> str:
         """Return the text that the model reads: the output, or "Error: …" (with whatever output there
@@ -180,8 +185,12 @@ class ExecutionContext:
     """The session's background jobs; None: a command that should continue in the background is refused."""
     ask: Questioner | None = None
     """Puts the model's questions to the user; None: no user is available."""
+    review_plan: PlanReviewer | None = None
+    """Shows a plan to the user; None: no user is available."""
     todos: TodoList | None = None
     """The session's list of tasks."""
+    plan: SessionPlan | None = None
+    """The session's plan; None: there is no plan mode."""
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
     hides: Callable[[Path], bool] | None = None

@@ -49,6 +49,7 @@ def builtin_tools() -> list[BaseTool]:
     from forge_core.tools.builtin.ask_user import AskUserTool
     from forge_core.tools.builtin.bash import BashTool
     from forge_core.tools.builtin.edit import EditTool
+    from forge_core.tools.builtin.exit_plan_mode import ExitPlanModeTool
     from forge_core.tools.builtin.glob import GlobTool
     from forge_core.tools.builtin.grep import GrepTool
     from forge_core.tools.builtin.job_output import JobOutputTool
@@ -62,4 +63,4 @@ def builtin_tools() -> list[BaseTool]:
     looking: list[BaseTool] = [ReadTool(), GlobTool(), GrepTool(), LsTool()]
     running: list[BaseTool] = [BashTool(), JobOutputTool(), JobStopTool()]
     writing: list[BaseTool] = [WriteTool(), EditTool(), MultiEditTool(), ApplyPatchTool()]
-    return [*looking, *writing, *running, TodoTool(), AskUserTool()]
+    return [*looking, *writing, *running, TodoTool(), AskUserTool(), ExitPlanModeTool()]

@@ -214,6 +214,9 @@ class EventText:
         self._out.say(call.label, ", ".join(part for part in parts if part))
         for diff in end.diffs if end.success else ():
             self._change(diff)
+        if end.document:
+            self._answer.feed(end.document)
+            self._end_speech(end.timestamp)
         text = end.display or _for_user(end)
         is_shown = (call.start.preview_rows > 0 or not end.success) and not end.diffs and not end.is_in_header
         if not text.strip() or end.diffs:

@@ -375,4 +375,4 @@ def _handled(handle: Callable[[signal.Signals], None], *numbers: signal.Signals)
 
 def _new_session(config: ForgeConfig, resume: str | None, responder: Responder) -> ForgeSession:
     harden_process()
-    return build_session(config, responder, responder, resume=resume)
+    return build_session(config, responder, responder, responder, resume=resume)

@@ -42,6 +42,7 @@ from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal, images_beside, journal_path
 from forge_core.store.saved_session import SavedSession
+from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoReport, UndoStore
@@ -150,6 +151,7 @@ class ScriptedSession:
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
         self.plans: list[PlanReply] = []
+        self.plan = SessionPlan()
         self.todos = TodoList()
         self.context = ScriptedContext(self)
         self.undo: UndoStore | None = None

@@ -12,6 +12,7 @@ from forge_core.approval import (
     ApprovalReply,
     ApprovalRequest,
     Approver,
+    PlanReviewer,
     Questioner,
     make_responder,
 )
@@ -56,6 +57,7 @@ def scripted_session(
     tools: Sequence[BaseTool] = (),
     approver: Approver | None = None,
     questioner: Questioner | None = None,
+    plan_reviewer: PlanReviewer | None = None,
     mode: PermissionMode = PermissionMode.ASK,
     takes_images: bool = True,
     **options: Any,
@@ -69,7 +71,7 @@ def scripted_session(
         state_dir=root / "state",
     )
     clock = RunClock()
-    responder = make_responder(approver or Answering(Answer.NO), questioner)
+    responder = make_responder(approver or Answering(Answer.NO), questioner, plan_reviewer)
     events = EventChannel()
     environment = ToolEnvironment(
         working_dir=root,

@@ -211,6 +211,26 @@ def test_questions_are_asked_of_the_driver(tmp_path: Path) -> None:
     assert "B" in told
 
 
+@pytest.mark.parametrize(("reply", "mode"), [("accept_edits", "accept-edits"), ("keep_planning", "plan")])
+def test_plans_are_decided_by_the_driver(tmp_path: Path, reply: str, mode: str) -> None:
+    call = tool_answer(("c1", "exit_plan_mode", {"plan": "# Goal"}))
+    with (
+        SseServer(call, answer("ok")) as server,
+        driven(server, tmp_path, "--permission-mode", "plan") as driver,
+    ):
+        driver.send(type="user", text="plan it")
+        request = driver.until("plan_request")
+        assert (request["plan"], request["mode"], request["call_id"]) == ("# Goal", "ask", "c1")
+        driver.send(type="plan", id=request["id"], answer="yes")
+        assert "accept_edits" in driver.until("input_error")["error"]
+        driver.send(type="plan", id=request["id"], answer=reply, feedback="test first")
+        driver.until("agent_end")
+        driver.end()
+        told = server.requests[1].json["messages"][-1]["content"]
+    assert (f"mode is {mode} now" in told) is (mode != "plan")
+    assert ("test first" in told) is (mode == "plan")
+
+
 def test_an_interrupt_ends_the_turn_and_the_next_one_runs(tmp_path: Path) -> None:
     with (
         SseServer(Reply([event(chunk("partial ")), Stall()]), answer("two")) as server,

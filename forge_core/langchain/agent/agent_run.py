@@ -274,8 +274,8 @@ class AgentRun:
         if self._watch is not None:
             reports = [self._watch.observe(record) for record in records]
             self._loop_found = next((report for report in reports if report), None)
-        if any(record.name in agent.stop_tools for record in records):
-            self._record.reason = "stop_tool"
+        if (ending := tools.ending(agent.stop_tools)) is not None:
+            self._record.reason, self._record.output = ending[0], ending[1] or self._record.output
 
     def _deadline(self, seconds: float | None) -> Deadline:
         return Deadline(seconds, self._agent.clock, self.stop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from forge_core.approval import Effect
 from forge_core.events import AgentEvent, Permission, ToolEnd, ToolProgress, ToolStart
 from forge_core.langchain.agent.run_control import StopSignal
 from forge_core.llm.models import Message
-from forge_core.result import ToolCallRecord
+from forge_core.result import StoppedReason, ToolCallRecord
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult
 from forge_core.tools.executor import INTERRUPT_GRACE_S, ToolExecutor
 from forge_core.tools.registry import ToolRegistry
@@ -61,6 +61,8 @@ class ToolRound:
         self._records: dict[str, ToolCallRecord] = {}
         self._instructions: dict[str, str] = {}
         """Id of a call → instructions that follow its result."""
+        self._output: str | None = None
+        """The output of the run, if a call has ended it."""
         self._reports: set[asyncio.Task[None]] = set()
         self.denied: set[str] = set()
         """Ids of the calls that the policy or the user denied."""
@@ -79,6 +81,13 @@ class ToolRound:
     def records(self) -> list[ToolCallRecord]:
         """Return the records in call order; a call whose turn never came is recorded as not run."""
         return [self._records.get(call.id) or not_run(call) for call in self._calls]
+
+    def ending(self, stop_tools: Collection[str]) -> tuple[StoppedReason, str] | None:
+        """Return why the run ends after this round, and its output ("" for that of the answer); None if it
+        goes on. It ends after a call of one of `stop_tools`, and where a tool has ended it."""
+        if any(call.name in stop_tools for call in self._calls):
+            return "stop_tool", ""
+        return None if self._output is None else ("complete", self._output)
 
     def messages(self) -> list[Message]:
         """Return the results as messages for the model, in call order.
@@ -175,6 +184,8 @@ class ToolRound:
 
     def _finish(self, call: PendingCall, result: ToolResult, duration_s: float) -> None:
         text = result.for_model()
+        if result.ends_run:
+            self._output = result.document
         self._records[call.id] = ToolCallRecord(
             call.id, call.name, call.arguments, text, result.success, duration_s
         )
@@ -193,6 +204,7 @@ class ToolRound:
                 omission=result.omission,
                 display=result.display,
                 is_in_header=result.is_in_header,
+                document=result.document,
             )
         )
 

@@ -104,10 +104,14 @@ def nothing_listed(request: Request, memory: Memory) -> str:
 
 
 def plan(request: Request, memory: Memory) -> Skill:
-    """Keep the steps as the todo list, the first of them begun."""
-    steps = _steps(request.get("content"))[:_MAX_STEPS]
+    """Keep the steps as the todo list, the first of them begun; in plan mode, present them first."""
+    steps = _steps(request.get("content") or _presented(memory))[:_MAX_STEPS]
     if not steps:
         return "What are the steps? Say for example `plan: read the code, fix the bug, run the tests`."
+    if memory.is_planning and "exit_plan_mode" in memory.tools:
+        text = f"# Plan\n\n{phrases.numbered(steps)}"
+        yield from require("The plan could not be presented", "exit_plan_mode", plan=text)
+        return "I am rules and cannot change the plan: send `plan: …` with the steps as you want them."
     items = [
         {"content": step, "status": "pending" if at else "in_progress", "active_form": step}
         for at, step in enumerate(steps)
@@ -131,6 +135,13 @@ def ask_me(request: Request, memory: Memory) -> Skill:
         return "You gave no answer, so the question stays open."
     chosen = phrases.one_of([code(answer) for answer in answers])
     return f"You chose {chosen}. Tell me what to do with it."
+
+
+def _presented(memory: Memory) -> str:
+    """Return the steps of the plan that was presented last."""
+    calls = [done.call for turn in memory.turns for done in turn.done if done.call.name == "exit_plan_mode"]
+    text = str(calls[-1].arguments.get("plan", "")) if calls else ""
+    return re.sub(r"^#.*$", "", text, flags=re.MULTILINE).strip()
 
 
 def _steps(text: str) -> list[str]:

@@ -86,6 +86,9 @@ class CommandRunner:
         match result:
             case results.Text(body, title):
                 self._screen.show_text(body, title)
+            case results.Document(body, title):
+                self.show_line()
+                self._screen.show_document(body, title)
             case results.CommandNotice(text):
                 self._screen.say(text)
             case results.StatusChange(text):

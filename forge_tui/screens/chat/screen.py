@@ -274,6 +274,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.transcript.add_block(block)
         self.transcript.scroll_to_end()
 
+    def show_document(self, body: str, title: str) -> None:
+        self.welcome.display = False
+        self.transcript.add_markdown(f"**{title}**\n\n{body}")
+        self.transcript.scroll_to_end()
+
     def say(self, text: str) -> None:
         self.sending.commands.show_line()
         self.transcript.add_notice(text, "info")

@@ -29,6 +29,7 @@ QUEUES = "Queue a message for after this turn"
 STEERS = "Enter lets the model read the queued message at its next step"
 SENDS_QUEUE = "Enter sends what is queued"
 RESUMES = "Enter resumes the turn that failed"
+PLANS = "Say what to change in the plan, or /plan approve"
 
 
 class Sending:
@@ -56,7 +57,9 @@ class Sending:
             return STEERS if session is not None and self.queue.next_to_give() else QUEUES
         if self.queue and self.queue.is_paused:
             return SENDS_QUEUE
-        return RESUMES if session is not None and session.can_retry else PLACEHOLDER
+        if session is not None and session.can_retry:
+            return RESUMES
+        return PLANS if session is not None and session.plan.is_open else PLACEHOLDER
 
     def begin_with(self, text: str, *, skips: int) -> None:
         """Begin with a message from the command line: see `FirstMessage`. Before anything is mounted."""

@@ -103,6 +103,8 @@ class TranscriptBuilder:
                 self.calls.progress(event)
             case ToolEnd():
                 self.calls.end(event)
+                if event.document:
+                    self.add_markdown(event.document, is_answer=True)
             case Permission(decision="deny"):
                 self.calls.denied(event)
             case Retry():
@@ -141,9 +143,11 @@ class TranscriptBuilder:
         self.finish_text(event.timestamp)
         self.add(UserBlock(event.text, folded, self.calls.folding, mark=STEERED))
 
-    def add_markdown(self, text: str) -> None:
-        """Append complete Markdown."""
+    def add_markdown(self, text: str, *, is_answer: bool = False) -> None:
+        """Append complete Markdown; `is_answer`: it is one of `answers`."""
         answer = AnswerBuilder()
+        if is_answer:
+            self.answers.append(answer.text)
         answer.feed(text)
         self._append(answer.take(is_final=True)[0])
 

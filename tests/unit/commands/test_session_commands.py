@@ -32,7 +32,7 @@ async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_pat
     assert "unasked" in lines["read"]
     assert "others ask" in lines["bash"]
     assert "asks" in lines["edit"]
-    for name in ("todo", "ask_user", "job_output", "job_stop"):
+    for name in ("todo", "ask_user", "exit_plan_mode", "job_output", "job_stop"):
         assert lines[name].endswith("runs unasked")
     detail = await run_command("/tools read", session)
     assert isinstance(detail, Text)

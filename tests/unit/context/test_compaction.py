@@ -183,6 +183,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
     ]
     facts = facts_of(
         history,
+        plan="# Faster\n\n1. Measure\n2. Cache",
         todos=(
             TodoItem("Measure the lexer"),
             TodoItem("Read the code", TodoStatus.COMPLETED),
@@ -198,6 +199,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
     assert result is not None
     text = result.messages[0].text
     assert "Make the parser faster. Never touch the tests." in text
+    assert "# Faster\n\n1. Measure\n2. Cache" in text
     assert "Measure the lexer" in text
     assert "Write the cache" in text
     assert "Read the code" not in text

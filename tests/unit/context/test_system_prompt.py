@@ -97,6 +97,7 @@ def test_every_tool_and_parameter_named_in_the_system_prompt_exists() -> None:
         "bash",
         "todo",
         "ask_user",
+        "exit_plan_mode",
         "job_output",
         "job_stop",
     ):

@@ -5,7 +5,17 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from forge_core.events import AgentEnd, AgentEvent, Error, LLMChunk, LLMEnd, LLMStart, Retry, ToolStart
+from forge_core.events import (
+    AgentEnd,
+    AgentEvent,
+    Error,
+    LLMChunk,
+    LLMEnd,
+    LLMStart,
+    Retry,
+    ToolEnd,
+    ToolStart,
+)
 from forge_core.headless.printers import RESTART, TextPrinter
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, StoppedReason
@@ -69,3 +79,19 @@ def test_an_interrupt_during_a_retry_wait_prints_the_partial_answer(tmp_path: Pa
 def test_an_uninterrupted_answer_is_printed_unchanged(tmp_path: Path) -> None:
     events = [start(), LLMChunk(text="a"), END, start(2), LLMChunk(text="b\n"), END, over()]
     assert printed(events)[0] == printed(events, tmp_path / "out")[0] == "a\nb\n"
+
+
+def test_a_plan_is_printed_as_the_answer(tmp_path: Path) -> None:
+    end = ToolEnd(
+        call_id="c",
+        name="exit_plan_mode",
+        result="not approved",
+        success=True,
+        duration_s=0.1,
+        document="# Goal",
+    )
+    events: list[AgentEvent] = [start(), LLMChunk(text="Here it is:"), END, CALL, end, over()]
+    for file in (None, tmp_path / "out"):
+        out, err = printed(events, file)
+        assert out == "Here it is:\n# Goal\n"
+        assert "✓ exit_plan_mode" in err

@@ -10,9 +10,10 @@ from typing import Any
 
 import httpx
 
-from forge_core.approval import Questioner
+from forge_core.approval import PlanReviewer, Questioner
 from forge_core.offline.transport import OfflineTransport
 from forge_core.tools.base import BaseTool, ExecutionContext
+from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import builtin_tools
@@ -30,6 +31,8 @@ class Talk:
     refuse: Refusal = lambda name, arguments: None
     offered: tuple[str, ...] | None = None
     ask: Questioner | None = None
+    review_plan: PlanReviewer | None = None
+    plan: SessionPlan = field(default_factory=SessionPlan)
     todos: TodoList = field(default_factory=TodoList)
     jobs: JobTable = field(default_factory=JobTable)
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -73,6 +76,8 @@ class Talk:
                 files=self._files,
                 call_id=call["id"],
                 ask=self.ask,
+                review_plan=self.review_plan,
+                plan=self.plan,
                 todos=self.todos,
                 jobs=self.jobs,
             )

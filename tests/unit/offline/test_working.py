@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from forge_core.approval import QuestionReply, QuestionRequest
+from forge_core.approval import PlanAnswer, PlanReply, PlanRequest, QuestionReply, QuestionRequest
+from forge_core.config.settings import PermissionMode
 from forge_core.tools.builtin.todo import TodoStatus
 from tests.unit.offline.driver import Talk
 
@@ -41,6 +42,37 @@ async def test_a_plan_becomes_the_todo_list(talk: Talk) -> None:
     assert [item.content for item in talk.todos.items] == ["read the code", "fix the bug", "run the tests"]
     assert [item.status for item in talk.todos.items][:2] == [TodoStatus.IN_PROGRESS, TodoStatus.PENDING]
     assert "3 steps" in answer and "/todo" in answer
+
+
+async def test_in_plan_mode_the_plan_is_presented_first(talk: Talk) -> None:
+    asked: list[PlanRequest] = []
+
+    async def approve(request: PlanRequest) -> PlanReply:
+        asked.append(request)
+        talk.messages[0]["content"] = PermissionMode.ASK.instruction  # as the session does
+        return PlanReply(PlanAnswer.APPROVE)
+
+    talk.review_plan = approve
+    talk.plan.mode_changed(PermissionMode.PLAN)
+    talk.messages.append({"role": "system", "content": f"Permissions: {PermissionMode.PLAN.instruction}"})
+    answer = await talk("plan: read the code, fix the bug")
+    assert asked[0].plan == "# Plan\n\n1. read the code\n2. fix the bug"
+    assert talk.names() == ["exit_plan_mode", "todo"]
+    assert "2 steps" in answer
+
+
+async def test_a_plan_that_is_approved_later_becomes_the_todo_list(talk: Talk) -> None:
+    async def later(request: PlanRequest) -> PlanReply:
+        return PlanReply(PlanAnswer.KEEP_PLANNING)
+
+    talk.review_plan = later
+    talk.plan.mode_changed(PermissionMode.PLAN)
+    talk.messages.append({"role": "system", "content": f"Permissions: {PermissionMode.PLAN.instruction}"})
+    await talk("plan: read the code, fix the bug")
+    assert talk.names() == ["exit_plan_mode"] and talk.todos.items == ()
+    talk.messages[0]["content"] = PermissionMode.ASK.instruction
+    await talk("The plan is approved. Carry it out.")
+    assert [item.content for item in talk.todos.items] == ["read the code", "fix the bug"]
 
 
 async def test_lines_of_a_plan_keep_their_commas(talk: Talk) -> None:

@@ -133,7 +133,7 @@ def test_plan_mode_allows_only_read_calls(root: Path) -> None:
 @pytest.mark.parametrize("mode", list(PermissionMode))
 def test_session_tools_run_unasked(root: Path, mode: PermissionMode) -> None:
     policy = PermissionPolicy(root, mode)
-    for name in ("todo", "ask_user", "job_output", "job_stop"):
+    for name in ("todo", "ask_user", "exit_plan_mode", "job_output", "job_stop"):
         for effect in (Effect.READ, Effect.WRITE):
             assert policy.decide(name, ToolUse(effect, "", kind=ToolKind.SESSION)).decision is ALLOW
     use = ToolUse(Effect.READ, "", kind=ToolKind.SESSION)

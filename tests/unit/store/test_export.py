@@ -14,7 +14,7 @@ from forge_core.errors import ConfigError
 from forge_core.events import Compaction, Error, LLMChunk, Notice, ToolEnd, ToolStart
 from forge_core.redact import Redactor
 from forge_core.result import FileDiff
-from forge_core.store.export import exported, write_export
+from forge_core.store.export import ExportFormat, exported, write_export
 from forge_core.store.journal import Journal
 from forge_core.store.saved_session import SavedSession, load_session
 
@@ -186,3 +186,24 @@ def test_a_file_that_exists_is_not_replaced(saved: SavedSession, tmp_path: Path)
     with pytest.raises(ConfigError, match=r"exists already\. Choose another name, or delete it"):
         write_export(saved, tmp_path / "a.md", Redactor())
     assert (tmp_path / "a.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("form", ["markdown", "html"])
+def test_a_plan_that_was_presented_is_exported_as_an_answer(tmp_path: Path, form: ExportFormat) -> None:
+    path = tmp_path / "20261123-000000-abcdef.jsonl"
+    journal = Journal(path, Redactor())
+    journal.record("session", {"id": path.stem, "working_dir": "/w", "provider": "custom"})
+    journal.event(ToolStart(call_id="c1", name="exit_plan_mode", arguments={}, title="Present the plan"))
+    journal.event(
+        ToolEnd(
+            call_id="c1",
+            name="exit_plan_mode",
+            result="ok",
+            success=True,
+            duration_s=0.1,
+            document=f"Read {KEY}",
+        )
+    )
+    journal.close()
+    text = exported(load_session(path), form, Redactor((KEY,)))
+    assert "Read" in text and KEY not in text

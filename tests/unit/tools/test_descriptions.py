@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import ToolKind
+from forge_core.approval import MAX_PLAN_CHARS, ToolKind
 from forge_core.tools import BaseTool, ExecutionContext, ToolRegistry, builtin_tools
 from forge_core.tools.builtin import ask_user as ask_user_module
 from forge_core.tools.builtin import bash as bash_module
@@ -36,6 +36,7 @@ TOOLS = {tool.name: tool for tool in builtin_tools()}
         ("job_output", [job_output_module.MAX_WAIT_S, OUTPUT_LIMIT]),
         ("todo", [todo_module.MAX_ITEMS, todo_module.MAX_CONTENT_CHARS]),
         ("ask_user", [ask_user_module.MAX_QUESTIONS, ask_user_module.MAX_OPTIONS]),
+        ("exit_plan_mode", [MAX_PLAN_CHARS]),
     ],
 )
 def test_descriptions_state_every_limit(name: str, figures: list[int]) -> None:
@@ -79,7 +80,7 @@ def test_built_in_tools_have_the_expected_kinds() -> None:
         ToolKind.LOOK: {"read", "glob", "grep", "ls"},
         ToolKind.WRITE: {"write", "edit", "multi_edit", "apply_patch"},
         ToolKind.RUN: {"bash"},
-        ToolKind.SESSION: {"todo", "ask_user", "job_output", "job_stop"},
+        ToolKind.SESSION: {"todo", "ask_user", "exit_plan_mode", "job_output", "job_stop"},
         ToolKind.USER: set(),
         ToolKind.OTHER: set(),
     }
