@@ -43,6 +43,7 @@ from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
 from forge_core.permissions.tool_files import acting_program
+from forge_core.workspace.folders import Workspace
 
 _MAX_MATCHES = 400
 _MAX_WALKED = 5_000
@@ -66,7 +67,7 @@ _MAX_PATCH_BYTES = 1_000_000
 _PATCHED = re.compile(r"^(?:\+\+\+ |rename to |\*\*\* )\"?([^\t\n\"]+)", re.MULTILINE)
 
 
-def written_file_reason(command: SimpleCommand, reading: Reading, root: Path) -> str:
+def written_file_reason(command: SimpleCommand, reading: Reading, root: Workspace) -> str:
     """Return why a command asks for a file that it writes or may write: who acts on it, or that it has
     several links; "" for none."""
     folders = folders_before(reading, command, root)
@@ -86,7 +87,7 @@ def written_file_reason(command: SimpleCommand, reading: Reading, root: Path) ->
     return ""
 
 
-def _only_reads(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+def _only_reads(command: SimpleCommand, reading: Reading, root: Workspace) -> bool:
     """Return whether the program writes none of the files that its words name."""
     program, words = command.program, command.words[1:]
     if program in HARMLESS_TO_ALL:
@@ -147,7 +148,9 @@ def _named_program(name: str, where: PathInfo) -> str:
     return acting_program(name, folds=where.folds_case) if "$" in name else ""
 
 
-def _written(command: SimpleCommand, reading: Reading, folders: Sequence[Path], root: Path) -> Iterator[str]:
+def _written(
+    command: SimpleCommand, reading: Reading, folders: Sequence[Path], root: Workspace
+) -> Iterator[str]:
     """Yield what the command may write: the targets of redirections, what a patch names, and whatever its
     words name, unless the program is known only to read that."""
     yield from _redirected(command, folders)
@@ -227,7 +230,7 @@ def _found(words: Sequence[Word]) -> Iterator[Word]:
     yield from (word for word in words[:1] if not word.text.startswith("-"))
 
 
-def _writers(command: SimpleCommand, reading: Reading, root: Path) -> Iterator[SimpleCommand]:
+def _writers(command: SimpleCommand, reading: Reading, root: Workspace) -> Iterator[SimpleCommand]:
     """Yield the other commands of the line that do more than read."""
     for one in _others(command, reading):
         if one.words and not _only_reads(one, reading, root):

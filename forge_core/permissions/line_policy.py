@@ -48,6 +48,7 @@ from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.shell.parser import JOBS_IN_LOOPS
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
 from forge_core.permissions.verdict import By, Decision
+from forge_core.workspace.folders import Workspace, main_folder
 
 _MAX_BRACE_WORDS = 100_000
 """Bash needs about 200 bytes for each."""
@@ -64,7 +65,7 @@ class CommittedReason(Protocol):
 class DecisionContext:
     """All that a decision depends on but the line."""
 
-    root: Path
+    root: Workspace
     mode: PermissionMode
     sandbox: SandboxStrength
     book: RuleBook
@@ -76,6 +77,11 @@ class DecisionContext:
     """Why a sandbox that is otherwise full is weak now."""
     committed_reason: CommittedReason | None = None
     """Returns why a search in a full sandbox could read files with keys that git holds."""
+
+    @property
+    def main(self) -> Path:
+        """The folder in which the line starts."""
+        return main_folder(self.root)
 
     @property
     def is_sandboxed(self) -> bool:
@@ -193,7 +199,7 @@ def _asking_for_git(found: LineVerdict, reading: Reading, context: DecisionConte
 
 def _ruled(kind: _Kind, reading: Reading, context: DecisionContext, parts: _Parts) -> LineVerdict | None:
     for rule in _rules_of(context, kind):
-        if meets(rule, reading, context.root) is RuleMatch.YES:
+        if meets(rule, reading, context.main) is RuleMatch.YES:
             part = next((one for one in parts if one.rule == str(rule)), None)
             reason = f"the {kind} rule {rule} covers it"
             return LineVerdict(
@@ -292,7 +298,7 @@ def _unclear(reading: Reading, context: DecisionContext) -> LineVerdict | None:
     kinds: tuple[_Kind, ...] = ("deny", "ask")
     for kind in kinds:
         for rule in _rules_of(context, kind):
-            if meets(rule, reading, context.root) is RuleMatch.MAYBE:
+            if meets(rule, reading, context.main) is RuleMatch.MAYBE:
                 reason = f"{_UNKNOWN}, and the {kind} rule {rule} might cover it"
                 return LineVerdict(Decision.ASK, reason, str(rule), "rule")
     # Rules on editing do not keep a file from being read.
@@ -349,7 +355,7 @@ def _decide_part(number: int, reading: Reading, context: DecisionContext) -> tup
     kinds: tuple[_Kind, ...] = ("deny", "ask")
     for kind in kinds:
         for rule in _rules_of(context, kind):
-            if is_met_by(rule, reading, number, context.root):
+            if is_met_by(rule, reading, number, context.main):
                 return Decision(kind), f"the {kind} rule {rule} covers it", str(rule), "rule"
     alone = replace(reading, commands=(command,))
     # A function may redefine a program's name, and arithmetic or an operator may run more than the words
@@ -409,14 +415,15 @@ def _question(command: SimpleCommand, reading: Reading, context: DecisionContext
     setting = git_runs(command, folders_before(reading, command, context.root))
     if setting:
         return setting_reason(setting)
-    if shown := shown_secret(command, folders_before(reading, command, context.root), context.root):
+    if shown := shown_secret(command, folders_before(reading, command, context.root), context.main):
         return f"git may show {shown}, which may contain keys or passwords"
     return f"{command.program} is not on the list of commands that only read"
 
 
 def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bool:
     """Return whether a rule of this origin may cover the line. A project's rule does so only in the sandbox,
-    and never for what leaves the folder, uses the network, names keys or destroys."""
+    and never for what leaves the folder, uses the network, names keys or destroys. Added folders are outside
+    for it."""
     if origin != "project allow":
         return True
     if not context.is_sandboxed or context.needs_network or is_destructive(reading.line):
@@ -426,7 +433,7 @@ def _may_cover(origin: Origin, reading: Reading, context: DecisionContext) -> bo
     return not any(
         not one.is_known
         or is_destructive(" ".join(one.words[:2]))
-        or sandboxed_reason(one, reading, context.root, is_strict=True)
+        or sandboxed_reason(one, reading, context.main, is_strict=True)
         for one in reading.commands
     )
 
@@ -451,7 +458,7 @@ def _path_rules(context: DecisionContext) -> list[Rule]:
     ]
 
 
-def _named_paths(reading: Reading, root: Path) -> Iterator[Path]:
+def _named_paths(reading: Reading, root: Workspace) -> Iterator[Path]:
     for one in reading.commands:
         folders = folders_before(reading, one, root)
         for text in (*(word.text for word in one.parts[1:] if not word.is_dynamic), *one.writes, *one.reads):

@@ -13,6 +13,7 @@ from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.secret_content import holds_secret, needs_reading
 from forge_core.permissions.tool_files import acting_program, folded_name
 from forge_core.private_keys import is_key_file
+from forge_core.workspace.folders import Workspace, containing, main_folder
 
 _SECRET_NAMES = table(
     "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk .netrc _netrc .pgpass .pypirc .npmrc"
@@ -43,13 +44,16 @@ class PathInfo:
     real: Path
     """With every link resolved, as far as it exists."""
     relative: str | None
-    """The real path relative to the real root, with forward slashes ("." for the root); None outside."""
+    """The real path relative to the folder that it is in, with forward slashes ("." for the folder); None
+    outside."""
     has_secret_name: bool
     """Holds keys or passwords by its name, as given or resolved."""
     is_protected: bool
     """In a .git or .forge folder: what is written there may be executed or change what is allowed."""
     acting_program: str = ""
     """Who acts on the file without being asked (see `tool_files`); "" for other files."""
+    is_added: bool = False
+    """In a folder that the user has added to the one that Forge works in."""
     folds_case: bool = False
     """The file system takes names that differ only in case or in Unicode form for one."""
 
@@ -75,15 +79,18 @@ class PathInfo:
         return not self.is_inside or self.is_secret
 
 
-def locate(path: Path, root: Path) -> PathInfo:
+def locate(path: Path, root: Workspace) -> PathInfo:
     """Look `path` up. Containment is decided after resolving, as the kernel does it: a link before the
     `..` behind it, so that neither leads out."""
     given = Path(os.path.normpath(path))
-    real_root = real_path(root)
     real = real_path(path)
-    relative = real.relative_to(real_root).as_posix() if real.is_relative_to(real_root) else None
-    names = [_below(given, root), _below(real, real_root)]
-    folds = folds_case(real_root)
+    folder = containing(real, root)
+    main = main_folder(root)
+    real_main = real_path(main)
+    relative = None if folder is None else real.relative_to(folder).as_posix()
+    base = real_main if folder is None else folder
+    names = [_below(given, main if base == real_main else base), _below(real, base)]
+    folds = folds_case(base)
     is_protected = any(_is_protected(part, folds=folds) for name in names for part in name.split("/"))
     program = next(filter(None, (acting_program(name, folds=folds) for name in names)), "")
     return PathInfo(
@@ -93,6 +100,7 @@ def locate(path: Path, root: Path) -> PathInfo:
         has_secret_name=any(is_secret(str(one)) for one in (given, real)),
         is_protected=is_protected,
         acting_program=program or ("git" if is_protected else ""),
+        is_added=folder is not None and folder != real_main,
         folds_case=folds,
     )
 

@@ -37,6 +37,7 @@ from forge_core.permissions.rules.rule import (
 from forge_core.permissions.rules.rule_book import Kind, RuleBook, RuleEntry
 from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.verdict import Decision, Policy, Verdict
+from forge_core.workspace.folders import WorkspaceFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class PermissionPolicy:
         save_rule: Callable[[str, Scripts], None] | None = None,
         scripts: Mapping[str, Scripts] | None = None,
     ) -> None:
-        self.root = real_path(root)
+        self.folders = WorkspaceFolders(real_path(root))
         self.mode = mode
         self.sandbox: SandboxStrength = sandbox
         self._unmasked_reason = unmasked_reason
@@ -96,6 +97,15 @@ class PermissionPolicy:
         self._save_rule = save_rule
         self._scripts = dict(scripts or {})
         self._readable: list[Path] = []
+
+    @property
+    def root(self) -> Path:
+        """The real path of the folder in which commands start."""
+        return self.folders.main
+
+    def add_folder(self, folder: Path) -> None:
+        """Count a folder, given by its real path, as inside until the session ends."""
+        self.folders = self.folders.with_added(folder)
 
     def rules(self) -> tuple[RuleEntry, ...]:
         """Return every rule with where it belongs, in the order they are looked at."""
@@ -145,7 +155,7 @@ class PermissionPolicy:
         determined."""
         if rule.tool not in (SHELL_TOOL, NETWORK) or rule.line is None:
             return ()
-        return named_scripts(rule.line, self.root)
+        return named_scripts(rule.line, self.folders)
 
     def _bind(self, rule: Rule, scripts: Scripts) -> Scripts:
         self._scripts.pop(str(rule), None)
@@ -167,14 +177,14 @@ class PermissionPolicy:
         rules = [rule for tool in tools for rule in self._book.tightening("deny", tool) if rule.pattern]
         if not rules:
             return None
-        return lambda path: any(denies_paths(rule, [locate(path, self.root)]) for rule in rules)
+        return lambda path: any(denies_paths(rule, [locate(path, self.folders)]) for rule in rules)
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
         """Return what may happen to this call. Changes nothing, but reads what the decision depends on:
         links, git's configuration and index, and the scripts that a line names (at most 64 MB, 40 ms)."""
         if use.effect is Effect.RUN:
             return self._line(tool_name, use)
-        places = [locate(path, self.root) for path in use.paths]
+        places = [locate(path, self.folders) for path in use.paths]
         verdict = (
             self._refused(tool_name, use, places)
             or self._always_asks(tool_name, use, places)
@@ -197,7 +207,7 @@ class PermissionPolicy:
     def _context(self, tool_name: str, *, needs_network: bool) -> DecisionContext:
         weakness = self._unmasked_reason() if self._unmasked_reason and self.sandbox == "full" else ""
         return DecisionContext(
-            self.root,
+            self.folders,
             self.mode,
             "weak" if weakness else self.sandbox,
             self._book,
@@ -239,7 +249,7 @@ class PermissionPolicy:
             return ""
         tool = NETWORK if use.needs_network else tool_name
         pattern = (
-            exact_pattern(use.target) if found.needs_own_rule else session_pattern(use.target, self.root)
+            exact_pattern(use.target) if found.needs_own_rule else session_pattern(use.target, self.folders)
         )
         return f"{tool}({pattern})"
 
@@ -247,10 +257,10 @@ class PermissionPolicy:
         """Return the rule that "always" would save, and the scripts that it is bound to: a beginning whose
         programs are known, else the exact line; "" where the scripts of the line cannot be determined."""
         is_plain = not (found.is_destructive or use.is_destructive or use.needs_network or found.rule)
-        prefix = command_rule(found.asking, self.root) if is_plain and not found.problem else ""
+        prefix = command_rule(found.asking, self.folders) if is_plain and not found.problem else ""
         if prefix:
             return prefix, ()
-        scripts = named_scripts(use.target, self.root) if use.target.strip() else None
+        scripts = named_scripts(use.target, self.folders) if use.target.strip() else None
         if scripts is None:
             return "", ()
         return f"{NETWORK if use.needs_network else SHELL_TOOL}({exact_pattern(use.target)})", scripts
@@ -370,7 +380,9 @@ class PermissionPolicy:
         if secret is not None:
             reasons.append(f"{secret.given.name} may contain keys or passwords")
         if outside is not None:
-            reasons.append(f"{_shown(outside)} is outside the folder {self.root}")
+            folders = ", ".join(map(str, self.folders.all))
+            is_one = len(self.folders.all) == 1
+            reasons.append(f"{_shown(outside)} is outside the folder{'' if is_one else 's'} {folders}")
         return reasons
 
     def _file_session_rule(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> str:
@@ -413,7 +425,7 @@ def _may_project_allow(use: ToolUse, places: list[PathInfo]) -> bool:
     """Return whether a project's own rule may allow it."""
     if use.is_destructive or use.effect is Effect.NETWORK:
         return False
-    return bool(places) and not any(one.is_private or one.acting_program for one in places)
+    return bool(places) and not any(one.is_private or one.is_added or one.acting_program for one in places)
 
 
 def _path_rule(tool_name: str, places: list[PathInfo]) -> str:

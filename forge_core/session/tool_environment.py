@@ -70,6 +70,7 @@ class ToolEnvironment:
         """Return the context of one call."""
         return ExecutionContext(
             working_dir=self.working_dir,
+            added_folders=self.policy.folders.added,
             files=self.files,
             sandbox=self.sandbox,
             jobs=self.jobs,

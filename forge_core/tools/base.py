@@ -15,6 +15,7 @@ from forge_core.errors import ToolError as ToolError  # part of the public inter
 from forge_core.events import AgentEvent, Subject, ToolStart
 from forge_core.llm.models import ToolDefinition
 from forge_core.result import FileDiff, Omission, ToolOutcome
+from forge_core.workspace.folders import WorkspaceFolders
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox import Sandbox
@@ -154,6 +155,8 @@ class ExecutionContext:
     """What a call may use. One per call; `files` is shared by all calls of a session."""
 
     working_dir: Path | str = "."
+    added_folders: tuple[Path, ...] = ()
+    """Real paths of further folders in which the same rules hold."""
     on_output: Callable[[str], None] | None = None
     """Takes the live output of a running tool, in pieces for `ToolProgress`; called on the event loop."""
     call_id: str = ""
@@ -204,6 +207,10 @@ class ExecutionContext:
     @property
     def root(self) -> Path:
         return Path(self.working_dir).absolute()
+
+    @property
+    def folders(self) -> WorkspaceFolders:
+        return WorkspaceFolders(self.root, self.added_folders)
 
     def record_read(self, path: Path, digest: str) -> None:
         """Record what the model has seen of the file at a real path."""

@@ -16,6 +16,7 @@ from forge_core.errors import ToolError
 from forge_core.permissions.path_info import real_path
 from forge_core.tools.base import ExecutionContext
 from forge_core.workspace.beneath import opened_folder
+from forge_core.workspace.folders import containing
 from forge_core.workspace.ignore import IgnoreRules, walk
 
 MAX_TEXT_BYTES = 50 * 1024 * 1024
@@ -60,10 +61,11 @@ def search_scope(path: Path, context: ExecutionContext) -> tuple[Path, str]:
     """Return the folder whose ignore rules apply to a search in `path`, and `path` relative to it ("" for
     itself).
 
-    The folder is the workspace if `path` is inside, else the folder named.
+    The folder is that of the workspace which `path` is inside, else the folder named.
     """
-    root = Path(os.path.normpath(context.root))
-    if not path.is_relative_to(root):
+    known = (Path(os.path.normpath(context.root)), *context.added_folders)
+    root = next((one for one in known if path.is_relative_to(one)), None)
+    if root is None:
         root = path if path.is_dir() else path.parent
     start = path.relative_to(root).as_posix()
     return root, "" if start == "." else start
@@ -143,10 +145,9 @@ def _elsewhere(path: Path, context: ExecutionContext) -> str:
 
 
 def link_free_base(real: Path, context: ExecutionContext) -> Path:
-    """Return the folder below which no link is followed: the workspace for a path inside it, else the
-    root."""
-    root = real_path(context.root)
-    return root if real.is_relative_to(root) else Path(real.anchor)
+    """Return the folder below which no link is followed: that of the workspace for a path inside it, else
+    the root."""
+    return containing(real, context.folders) or Path(real.anchor)
 
 
 def _unreachable(path: Path, context: ExecutionContext, error: OSError | ValueError) -> str:
@@ -169,8 +170,8 @@ def _unreachable(path: Path, context: ExecutionContext, error: OSError | ValueEr
 def nearest_names(path: Path, context: ExecutionContext) -> str:
     """Return up to three existing paths like `path`, quoted, joined by "or"; empty when none, or outside the
     workspace."""
-    root = real_path(context.root)
-    if not real_path(path).is_relative_to(root):
+    root = containing(real_path(path), context.folders)
+    if root is None:
         return ""
     near = _same_name(path, root)
     try:

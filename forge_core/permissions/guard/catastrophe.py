@@ -43,6 +43,7 @@ from forge_core.permissions.programs.program_catalog import (
     NEVER_RUN,
 )
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line, words_of
+from forge_core.workspace.folders import Workspace, folders_of, main_folder
 from forge_core.workspace.globs import expand_braces
 
 _DISK = re.compile(
@@ -71,19 +72,23 @@ class Confirmation:
     """It may destroy anything: it is denied in a mode that never asks."""
 
 
-def catastrophic_reason(command: str, root: Path, home: Path | None = None) -> str | None:
-    """Return why `command` must never run, or None. `root` is the folder it would start in."""
+def catastrophic_reason(command: str, root: Workspace, home: Path | None = None) -> str | None:
+    """Return why `command` must never run, or None. It would start in the main folder of `root`; the others
+    are protected like it."""
     if _is_fork_bomb(command):
         return "it is a fork bomb"
     home = home or Path.home()
     unread: set[str] = set()
-    for one, folder in _walk(command, root, home):
-        reason = _reason(one, folder, str(root), str(home))
+    main, *added = folders_of(root)
+    for one, folder in _walk(command, main, home):
+        reason = _reason(one, folder, str(main), str(home))
+        for other in added:
+            reason = reason or _reason(one, folder, str(other), str(home))
         # `_named_beside` compares all words of the line with the folder: once per folder is enough.
         is_new = len(unread) < _MAX_FOLDERS and folder not in unread
         if reason is None and is_new and _may_delete_anything(one, folder, str(home)):
             unread.add(folder)
-            reason = _named_beside(command, folder, str(root), str(home))
+            reason = _named_beside(command, folder, str(main), str(home))
         if reason is not None:
             return reason
     return None
@@ -101,12 +106,12 @@ def _is_fork_bomb(command: str) -> bool:
     return False
 
 
-def required_confirmation(command: str, root: Path, home: Path | None = None) -> Confirmation | None:
+def required_confirmation(command: str, root: Workspace, home: Path | None = None) -> Confirmation | None:
     """Return why `command` must be asked about even where a rule allows it, or None: it deletes whole
     folders and cannot be seen to delete only what it names, or overwrites a remote branch that has not moved
     since it was fetched."""
     home = home or Path.home()
-    for one, folder in _walk(command, root, home):
+    for one, folder in _walk(command, main_folder(root), home):
         if _may_delete_anything(one, folder, str(home)):
             return Confirmation(
                 f"the folders that {one.program} would delete cannot be determined in advance", is_grave=True

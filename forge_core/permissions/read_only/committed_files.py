@@ -7,7 +7,6 @@ A line that only searches and reads, without such a git command, notices no diff
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from forge_core.permissions.programs.git_command_line import (
     READS_HISTORY,
@@ -19,6 +18,7 @@ from forge_core.permissions.programs.word_sets import table
 from forge_core.permissions.read_only.read_only_commands import folders_before, listed_paths
 from forge_core.permissions.read_only.reasons_to_ask import names_key_file, reads_folders
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
+from forge_core.workspace.folders import Workspace
 
 _LISTS_OR_READS_HISTORY = READS_HISTORY | WRITES_WITH_OPERANDS | table("cat-file cherry count-objects")
 _MODIFIED = re.compile(r"-[A-Za-z]*m[A-Za-z]*|--mod\w*")
@@ -27,7 +27,7 @@ _SEARCHES = (RECURSIVE.keys() | {"rg"}) - {"ls"}
 _BUILTINS = frozenset({"[[", "printf", ":"})
 
 
-def can_hide_committed(reading: Reading, root: Path) -> bool:
+def can_hide_committed(reading: Reading, root: Workspace) -> bool:
     """Return whether files with keys that git holds can be hidden from this line: every program in it only
     reads, none compares the folder with what git holds, and no word names such a file."""
     if reading.problem or reading.functions or reading.features or not reading.commands:
@@ -35,7 +35,7 @@ def can_hide_committed(reading: Reading, root: Path) -> bool:
     return all(_only_reads(one) and not names_key_file(one, reading, root) for one in reading.commands)
 
 
-def searches_content(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+def searches_content(command: SimpleCommand, reading: Reading, root: Workspace) -> bool:
     """Return whether the command shows lines of files that it finds in folders by itself."""
     if command.program not in _SEARCHES:
         return False

@@ -34,6 +34,7 @@ from forge_core.permissions.programs.program_catalog import FILE_WRITERS, HARMLE
 from forge_core.permissions.read_only.read_only_commands import folders_before, is_git_listing, is_reading
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
+from forge_core.workspace.folders import Workspace
 from forge_core.workspace.git import is_switched_off
 
 _HOOKS_PATH = "core.hookspath"
@@ -68,7 +69,7 @@ class GitCall:
         )
 
 
-def folders_to_read(reading: Reading, root: Path) -> tuple[Path, ...]:
+def folders_to_read(reading: Reading, root: Workspace) -> tuple[Path, ...]:
     """Return the folders in which git reads in a line for which the programs of the repository can be
     switched off as a whole; () for other lines, also for those without git."""
     calls = list(_calls(reading, root))
@@ -78,7 +79,7 @@ def folders_to_read(reading: Reading, root: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folder for call in reads for folder in call.folders))
 
 
-def unswitched_reason(reading: Reading, root: Path) -> str:
+def unswitched_reason(reading: Reading, root: Workspace) -> str:
     """Return why a line in which git only reads asks even where a rule allows it: the repository's config
     names a program that cannot be switched off for it. "" for none."""
     if "git" not in reading.line:
@@ -98,7 +99,7 @@ def unswitched_reason(reading: Reading, root: Path) -> str:
     return ""
 
 
-def _calls(reading: Reading, root: Path) -> Iterator[GitCall]:
+def _calls(reading: Reading, root: Workspace) -> Iterator[GitCall]:
     for command in reading.commands:
         if command.program != "git" or command.is_hint:
             continue
@@ -116,7 +117,7 @@ def _calls(reading: Reading, root: Path) -> Iterator[GitCall]:
                     yield GitCall(command, tuple(subcommand(found[1:])), folders)
 
 
-def _folders(command: SimpleCommand, reading: Reading, root: Path) -> tuple[Path, ...]:
+def _folders(command: SimpleCommand, reading: Reading, root: Workspace) -> tuple[Path, ...]:
     places = dict.fromkeys(real_path(folder) for folder in folders_before(reading, command, root))
     for start in option_values(command.words[1:], "-C"):  # each from the one before it
         places = dict.fromkeys(real_path(folder / start) for folder in places)
@@ -139,7 +140,7 @@ def _is_plain_reading(command: Sequence[str] | None) -> bool:
     return command is not None and command[0] == "git" and is_git_listing([Word(word) for word in command])
 
 
-def _is_switchable(reading: Reading, calls: Sequence[GitCall], root: Path) -> bool:
+def _is_switchable(reading: Reading, calls: Sequence[GitCall], root: Workspace) -> bool:
     """Return whether variables set for the line hold for all git commands in it, and disturb no other
     command."""
     if reading.problem or reading.functions or reading.features or "GIT_" in reading.line:

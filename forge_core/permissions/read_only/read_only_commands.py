@@ -36,6 +36,7 @@ from forge_core.permissions.read_only.git_contents import shown_secret
 from forge_core.permissions.read_only.word_paths import glob_stays, holds_secret, paths_in
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
+from forge_core.workspace.folders import Workspace, main_folder
 
 _WRAPPED = re.compile(
     r"(?:(?:!|command|time(?: -p)?|nice(?: -n ?-?\d+| --adjustment=-?\d+| -\d+)?"
@@ -75,20 +76,20 @@ _FIND_VALUES = table(
 _FIND_FILES = table("-newer -anewer -cnewer -samefile")
 
 
-def reads_only(reading: Reading, root: Path) -> bool:
+def reads_only(reading: Reading, root: Workspace) -> bool:
     """Return whether every command of the line is on the list, with harmless options, inside `root`."""
     if reading.problem or reading.functions or reading.features or not reading.commands:
         return False
     return all(is_reading(one, reading, root) for one in reading.commands if not one.is_hint)
 
 
-def is_read_only(command: str, root: Path) -> bool:
+def is_read_only(command: str, root: Workspace) -> bool:
     """Return whether every command of the line is on the built-in list of those that only read, with
     harmless options and nothing outside `root`. It changes nothing, so nothing need be kept to undo it."""
     return reads_only(read_line(command), root)
 
 
-def is_reading(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+def is_reading(command: SimpleCommand, reading: Reading, root: Workspace) -> bool:
     """Return whether one command of a line plainly only reads, given where the line may have gone before."""
     if changes_folder_too_often(reading):
         return False
@@ -120,7 +121,7 @@ def _is_plain_cd(command: SimpleCommand) -> bool:
     )
 
 
-def _is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
+def _is_reader(command: SimpleCommand, root: Workspace, folders: Sequence[Path]) -> bool:
     """Return whether one command plainly only reads; `folders` are those it may run in."""
     if command.assignments or command.is_opaque or command.is_guessed or not writes_nothing(command):
         return False
@@ -133,7 +134,7 @@ def _is_reader(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> b
     return (
         _is_listed(command, root, folders)
         and not git_runs(command, folders)
-        and not shown_secret(command, folders, root)
+        and not shown_secret(command, folders, main_folder(root))
     )
 
 
@@ -148,7 +149,7 @@ def git_runs(command: SimpleCommand, folders: Sequence[Path]) -> str:
     return next(filter(None, (running_setting(one) for one in places)), "")
 
 
-def is_glue(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+def is_glue(command: SimpleCommand, reading: Reading, root: Workspace) -> bool:
     """Return whether it only changes folders, compares or prints between commands that a rule allows."""
     return command.program in GLUE and _is_reader(command, root, folders_before(reading, command, root))
 
@@ -165,9 +166,9 @@ def writes_nothing(command: SimpleCommand) -> bool:
     return all(target == "/dev/null" for target in command.writes)
 
 
-def folders_before(reading: Reading, command: SimpleCommand, root: Path) -> tuple[Path, ...]:
+def folders_before(reading: Reading, command: SimpleCommand, root: Workspace) -> tuple[Path, ...]:
     """Return the folders that the command may run in: the root, and where a `cd` before it may have led."""
-    folders = [root]
+    folders = [main_folder(root)]
     for one in reading.commands:
         if one is command:
             break
@@ -180,7 +181,7 @@ def folders_before(reading: Reading, command: SimpleCommand, root: Path) -> tupl
     return tuple(folders)
 
 
-def _is_listed(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
+def _is_listed(command: SimpleCommand, root: Workspace, folders: Sequence[Path]) -> bool:
     words, program = command.parts, command.words[0]
     if program in VERSIONS and len(words) == 2 and command.words[1] in VERSIONS[program]:
         return command.is_known and not any(_picks_programs(folder) for folder in folders)
@@ -358,18 +359,18 @@ def _shows_keys(words: Sequence[Word], paths: Sequence[Word], folders: Sequence[
     return len(places) > _MAX_SEARCHED or any(holds_secret(one) for one in places)
 
 
-def _is_printed(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+def _is_printed(word: Word, root: Workspace, folders: Sequence[Path]) -> bool:
     """Return whether printing the word reveals nothing of what is outside."""
     return not word.has_glob or (not word.is_dynamic and glob_stays(word, root, folders))
 
 
-def _word_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+def _word_stays(word: Word, root: Workspace, folders: Sequence[Path]) -> bool:
     if word.has_glob and not glob_stays(word, root, folders):
         return False
     return all(_stays(path, root, folders, has_tilde=word.has_tilde) for path in paths_in(word.text))
 
 
-def _stays(path: str, root: Path, folders: Sequence[Path], *, has_tilde: bool = False) -> bool:
+def _stays(path: str, root: Workspace, folders: Sequence[Path], *, has_tilde: bool = False) -> bool:
     """Return whether a path is inside `root`, wherever the command may run, and holds no keys."""
     if path == "/dev/null":
         return True

@@ -28,6 +28,7 @@ from forge_core.permissions.read_only.git_contents import indexed_secrets, shown
 from forge_core.permissions.read_only.read_only_commands import folders_before, git_runs
 from forge_core.permissions.read_only.word_paths import holds_secret, names_secret, paths_in
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
+from forge_core.workspace.folders import Workspace, is_in_workspace, main_folder
 from forge_core.workspace.git_index import blob_id
 
 _INSTALLED = re.compile(r"/(?:usr|bin|sbin|opt|nix|snap|System|Library)/")
@@ -38,7 +39,7 @@ _MAX_SEARCHED = 20_000
 """Entries that are looked at before a search (about 40 ms)."""
 
 
-def unmasked_reason(command: SimpleCommand, reading: Reading, root: Path) -> str:
+def unmasked_reason(command: SimpleCommand, reading: Reading, root: Workspace) -> str:
     """Return why a command that plainly only reads asks where nothing is masked; "" when it need not."""
     if not command.words:
         return ""
@@ -101,7 +102,7 @@ def _compares_folders(command: SimpleCommand, folders: Sequence[Path]) -> bool:
     return any(word.has_glob or any((one / word.text).is_dir() for one in folders) for word in paths)
 
 
-def _is_installed(command: SimpleCommand, folders: Sequence[Path], root: Path) -> bool:
+def _is_installed(command: SimpleCommand, folders: Sequence[Path], root: Workspace) -> bool:
     """Return whether the program, where there is one, is not the project's: found through no folder of it,
     and for one that is asked for its version, no shim either that lets a file of the project choose
     another."""
@@ -114,7 +115,7 @@ def _is_installed(command: SimpleCommand, folders: Sequence[Path], root: Path) -
     for path in _candidates(name, folders):
         if os.access(path, os.X_OK) and path.is_file():
             real = real_path(path)
-            if path.is_relative_to(root) or real.is_relative_to(root):
+            if is_in_workspace(path, root) or is_in_workspace(real, root):
                 return False
             return _INSTALLED.match(str(real)) is not None if must_be_systems else True
     return "/" not in name
@@ -152,14 +153,16 @@ def _differs(path: Path, blob: bytes) -> bool:
     return blob_id(data) != blob
 
 
-def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is_strict: bool = False) -> str:
+def sandboxed_reason(
+    command: SimpleCommand, reading: Reading, root: Workspace, *, is_strict: bool = False
+) -> str:
     """Return why a sandboxed command should still be asked about: it names keys, or what is outside; ""
     if not."""
     folders = folders_before(reading, command, root)
     setting = git_runs(command, folders)
     if setting:
         return setting_reason(setting)
-    if shown := shown_secret(command, folders, root):
+    if shown := shown_secret(command, folders, main_folder(root)):
         return f"git may show {shown}, which may contain keys or passwords"
     for target in command.writes:
         where = locate(root / target, root)
@@ -185,7 +188,7 @@ def sandboxed_reason(command: SimpleCommand, reading: Reading, root: Path, *, is
     return ""
 
 
-def names_key_file(command: SimpleCommand, reading: Reading, root: Path) -> bool:
+def names_key_file(command: SimpleCommand, reading: Reading, root: Workspace) -> bool:
     """Return whether a word of the command, or a file that it reads or writes by a redirection, names a file
     with keys; no glob does."""
     texts = [word.text for word in command.parts[1:] if not (word.has_glob or word.is_dynamic)]
@@ -196,5 +199,5 @@ def names_key_file(command: SimpleCommand, reading: Reading, root: Path) -> bool
     )
 
 
-def _is_secret(text: str, root: Path) -> bool:
+def _is_secret(text: str, root: Workspace) -> bool:
     return any(locate(root / part, root).is_secret for part in paths_in(text) if not re.search(r"\s", part))

@@ -14,6 +14,7 @@ from forge_core.permissions.path_info import is_secret, locate
 from forge_core.permissions.secret_content import holds_secret as has_secret_content
 from forge_core.permissions.secret_content import needs_reading
 from forge_core.permissions.shell.shell_words import Word
+from forge_core.workspace.folders import Workspace, main_folder
 
 _MAX_FILES = 2_000
 _MAX_WILD = 2
@@ -32,7 +33,7 @@ def paths_in(word: str) -> set[str]:
     return {part for part in parts if part}
 
 
-def names_secret(word: Word, root: Path, folders: Sequence[Path] = ()) -> bool:
+def names_secret(word: Word, root: Workspace, folders: Sequence[Path] = ()) -> bool:
     """Return whether the word names a file with keys, or is a glob that does or may: one that leads out of
     `root`, or meets too many files."""
     for part in paths_in(word.text):
@@ -40,7 +41,7 @@ def names_secret(word: Word, root: Path, folders: Sequence[Path] = ()) -> bool:
         if is_secret(part):
             return True
         wild = sum(bool(_WILD.search(one)) for one in here.split("/")) if word.has_glob else 0
-        for folder in folders or (root,):
+        for folder in folders or (main_folder(root),):
             where = locate(folder / here, root)
             if where.is_secret or (wild and (wild > _MAX_WILD or not where.is_inside)):
                 return True
@@ -51,7 +52,7 @@ def names_secret(word: Word, root: Path, folders: Sequence[Path] = ()) -> bool:
     return False
 
 
-def glob_stays(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+def glob_stays(word: Word, root: Workspace, folders: Sequence[Path]) -> bool:
     """Return whether all matches of a glob are in `root`, links followed, and hold no keys. Only plain stars
     and question marks, below a name that does not begin with a dot, are looked up at all."""
     for part in paths_in(word.text):

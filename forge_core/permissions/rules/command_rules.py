@@ -31,6 +31,7 @@ from forge_core.permissions.rules.program_names import (
 from forge_core.permissions.rules.rule import Rule
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
+from forge_core.workspace.folders import Workspace, main_folder
 
 
 class RuleMatch(IntEnum):
@@ -88,7 +89,7 @@ def _matches(rule: Rule, line: str, folder: Path) -> tuple[tuple[RuleMatch, ...]
 def covers(
     rule: Rule,
     command: SimpleCommand,
-    root: Path,
+    root: Workspace,
     *,
     is_granted: bool = False,
     folders: Sequence[Path] = (),
@@ -99,7 +100,7 @@ def covers(
     `root` only, in whichever of `folders` it may run, apart from what the rule itself names."""
     if rule.pattern is None:
         return not is_granted
-    folders = folders or (root,)
+    folders = folders or (main_folder(root),)
     if not rule.prefix or not _is_plainly_known(command, root, folders):
         return False
     wanted = _split(rule.prefix)
@@ -119,7 +120,7 @@ def covers(
     return not (is_risky(wanted, added, root) or leads_outside(wanted, added, root, folders))
 
 
-def _is_plainly_known(command: SimpleCommand, root: Path, folders: Sequence[Path]) -> bool:
+def _is_plainly_known(command: SimpleCommand, root: Workspace, folders: Sequence[Path]) -> bool:
     return (
         command.is_known
         and not command.assignments
@@ -129,7 +130,7 @@ def _is_plainly_known(command: SimpleCommand, root: Path, folders: Sequence[Path
     )
 
 
-def _is_plain_input(target: str, root: Path, folders: Sequence[Path]) -> bool:
+def _is_plain_input(target: str, root: Workspace, folders: Sequence[Path]) -> bool:
     if target == "/dev/null":
         return True
     if re.match(r"/|~|.*(?:\.\.|[$`*?\[])", target):

@@ -18,6 +18,7 @@ from forge_core.permissions.rules.rule import Rule, denies_paths
 from forge_core.permissions.sandbox.path_checks import is_folder
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand
+from forge_core.workspace.folders import Workspace
 
 _MAX_FILES = 1_000
 """Of a glob or a folder so many are looked at; more of them may hold any file."""
@@ -29,7 +30,7 @@ _RECURSIVE = re.compile(r"-\w*[raR]\w*|--(?:recursive|archive|dereference-recurs
 _ALL_NAMES = re.compile(r"-\w*[.u]\w*|--hidden|--unrestricted")
 
 
-def denied_file_rule(reading: Reading, root: Path, rules: Sequence[Rule]) -> Rule | None:
+def denied_file_rule(reading: Reading, root: Workspace, rules: Sequence[Rule]) -> Rule | None:
     """Return the deny rule a file of which the line may read without naming it, or None."""
     if not rules:
         return None
@@ -45,7 +46,7 @@ def denied_file_rule(reading: Reading, root: Path, rules: Sequence[Rule]) -> Rul
     return None
 
 
-def _met_by(word: Word, rule: Rule, root: Path, folders: Sequence[Path]) -> bool:
+def _met_by(word: Word, rule: Rule, root: Workspace, folders: Sequence[Path]) -> bool:
     if word.is_dynamic or len(word.text) > 4_096 or "\n" in word.text:
         return False
     for part in paths_in(word.text):
@@ -90,7 +91,7 @@ def _shows_all(command: SimpleCommand) -> bool:
     return any(_ALL_NAMES.fullmatch(word) for word in command.words[1:] if word.startswith("-"))
 
 
-def _holds(folder: Path, rule: Rule, root: Path, *, hides_names: bool) -> bool:
+def _holds(folder: Path, rule: Rule, root: Workspace, *, hides_names: bool) -> bool:
     """Return whether a file of the rule is anywhere below the folder, or the folder has too many entries to
     check."""
     left, todo = _MAX_FILES, [folder]

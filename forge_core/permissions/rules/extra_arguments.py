@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.programs.git_command_line import RUNS_GPG
@@ -32,9 +31,10 @@ from forge_core.permissions.programs.runners import runner_of
 from forge_core.permissions.read_only.word_paths import names_secret, paths_in
 from forge_core.permissions.rules.filter_scripts import only_filters
 from forge_core.permissions.shell.shell_words import Word
+from forge_core.workspace.folders import Workspace
 
 
-def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool:
+def is_harmless(words: Sequence[str], added: Sequence[Word], root: Workspace) -> bool:
     """Return whether what is `added` to a granted command of these `words` may run: only options known to
     be harmless, no path that leads out of `root`, no file with keys, none that steers git or Forge.
     Everything unknown is not."""
@@ -45,7 +45,7 @@ def is_harmless(words: Sequence[str], added: Sequence[Word], root: Path) -> bool
     return all(_is_known(word.text, runner.options) and _stays(word, root) for word in added[max(own, 0) :])
 
 
-def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Path) -> bool:
+def is_risky(prefix: Sequence[str], added: Sequence[Word], root: Workspace) -> bool:
     """Return whether what is `added` to a command that begins with `prefix` runs another program, writes,
     or names a file with keys, so that a rule which the user wrote does not cover it."""
     programs = [word.rpartition("/")[2] for word in prefix]
@@ -113,13 +113,13 @@ def _may_be_option(word: Word, program: str) -> bool:
     return re.match(r"[*?\[]|-[^=]*[*?\[]", word.text) is not None
 
 
-def _leaves(word: Word, root: Path) -> bool:
+def _leaves(word: Word, root: Workspace) -> bool:
     """Return whether it names code outside of `root`."""
     parts = (part for part in paths_in(word.text) if re.match(r"/|~|(?:.*/)?\.\.(?:/|$)", part))
     return any(part.startswith("~") or not locate(root / part, root).is_inside for part in parts)
 
 
-def _is_outside(word: Word, root: Path) -> bool:
+def _is_outside(word: Word, root: Workspace) -> bool:
     """Return whether an operand is a file outside of `root`, links followed: pytest runs its code,
     formatters write it, and git compares such files with no repository at all."""
     if word.text.startswith("-"):
@@ -137,7 +137,7 @@ def _is_known(word: str, options: frozenset[str]) -> bool:
     return cluster is not None and all(f"-{letter}" in options for letter in cluster[1])
 
 
-def _stays(word: Word, root: Path) -> bool:
+def _stays(word: Word, root: Workspace) -> bool:
     """Return whether no part of the word, read as a path, leads out of `root`, to keys, or to files that
     programs act on."""
     if word.text.startswith("@") or word.has_glob or word.has_tilde or "~" in word.text[:1]:

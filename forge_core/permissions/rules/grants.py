@@ -16,10 +16,11 @@ from forge_core.permissions.rules.command_rules import covers
 from forge_core.permissions.rules.extra_arguments import is_harmless
 from forge_core.permissions.rules.rule import EDIT, NETWORK, SHELL_TOOL, Rule, parse_rule, quoted
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
+from forge_core.workspace.folders import Workspace, main_folder, real_folders
 from forge_core.workspace.globs import expand_braces
 
 
-def command_rule(commands: Sequence[SimpleCommand], root: Path) -> str:
+def command_rule(commands: Sequence[SimpleCommand], root: Workspace) -> str:
     """Return the rule that covers these commands and their like, or "" when they have none in common that
     is safe."""
     rules = {_generalised(one, root) for one in commands}
@@ -32,7 +33,7 @@ def exact_pattern(command: str) -> str:
     return "=" + command if command.startswith("=") or command.endswith("*") else command
 
 
-def session_pattern(command: str, root: Path) -> str:
+def session_pattern(command: str, root: Workspace) -> str:
     """Return the pattern that "yes, for this session" stores: exactly this line, but for test, lint and
     build runners and what git only shows, where other harmless words may follow the next time."""
     reading = read_line(command)
@@ -51,10 +52,10 @@ def session_pattern(command: str, root: Path) -> str:
 
 
 def file_rule(tool: str, places: list[PathInfo]) -> str:
-    """Return the rule for the folder that all these files lie in; "" outside, for keys, and for files that
-    programs act on."""
+    """Return the rule for the folder that all these files lie in; "" outside and in added folders, where it
+    would hold in later sessions too, for keys, and for files that programs act on."""
     folders = {Path(one.relative).parent.as_posix() for one in places if one.relative is not None}
-    if len(folders) != 1 or any(one.is_private or one.acting_program for one in places):
+    if len(folders) != 1 or any(one.is_private or one.is_added or one.acting_program for one in places):
         return ""
     folder = folders.pop()
     return f"{tool}(./*)" if folder == "." else f"{tool}({quoted(folder)}/**)"
@@ -142,7 +143,7 @@ def _lasts(runner: Runner, words: Sequence[str]) -> bool:
     return runner.is_lasting and tuple(words[:1]) == runner.words[:1]
 
 
-def _generalised(command: SimpleCommand, root: Path) -> str:
+def _generalised(command: SimpleCommand, root: Workspace) -> str:
     """Return the rule for one command and its like; "" when there is none, or none that covers this very
     command."""
     is_plain = command.is_known and not command.assignments and not command.wrappers and not command.is_nested
@@ -153,12 +154,14 @@ def _generalised(command: SimpleCommand, root: Path) -> str:
     return str(rule) if covers(rule, command, root, is_granted=True) else ""
 
 
-def _is_in(root: Path, program: str) -> bool:
+def _is_in(root: Workspace, program: str) -> bool:
     """Return whether the program is itself a file of the project, as those of a virtual environment in it
     are."""
     found = shutil.which(program)
-    return found is not None and (
-        not Path(found).is_absolute()
-        or root in (Path(found).parent, *Path(os.path.realpath(found)).parents)
-        or Path(found).is_relative_to(root)
+    if found is None:
+        return False
+    path, real = Path(found), Path(os.path.realpath(found))
+    return not path.is_absolute() or any(
+        path.is_relative_to(folder) or real.is_relative_to(folder)
+        for folder in (main_folder(root), *real_folders(root))
     )

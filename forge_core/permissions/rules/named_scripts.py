@@ -39,6 +39,7 @@ from forge_core.permissions.read_only.word_paths import paths_in
 from forge_core.permissions.rules.program_names import may_rename_programs, searched_folders, settings_of
 from forge_core.permissions.shell.shell_words import Word
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line
+from forge_core.workspace.folders import Workspace, is_in_workspace, main_folder
 
 MAX_LINE = 8_000
 """Characters of a line that can be allowed for good."""
@@ -73,7 +74,7 @@ class _CannotTellError(Exception):
     """What the line runs cannot be determined, or is too much to look at."""
 
 
-def named_scripts(line: str, root: Path) -> Scripts | None:
+def named_scripts(line: str, root: Workspace) -> Scripts | None:
     """Path and hash of each script that the line names, sorted; None when they cannot be determined."""
     reading = read_line(line)
     if reading.problem or len(line) > MAX_LINE or may_rename_programs(reading):
@@ -91,14 +92,14 @@ def named_scripts(line: str, root: Path) -> Scripts | None:
 
 @dataclass(slots=True)
 class _Scripts:
-    root: Path
+    root: Workspace
     paths: dict[str, None] = field(default_factory=dict)
 
     def add(self, path: Path) -> None:
         """Note a path, unless it belongs to the system. A `..` behind a link is read both as the kernel
         and as `cd` reads it."""
         for where in dict.fromkeys((str(path), os.path.normpath(path))):
-            if Path(where).is_relative_to(self.root) or not _SYSTEM.match(os.path.realpath(where)):
+            if is_in_workspace(Path(where), self.root) or not _SYSTEM.match(os.path.realpath(where)):
                 self.paths[where] = None
         if len(self.paths) > _MAX_FILES:
             raise _CannotTellError
@@ -108,7 +109,7 @@ class _Scripts:
         found: dict[str, str] = {}
         # The limit is for all scripts together: they are hashed whenever the line is decided.
         for path in self.paths:
-            name = path.removeprefix(f"{self.root}/")
+            name = path.removeprefix(f"{main_folder(self.root)}/")
             found[name], size = _digest(path, left)
             left -= size
         return tuple(sorted(found.items()))
@@ -215,9 +216,9 @@ def _add_searched(name: str, reading: Reading, scripts: _Scripts) -> None:
     """A program found by its name: the places in the workspace that are looked at before it is found."""
     # Folders of the workspace before the one with the program count too: a file put there would be found
     # first.
-    for entry in searched_folders(reading, scripts.root):
+    for entry in searched_folders(reading, main_folder(scripts.root)):
         path = Path(os.path.realpath(scripts.root / entry)) / name
-        if path.is_relative_to(scripts.root):
+        if is_in_workspace(path, scripts.root):
             scripts.add(path)
         if os.access(path, os.X_OK) and path.is_file():
             return

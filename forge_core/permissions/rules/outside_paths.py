@@ -23,6 +23,7 @@ from forge_core.permissions.read_only.argument_matching import parse_arguments
 from forge_core.permissions.read_only.word_paths import glob_stays, paths_in
 from forge_core.permissions.rules.filter_scripts import filter_words
 from forge_core.permissions.shell.shell_words import Word
+from forge_core.workspace.folders import Workspace, is_in_workspace
 
 _MAX_ENTRIES = 20_000
 """So many entries of folders are looked at for links; with more, one may lead outside. About 40 ms."""
@@ -36,7 +37,9 @@ _LOCAL_WRITERS = (FILE_WRITERS | ARCHIVERS) - NETWORK_PROGRAMS
 _HARMLESS = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/\d+)")
 
 
-def leads_outside(prefix: Sequence[str], added: Sequence[Word], root: Path, folders: Sequence[Path]) -> bool:
+def leads_outside(
+    prefix: Sequence[str], added: Sequence[Word], root: Workspace, folders: Sequence[Path]
+) -> bool:
     """Return whether what is `added` to a command that begins with `prefix`, run in one of `folders`, is or
     holds a path outside of `root`. Of a program that reads or writes files, such a path need not exist, and
     a text to search for is none. Of others, whose arguments are not known, each word counts that leads to
@@ -67,7 +70,7 @@ def _places(program: str, prefix: Sequence[str], added: Sequence[Word]) -> Seque
     return added
 
 
-def _is_elsewhere(word: Word, root: Path, folders: Sequence[Path]) -> bool:
+def _is_elsewhere(word: Word, root: Workspace, folders: Sequence[Path]) -> bool:
     if word.has_tilde or (word.has_glob and not glob_stays(word, root, folders)):
         return True
     return any(
@@ -78,18 +81,17 @@ def _is_elsewhere(word: Word, root: Path, folders: Sequence[Path]) -> bool:
 
 
 def _reaches_outside(
-    prefix: Sequence[str], added: Sequence[Word], root: Path, folders: Sequence[Path]
+    prefix: Sequence[str], added: Sequence[Word], root: Workspace, folders: Sequence[Path]
 ) -> bool:
     """Return whether one of the words, whatever it is to the program, leads to something outside that
     exists: by itself, or below a folder that another word names (`git -C`, `tar -C`)."""
     if any(word.has_glob and not glob_stays(word, root, folders) for word in added):
         return True
-    real_root = real_path(root)
     homes = [real_path(Path(os.path.expanduser(word.text))) for word in added if word.has_tilde]  # noqa: PTH111
-    if any(not home.is_relative_to(real_root) for home in homes):
+    if any(not is_in_workspace(home, root) for home in homes):
         return True
     named = _existing(prefix, folders)
-    places = {*folders, *(one for one in named if one.is_relative_to(real_root) and one.is_dir())}
+    places = {*folders, *(one for one in named if is_in_workspace(one, root) and one.is_dir())}
     names = {part for word in added for part in _parts(word.text)}
     new = places
     # A path may be relative to a folder that another word names, so such folders are tried as well.
@@ -97,7 +99,7 @@ def _reaches_outside(
         if len(names) * len(new) > _MAX_LOOKUPS:
             return True
         found = _existing(names, new)
-        if any(not one.is_relative_to(real_root) for one in found):
+        if any(not is_in_workspace(one, root) for one in found):
             return True
         new = {one for one in found if one.is_dir()} - places
         places = places | new
@@ -133,7 +135,7 @@ def _parts(text: str) -> Iterator[str]:
                 yield part
 
 
-def _meets_links(program: str, added: Sequence[Word], root: Path, folders: Sequence[Path]) -> bool:
+def _meets_links(program: str, added: Sequence[Word], root: Workspace, folders: Sequence[Path]) -> bool:
     """Return whether the program is to follow the links in folders, and one of them leads outside."""
     options = FOLLOWS_LINKS.get(program)
     if options is None and program not in READERS:
@@ -151,10 +153,9 @@ def _meets_links(program: str, added: Sequence[Word], root: Path, folders: Seque
     return any(path.is_dir() and _holds_link_out(path, root) for path in dict.fromkeys(named))
 
 
-def _holds_link_out(folder: Path, root: Path) -> bool:
+def _holds_link_out(folder: Path, root: Workspace) -> bool:
     """Return whether a link below the folder leads outside, other links followed, or there are too many
     entries to check."""
-    real_root = real_path(root)
     left = _MAX_ENTRIES
     todo = [real_path(folder)]
     seen = set(todo)
@@ -167,7 +168,7 @@ def _holds_link_out(folder: Path, root: Path) -> bool:
                         return True
                     if entry.is_symlink():
                         real = real_path(Path(entry.path))
-                        if not real.is_relative_to(real_root):
+                        if not is_in_workspace(real, root):
                             return True
                         if real.is_dir() and real not in seen:
                             seen.add(real)

@@ -2,6 +2,8 @@
 
 For file tools the pattern is a glob on the real path relative to the folder (`src/**`, `*.py` at any depth);
 one that starts with `/` or `~` speaks of absolute paths, and only such a one ever matches outside the folder.
+In a folder that the user has added, a relative pattern of a deny or ask rule matches relative to that folder;
+an allow rule covers files there by an absolute pattern, or without a pattern.
 For `bash`, `git status:*` means a command that starts with these words and adds nothing risky
 (extra_arguments.py); anything else is the exact line, and a leading `=` makes it exact whatever follows.
 `network(npm install:*)` is such a rule for commands that use the network. A bare `tool` or `tool(*)` means
@@ -133,7 +135,7 @@ def rule_for_paths(tool: str, places: Sequence[PathInfo]) -> str:
 
 def _exact_name(place: PathInfo) -> str:
     """Return the pattern that matches this file only."""
-    if place.relative is None:
+    if place.relative is None or place.is_added:
         return quoted(place.real.as_posix())
     return f"{'' if '/' in place.relative else './'}{quoted(place.relative)}"
 
@@ -152,7 +154,8 @@ def _covers(rule: Rule, place: PathInfo, *, resolved_only: bool) -> bool:
         names = [place.real.as_posix()] + ([] if resolved_only else [place.given.as_posix()])
         names = [name.lstrip("/") for name in names]
     else:
-        names = [place.relative] if place.relative is not None else []
+        is_named = place.relative is not None and not (resolved_only and place.is_added)
+        names = [place.relative] if place.relative is not None and is_named else []
         names += [] if resolved_only else [place.given.name]
     if place.folds_case:
         pattern, names = folded_name(pattern), [folded_name(name) for name in names]

@@ -164,7 +164,7 @@ async def _started(params: dict[str, Any], context: ExecutionContext, limits: Co
         sandbox=context.sandbox,
         network=bool(params.get("network")),
         read_only=not watch.may_write,
-        hides_committed=can_hide_committed(read_line(params["command"]), context.root),
+        hides_committed=can_hide_committed(read_line(params["command"]), context.folders),
         variables=await _guards(params["command"], context, may_write=watch.may_write),
         limits=limits,
     )
@@ -191,8 +191,8 @@ async def _guards(command: str, context: ExecutionContext, *, may_write: bool) -
     if "git" not in command:
         return {}
     reading = read_line(command)
-    folders = folders_to_read(reading, context.root)
-    is_held = context.switches_git_off or not may_write or not unswitched_reason(reading, context.root)
+    folders = folders_to_read(reading, context.folders)
+    is_held = context.switches_git_off or not may_write or not unswitched_reason(reading, context.folders)
     return await reading_variables(folders) if folders and is_held else {}
 
 

@@ -35,7 +35,7 @@ class EffectsWatch:
     def __init__(self, command: str, context: ExecutionContext) -> None:
         self._context = context
         self._command = command
-        self.may_write = not is_read_only(command, context.root)
+        self.may_write = not is_read_only(command, context.folders)
         """False for a command that plainly only reads. The sandbox then makes the workspace read-only as
         well."""
         self._stamps: dict[str, _Stamp | None] = {}
