@@ -23,8 +23,9 @@ from forge_core.undo.report import (
     not_undoable,
     turn_view,
 )
+from forge_core.undo.snapshot.folder_snapshots import FolderSnapshots
 from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
-from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff, WorkspaceSnapshot
+from forge_core.undo.snapshot.workspace_snapshot import SnapshotDiff
 from forge_core.undo.storage.blobs import BlobStore
 from forge_core.undo.storage.content_store import ContentStore
 from forge_core.undo.storage.file_tree import FileTree, name_below
@@ -91,7 +92,7 @@ class ChangeRecorder:
         self._folder = folder
         self._git = GitObjects(root)
         hidden = [folder, *([private] if private else [])]
-        self._snapshot = WorkspaceSnapshot(root, self._git, hidden, max_entries, mounts)
+        self._snapshot = FolderSnapshots(root, self._git, hidden, max_entries, mounts)
         self._tree = FileTree(root)
         self._blobs = BlobStore(folder / "blobs")
         self._log = TurnLog(folder / "turns.jsonl", on_trouble, redact)
@@ -105,6 +106,10 @@ class ChangeRecorder:
         self._planted: set[str] = set()
         """Repositories that commands have made: what is in them is theirs."""
         self._lock: int | None = None
+
+    def add_folder(self, folder: Path) -> None:
+        """Cover a folder beside the workspace, given by its real path."""
+        self._snapshot.add_folder(folder)
 
     def open(self) -> None:
         """Read what an earlier run left. Raises OSError when the folder cannot be used."""

@@ -53,7 +53,7 @@ class Covers(StrEnum):
 
     EXACT = "exact"
     BELOW = "below"
-    """The path and everything below it; "" is the workspace."""
+    """The path and everything below it; "" is the main folder of the workspace."""
     GLOB = "glob"
     """Every path that matches; `*` matches within one name. A removal includes what is below."""
 
@@ -82,7 +82,7 @@ _SIGNALLED = 128
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One expectation about paths, relative to the workspace."""
+    """One expectation about paths, relative to the workspace; absolute in folders added to it."""
 
     effect: FileEffect
     path: str
@@ -95,6 +95,8 @@ class Claim:
     proof: Proof = Proof.NONE
 
     def is_about(self, path: str) -> bool:
+        if self.path.startswith("/") is not path.startswith("/"):
+            return False
         match self.covers:
             case Covers.EXACT:
                 return path == self.path

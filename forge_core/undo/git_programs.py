@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from forge_core.undo.file_state import ABSENT, EntryKind, FileChange
-from forge_core.undo.storage.file_tree import stamp_or_none
+from forge_core.undo.storage.file_tree import name_below, stamp_or_none
 
 STEERING_FILES = (
     "config",
@@ -61,7 +61,8 @@ def bare_repositories(root: Path, changes: Iterable[FileChange]) -> set[str]:
 
 
 def repositories_below(root: Path, names: Iterable[str]) -> set[str]:
-    """Return the `.git` entries below those of `names` that end with a slash, as paths relative to `root`.
+    """Return the `.git` entries below those of `names` that end with a slash, as paths relative to `root`;
+    those below an absolute name as absolute ones.
 
     It is for folders that git ignores, which a snapshot leaves out. Links are not followed; repositories in
     repositories are left out.
@@ -74,7 +75,7 @@ def repositories_below(root: Path, names: Iterable[str]) -> set[str]:
             if left < 0:
                 return found
             if ".git" in folders_in or ".git" in files:
-                found.add(os.path.relpath(f"{path}/.git", root))
+                found.add(name_below(root, Path(path, ".git")))
                 folders_in.clear()
     return found
 

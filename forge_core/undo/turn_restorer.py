@@ -13,8 +13,8 @@ from forge_core.sanitize import safe_line
 from forge_core.undo.file_state import ABSENT, FileChange
 from forge_core.undo.report import Conflict, UndoReport, not_undoable
 from forge_core.undo.restore import Restorer, RestoreResult
+from forge_core.undo.snapshot.folder_snapshots import FolderSnapshots
 from forge_core.undo.snapshot.mount_points import MountGuard, relative_placeholders
-from forge_core.undo.snapshot.workspace_snapshot import WorkspaceSnapshot
 from forge_core.undo.storage.content_store import ContentStore
 from forge_core.undo.storage.file_tree import FileTree, name_below
 from forge_core.undo.storage.git_objects import GitObjects
@@ -34,7 +34,7 @@ class TurnRestorer:
         contents: ContentStore,
         log: TurnLog,
         git: GitObjects,
-        snapshot: WorkspaceSnapshot,
+        snapshot: FolderSnapshots,
         mounts: MountGuard,
     ) -> None:
         self._root = root

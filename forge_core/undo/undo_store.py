@@ -50,6 +50,7 @@ class UndoStore:
         max_entries: int | None = None,
         mounts: MountGuard | None = None,
         redact: Redactor | None = None,
+        added: Sequence[Path] = (),
     ) -> None:
         """Create a store that opens its files on first use.
 
@@ -63,6 +64,7 @@ class UndoStore:
             mounts: the mount points of running sandboxes.
             redact: applied to messages and command lines in the list of turns; files and their paths stay
                 exact.
+            added: the real paths of folders beside the workspace that are covered too.
         """
         self._on_trouble = on_trouble or (lambda sentence: None)
         real = Path(root).resolve()
@@ -77,8 +79,14 @@ class UndoStore:
             mounts or NoMounts(),
             redact or Redactor(),
         )
+        for one in added:
+            self._recorder.add_folder(one)
         self._executor: Executor | None = None
         self._failure = ""
+
+    async def add_folder(self, folder: Path) -> None:
+        """Cover a folder beside the workspace, given by its real path, from now on."""
+        await self._guarded(self._recorder.add_folder, folder)
 
     async def begin_turn(self, text: str, at: float | None = None) -> None:
         """Begin a turn; `at` is when, by default now."""

@@ -102,7 +102,8 @@ class HomeViewer:
             for home in homes:
                 finder.add_home(home)
             finder.add_programs_on_path()
-            finder.add_environments(self._root)
+            for folder in finder.writable:
+                finder.add_environments(folder)
             finder.add_own_interpreter()
             finder.add_repository(self._root)
             for path in self._readable:
@@ -131,7 +132,7 @@ class _Finder:
         tops = {*self.view.covered, *self.view.masked, *self.homes}
         found = {one for folder in folders for one in (folder, *folder.parents) if is_in(one, tops)}
         found |= {one for one in root.parents if is_in(one, tops)}
-        return [str(root / name / "bin") for name in _ENVIRONMENTS] + [
+        return [str(folder / name / "bin") for folder in self.writable for name in _ENVIRONMENTS] + [
             str(one) for one in found if is_there(one)
         ]
 

@@ -58,6 +58,14 @@ class Protection:
     unheld: list[Path] = field(default_factory=list)
     """Links where something protected should be: a link can't be bound, so a command could replace it."""
 
+    def add(self, other: Protection) -> None:
+        """Hold what `other` holds too."""
+        self.read_only += other.read_only
+        self.pinned += other.pinned
+        self.missing |= other.missing
+        self.writable += other.writable
+        self.unheld += other.unheld
+
     def hold(self, path: Path, kind: PlaceholderKind) -> None:
         """Keep `path` as it is: read-only when it is there, absent when it is not."""
         mode = mode_of(path)

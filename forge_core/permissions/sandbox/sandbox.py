@@ -44,7 +44,8 @@ class Launch:
 class Sandbox:
     """The sandbox of one workspace. Cheap to make; safe to use from several threads.
 
-    Writable are `root`, the git directory that it belongs to, and `extra_writable`. Hidden are the home
+    Writable are `root`, folders added to it, the git directories that they belong to, and `extra_writable`.
+    Hidden are the home
     folders except toolchains, harmless configuration and `readable` (`home_view`), every service's socket,
     `.env*` and key files near the top of the workspace, `state_dir` and `hidden` (pass Forge's config
     folder). /tmp is empty and private to each command. With OFF, `launch` gives back what it was given.
@@ -69,6 +70,7 @@ class Sandbox:
             for path in extra_writable
             if is_there(one := Path(os.path.realpath(path))) and one != Path("/")
         )
+        self._added: tuple[Path, ...] = ()
         self._hidden = (state_dir, *hidden)
         self._homes = HomeViewer(self._root, readable)
         mounted = MountedPaths(state_dir)
@@ -80,11 +82,19 @@ class Sandbox:
         self._running = 0
         self._counting = threading.Lock()
 
+    def add_folder(self, folder: Path) -> None:
+        """Let commands that start from now on change `folder`, a real path, by the rules of the workspace:
+        the same is protected and hidden in it."""
+        self._secrets.add_folder(folder)
+        self._added = (*self._added, folder)
+
     def unmasked_reason(self) -> str:
-        """Return why a command could read files with keys in the workspace although the sandbox hides such
-        files; "" when it can hide them all."""
+        """Return why the sandbox is weak for the next command: in an added folder, something cannot be
+        protected, or files with keys cannot all be hidden; "" when it is not."""
         if not self._hides_secrets:
             return ""
+        if unheld := [path for folder in self._added for path in protection(folder).unheld]:
+            return f"{str(unheld[0])!r} is a link, so a command could replace it"
         return self._secrets.unmasked_reason()
 
     def committed_reason(self, *, are_hidden: bool) -> str:
@@ -239,8 +249,8 @@ class Sandbox:
         found = self._secrets.scan_workspace()
         kept, tracked = self._secrets.to_hide(found, hides_committed=hides_committed)
         with self._placeholders.mounted.settled():
-            held = protection(self._root, found.repositories, homes)
-            writable = (*self._extra, *held.writable)
+            held = self._protection(found.repositories, homes)
+            writable = (*self._added, *self._extra, *held.writable)
             home = self._homes.view(homes, environment, writable)
             others = (*held.pinned, *held.read_only, *kept, *home.masked)
             standing = self._placeholders.create_all({} if read_only else held.missing, others)
@@ -259,10 +269,17 @@ class Sandbox:
             self._file("empty", b"", 0o444),
             [(path, note if path in noted else unreadable) for path in kept],
             {} if read_only else self._caches.folders_for(home.caches),
-            self._extra,
+            (*self._added, *self._extra),
             dict(environment),
             is_read_only=read_only,
         )
+
+    def _protection(self, nested: Sequence[Path] = (), homes: Sequence[Path] = ()) -> Protection:
+        """Return what is held in all folders of the workspace; `nested` as `protection` takes it."""
+        held = Protection()
+        for folder in (self._root, *self._added):
+            held.add(protection(folder, [one for one in nested if one.is_relative_to(folder)], homes))
+        return held
 
     def _around(self, home: HomeView) -> list[Path]:
         """Return the secrets that are shown outside the workspace: in the repository around it, and among the
@@ -275,7 +292,9 @@ class Sandbox:
         ]
         if home.repository is not None:
             found += [
-                one for one in self._secrets.scan(home.repository).secrets if not is_in(one, [self._root])
+                one
+                for one in self._secrets.scan(home.repository).secrets
+                if not is_in(one, [self._root, *self._added])
             ]
         return found
 
@@ -284,10 +303,10 @@ class Sandbox:
         from forge_core.permissions.sandbox.landlock import confined, visible
         from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
 
-        held = protection(self._root)
+        held = self._protection()
         temporary = self._own_temporary()
         home = self._home(environment, held)
-        writable = [self._root, *self._extra, *held.writable, temporary]
+        writable = [self._root, *self._added, *self._extra, *held.writable, temporary]
         secrets = secrets_outside(self._hidden)
         command = confined(
             argv,
@@ -313,11 +332,12 @@ class Sandbox:
         from forge_core.permissions.sandbox.seatbelt import Bounds, confined
 
         found = self._secrets.scan_workspace()
-        held = protection(self._root, found.repositories, home_folders(environment))
+        held = self._protection(found.repositories, home_folders(environment))
         home = self._home(environment, held)
         temporary = self._own_temporary()
+        own = [self._root, *self._added, *self._extra, *held.writable]
         bounds = Bounds(
-            writable=[temporary] if read_only else [self._root, *self._extra, *held.writable, temporary],
+            writable=[temporary] if read_only else [*own, temporary],
             read_only=held.read_only,
             missing=list(held.missing),
             pinned=held.pinned,
@@ -328,7 +348,7 @@ class Sandbox:
                 *self._secrets.to_hide(found, hides_committed=hides_committed)[0],
             ],
             covered=home.covered,
-            shown=[self._root, *self._extra, *held.writable, *self._shown(home)],
+            shown=[*own, *self._shown(home)],
             network=network,
         )
         inside = {name: value for name, value in environment.items() if name not in HOST_SOCKETS}
@@ -336,7 +356,7 @@ class Sandbox:
         return Launch(confined(self.state.program, argv, bounds), inside)
 
     def _home(self, environment: Mapping[str, str], held: Protection) -> HomeView:
-        writable = (*self._extra, *held.writable)
+        writable = (*self._added, *self._extra, *held.writable)
         return self._homes.view(home_folders(environment), environment, writable)
 
     @staticmethod

@@ -14,16 +14,27 @@ _MAX_NAMED = 3
 
 
 class SecretFiles:
-    """The files with keys in the workspace `root`, and in folders around it that commands see."""
+    """The files with keys in the workspace `root`, in folders added to it, and in those around it that
+    commands see."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._folders = [root]
         self._surveys = {root: Survey(root)}
         self._tracked: tuple[object, dict[Path, bool]] = ((), {})
 
+    def add_folder(self, folder: Path) -> None:
+        """Treat a folder, given by its real path, as the workspace."""
+        self._folders.append(folder)
+
     def scan_workspace(self) -> SurveyResult:
-        """Scan the workspace."""
-        return self.scan(self._root)
+        """Scan all folders of the workspace."""
+        scans = [self.scan(folder) for folder in self._folders]
+        return SurveyResult(
+            [path for one in scans for path in one.secrets],
+            [path for one in scans for path in one.repositories],
+            all(one.is_complete for one in scans),
+        )
 
     def scan(self, folder: Path) -> SurveyResult:
         """Scan a folder; what has not changed since the last time is not read again."""
@@ -43,8 +54,8 @@ class SecretFiles:
         found = self.scan_workspace()
         tracked = self._tracked_among(found.secrets)
         count = len(found.secrets) - sum(tracked.values())
-        others = [self.scan(folder) for folder in [*self._surveys] if folder != self._root]
-        count += sum(not is_in(path, [self._root]) for other in others for path in other.secrets)
+        others = [self.scan(folder) for folder in [*self._surveys] if folder not in self._folders]
+        count += sum(not is_in(path, self._folders) for other in others for path in other.secrets)
         if count > MAX_MASKS:
             return f"the sandbox can hide {MAX_MASKS} files with keys, and there are more in the folder"
         if not all(one.is_complete for one in (found, *others)):
@@ -59,7 +70,10 @@ class SecretFiles:
         committed = [path for path in committed_secrets(tracked) if path not in kept]
         if not committed:
             return ""
-        names = sorted(str(path.relative_to(self._root)) for path in committed)
+        names = sorted(
+            str(path.relative_to(self._root) if path.is_relative_to(self._root) else path)
+            for path in committed
+        )
         more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
         why = f", as the sandbox can hide only {MAX_MASKS} files" if are_hidden else " in this line"
         return f"committed files with keys are not hidden{why}: {', '.join(names[:_MAX_NAMED])}{more}"
@@ -67,9 +81,13 @@ class SecretFiles:
     def _tracked_among(self, secrets: Sequence[Path]) -> dict[Path, bool]:
         if not secrets:
             return {}
-        key = tuple((path, _stamp(path)) for path in [*secrets, self._root / ".git" / "index"])
+        indexes = [folder / ".git" / "index" for folder in self._folders]
+        key = tuple((path, _stamp(path)) for path in [*secrets, *indexes])
         if self._tracked[0] != key:
-            self._tracked = (key, tracked_secrets(self._root, secrets))
+            tracked: dict[Path, bool] = {}
+            for folder in self._folders:
+                tracked |= tracked_secrets(folder, [path for path in secrets if path.is_relative_to(folder)])
+            self._tracked = (key, tracked)
         return self._tracked[1]
 
 

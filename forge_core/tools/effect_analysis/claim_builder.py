@@ -35,6 +35,8 @@ class ClaimBuilder:
 
     root: Path
     """The real path of the workspace."""
+    added: tuple[Path, ...] = ()
+    """The real paths of folders added to it."""
     found: dict[Claim, int] = field(default_factory=dict)
     files_left: int = MAX_FILES
     seen: set[tuple[str, str]] = field(default_factory=set)
@@ -82,8 +84,7 @@ class ClaimBuilder:
         """Return the path that is written when `path` is opened for writing, and whether `path` is a link."""
         if has_glob(path) or not (self.root / path).is_symlink():
             return path, False
-        real, prefix = os.path.realpath(self.root / path), f"{self.root}/"
-        return (real.removeprefix(prefix) if real.startswith(prefix) else None), True
+        return self._name_of(os.path.realpath(self.root / path)), True
 
     def _add(self, claim: Claim, *, below: bool) -> None:
         if not claim.path and not below:
@@ -107,7 +108,8 @@ class ClaimBuilder:
         )
 
     def relative(self, word: str | Path, cwd: Path) -> str | None:
-        """Return the path of a word relative to the workspace; None when it is unknown or outside."""
+        """Return the path of a word relative to the workspace, absolute in an added folder; None when it is
+        unknown or outside."""
         text = os.fspath(word)
         # A numbered name is narrow enough as a pattern; `$X` alone could be any file.
         text = _VARIABLE.sub("*", text) if _is_numbered(text) else text
@@ -120,8 +122,14 @@ class ClaimBuilder:
             path = f"{os.path.realpath(folder or '/')}/{name}"
         if path == str(self.root):
             return ""
+        return self._name_of(path)
+
+    def _name_of(self, path: str) -> str | None:
         prefix = f"{self.root}/"
-        return path.removeprefix(prefix) if path.startswith(prefix) else None
+        if path.startswith(prefix):
+            return path.removeprefix(prefix)
+        is_added = any(f"{path}/".startswith(f"{folder}/") for folder in self.added)
+        return path if is_added else None
 
     def source(self, path: Path) -> str | None:
         """Return the text of a script; None for other files, a script read before, or when the limit is

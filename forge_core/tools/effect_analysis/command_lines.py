@@ -51,13 +51,16 @@ _SHELLS = table("sh bash zsh dash ksh . source")
 _PACKERS = table("gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lz4 compress")
 
 
-def expected_effects(command: str, root: Path, *, is_job: bool = False) -> ExpectedEffects:
-    """Return the claims of a line that is about to run in `root`.
+def expected_effects(
+    command: str, root: Path, *, added: tuple[Path, ...] = (), is_job: bool = False
+) -> ExpectedEffects:
+    """Return the claims of a line that is about to run in `root`; `added` are the real paths of further
+    folders of the workspace.
 
     Reads the scripts that it names, up to a limit; executes nothing.
     """
     real = Path(os.path.realpath(root))
-    claims = ClaimBuilder(real)
+    claims = ClaimBuilder(real, added)
     _LineAnalyzer(claims).read(command, real, 0, WHOLE_LINE)
     return ExpectedEffects(_label(command), claims.result(), is_job)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -149,9 +150,10 @@ def git(claims: ClaimBuilder, one: SimpleCommand, cwd: Path) -> None:
         command == "stash"
         and any(re.fullmatch(r"-\w*[ua]\w*|--include-untracked|--all", word) for word in words)
     )
-    claims.add(
-        FileEffect.GIT, claims.root, cwd, below=True, details=("untracked",) if takes_untracked else ()
-    )
+    details: tuple[str, ...] = ("untracked",) if takes_untracked else ()
+    here = os.path.realpath(cwd)
+    for top in (claims.root, *(one for one in claims.added if Path(here).is_relative_to(one))):
+        claims.add(FileEffect.GIT, top, cwd, below=True, details=details)
     match command:
         case "apply" | "am":
             patches = [str(cwd / word) for word in [*operands, *one.reads] if (cwd / word).is_file()]

@@ -16,6 +16,7 @@ from forge_core.tools.paths import MAX_TEXT_BYTES, display_path
 from forge_core.undo.expected_effects import ExpectedEffects
 from forge_core.undo.git_programs import STEERING_FILES
 from forge_core.undo.report import CommandEffects
+from forge_core.workspace.folders import WorkspaceFolders
 
 _MAX_WATCHED = 2_000
 _MAX_NAMED = 20
@@ -55,7 +56,7 @@ class EffectsWatch:
         self._stamps = await asyncio.to_thread(lambda: {path: _stamp(path) for path in paths})
         if self._context.before_images is not None:
             if self._expected is None:
-                expected = await asyncio.to_thread(_expected, self._command, Path(self._context.root))
+                expected = await asyncio.to_thread(_expected, self._command, self._context.folders)
                 self._expected = replace(
                     expected,
                     is_confined=self._context.sandbox is not None,
@@ -108,10 +109,10 @@ class EffectsWatch:
         return notes
 
 
-def _expected(command: str, root: Path) -> ExpectedEffects:
+def _expected(command: str, folders: WorkspaceFolders) -> ExpectedEffects:
     """Return the expected effects of the line; none where a script or folder cannot be read."""
     try:
-        return expected_effects(command, root)
+        return expected_effects(command, folders.main, added=folders.added)
     except (OSError, ValueError, RecursionError):
         return ExpectedEffects(command)
 

@@ -58,7 +58,7 @@ class WriteCounts:
 
     root: Path
     paths: Iterable[str]
-    """Relative to `root`; the last name may be a pattern."""
+    """Relative to `root`, or absolute; the last name may be a pattern."""
     trees: Iterable[str] = ()
     """Folders that are watched with everything below them, up to MAX_FOLDERS in all."""
     _writes: dict[str, _Writes] = field(default_factory=dict)
@@ -184,8 +184,9 @@ class WriteCounts:
 
 
 def _folders_below(root: Path, tree: str) -> Iterator[str]:
-    """Yield `tree`, relative to `root`, and the folders below it, except for hidden and installed ones."""
+    """Yield `tree`, relative to `root` or absolute, and the folders below it, except for hidden and installed
+    ones."""
     for folder, folders, _ in os.walk(root / tree):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
-        path = os.path.relpath(folder, root)
+        path = folder if tree.startswith("/") else os.path.relpath(folder, root)
         yield path if path != "." else ""

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from forge_core.undo.storage.file_tree import name_below
+
 
 class MountGuard(Protocol):
     """The mount points of every sandbox on this machine; implemented by the sandbox package."""
@@ -41,6 +43,6 @@ class NoMounts:
 
 
 def relative_placeholders(root: Path, guard: MountGuard) -> frozenset[str]:
-    """Return the placeholders below `root`, by their paths relative to it."""
-    found = (path for path in guard.placeholders() if path.is_relative_to(root))
-    return frozenset(path.relative_to(root).as_posix() for path in found)
+    """Return the placeholders, by their paths relative to `root`; those that are not below it by their
+    absolute paths."""
+    return frozenset(name_below(root, path) for path in guard.placeholders())

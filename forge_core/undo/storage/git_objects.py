@@ -27,7 +27,10 @@ _READ_BYTES = 32 * 1024 * 1024
 
 
 class GitObjects:
-    """The objects of the repository around a folder; there are none without a repository."""
+    """The objects of the repository around a folder; there are none without a repository.
+
+    Those of the repositories around added folders count as well; paths in such folders are absolute.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -38,19 +41,37 @@ class GitObjects:
         self._links: dict[str, str] = {}
         self._is_there: dict[str, bool] = {}
         self._algorithm = "sha1"
+        self._added: dict[str, GitObjects] = {}
+        """By the beginning of their paths, which ends with a slash."""
         self.find()
+
+    def add_folder(self, folder: Path) -> GitObjects:
+        """Include the repository around `folder`, a real path; return its objects alone."""
+        return self._added.setdefault(f"{folder}/", GitObjects(folder))
 
     def find(self) -> None:
         """Look for a repository where there was none: `git init` may have been run."""
         if self.repository is None:
             self.repository = find_repository(self._root)
             self._algorithm = "sha256" if self._uses_sha256() else "sha1"
+        for one in self._added.values():
+            one.find()
 
     def tracked(self) -> dict[str, str]:
         """Return the object ids of the regular files in the index, by path relative to the root.
 
-        The index is read again only when it has changed; the result is empty when it cannot be read.
+        An index is read again only when it has changed; one that cannot be read counts as empty.
         """
+        found = self._tracked()
+        if not self._added:
+            return found
+        return found | {
+            prefix + path: object_id
+            for prefix, one in self._added.items()
+            for path, object_id in one.tracked().items()
+        }
+
+    def _tracked(self) -> dict[str, str]:
         if self.repository is None:
             return {}
         path = self.repository.git_dir / "index"
@@ -69,8 +90,12 @@ class GitObjects:
     def links(self) -> dict[str, str]:
         """Return the commits to which the index holds links in other repositories, by path relative to the
         root."""
-        self.tracked()
-        return self._links
+        self._tracked()
+        return self._links | {
+            prefix + path: commit
+            for prefix, one in self._added.items()
+            for path, commit in one.links().items()
+        }
 
     def remove_links(self, links: Mapping[str, str]) -> list[str]:
         """Remove those links from the index that are still as given, and nothing else; return their
@@ -87,6 +112,10 @@ class GitObjects:
 
     def _update_index(self, entries: Collection[tuple[str, str, str]]) -> None:
         """Set these entries: mode ("0" removes one), object id, and path relative to the root."""
+        for prefix, one in self._added.items():
+            own = [entry for entry in entries if entry[2].startswith(prefix)]
+            one._update_index([(mode, commit, path[len(prefix) :]) for mode, commit, path in own])
+        entries = [entry for entry in entries if not entry[2].startswith("/")]
         if entries and self.repository is not None:
             prefix = self._prefix()
             lines = (f"{mode} {commit} 0\t{prefix}{path}\0" for mode, commit, path in entries)
@@ -105,12 +134,17 @@ class GitObjects:
             output = self._git("cat-file", "--batch-check", "--buffer", stdin=_lines(unknown))
             found = {line.split(b" ", 1)[0].decode() for line in output.splitlines() if b" blob " in line}
             self._is_there.update((one, one in found) for one in unknown)
-        return {one for one in ids if self._is_there[one]}
+        found = {one for one in ids if self._is_there[one]}
+        for other in self._added.values():
+            found |= other.present([one for one in ids if one not in found])
+        return found
 
     def holds(self, ids: Collection[str]) -> set[str]:
         """Return those of `ids` that git holds now: unlike `present`, check again what was missing before."""
         for one in [one for one in ids if self._is_there.get(one) is False]:
             del self._is_there[one]
+        for other in self._added.values():
+            other.holds(ids)
         return self.present(ids)
 
     def unmerged(self) -> dict[str, list[str]]:
@@ -121,6 +155,8 @@ class GitObjects:
             facts, _, name = record.partition(b"\t")
             if len(fields := facts.split()) == 3:
                 found.setdefault(os.fsdecode(name), []).append(fields[1].decode())
+        for prefix, one in self._added.items():
+            found.update((prefix + path, ids) for path, ids in one.unmerged().items())
         return found
 
     def object_id(self, data: bytes) -> str:
@@ -130,6 +166,16 @@ class GitObjects:
     def read(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
         """Yield the ids and bytes of the objects with these sizes; objects that no longer exist are left
         out."""
+        missing = dict(sizes)
+        for object_id, data in self._read(sizes):
+            missing.pop(object_id, None)
+            yield object_id, data
+        for one in self._added.values():
+            for object_id, data in one.read(dict(missing)) if missing else ():
+                missing.pop(object_id, None)
+                yield object_id, data
+
+    def _read(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
         batches: list[list[str]] = []
         room = 0
         for one, size in sizes.items():
@@ -143,6 +189,11 @@ class GitObjects:
 
     def history_stamp(self) -> int:
         """Return a number that changes when HEAD moves: by a commit, a checkout, a reset."""
+        if self._added:
+            return hash((self._history_stamp(), *(one.history_stamp() for one in self._added.values())))
+        return self._history_stamp()
+
+    def _history_stamp(self) -> int:
         if self.repository is None:
             return 0
         folder = self.repository.git_dir

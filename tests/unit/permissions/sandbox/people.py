@@ -75,6 +75,7 @@ class Person:
         timeout_s: float = 120,
         stdin: str = "",
         readable: Sequence[Path] = (),
+        added: Sequence[Path] = (),
     ) -> Done:
         reply = self.ask(
             {
@@ -89,6 +90,7 @@ class Person:
                 "timeout_s": timeout_s,
                 "stdin": stdin,
                 "readable": [str(one) for one in readable],
+                "added": [str(one) for one in added],
             }
         )
         return Done(reply["code"], reply["output"])
@@ -196,6 +198,8 @@ def _run_once(request: dict[str, Any]) -> dict[str, Any]:
     state = SandboxState(SandboxKind(request["sandbox"]), program=program)
     readable = tuple(map(Path, request["readable"]))
     box = Sandbox(state, Path(request["root"]), state_dir=Path(request["state_dir"]), readable=readable)
+    for added in request["added"]:
+        box.add_folder(Path(added))
     argv = ["bash", "-c", request["command"]]
     with (
         box.launch(argv, folder, request["environment"], network=request["network"]) as launch,
