@@ -38,7 +38,7 @@ async def memory(argument: str, session: ForgeSession) -> CommandResult:
         changes = await asyncio.to_thread(note_changes, " ".join(text.split()), session.config)
         return ChooseInstructionFile(changes) if changes else Failure("No instruction file can be written.")
     given, omitted = session.given_instructions, session.context.left_out
-    return Text(await asyncio.to_thread(_report, session.config, given, omitted), "Memory")
+    return Text(await asyncio.to_thread(_report, session, given, omitted), "Memory")
 
 
 def memory_values(session: ForgeSession) -> Sequence[ArgumentValue]:
@@ -61,14 +61,16 @@ async def _edit(name: str, session: ForgeSession) -> CommandResult:
 def _editable(session: ForgeSession) -> dict[str, tuple[Path, str]]:
     """Return the files that may be edited, the project's first: name → path and where it counts."""
     found = {name: (path, scope) for path, name, scope in instruction_places(session.config)}
-    for one in (*instructions_for(session.config).files, *session.given_instructions):
+    counting = instructions_for(session.config, session.folders.workspace.added)
+    for one in (*counting.files, *session.given_instructions):
         if one.file not in [path for path, _ in found.values()]:
             found.setdefault(one.path, (one.file, "all projects" if one.is_own else "this project"))
     return found
 
 
-def _report(config: ForgeConfig, given: Sequence[Instructions], omitted: Sequence[str]) -> str:
-    found = instructions_for(config)
+def _report(session: ForgeSession, given: Sequence[Instructions], omitted: Sequence[str]) -> str:
+    config = session.config
+    found = instructions_for(config, session.folders.workspace.added)
     counting = replace(found, files=tuple(one for one in found.files if str(one.file) not in omitted))
     left_out = [one for one in found.files if str(one.file) in omitted]
     blocks = [

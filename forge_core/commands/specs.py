@@ -320,6 +320,16 @@ SPECS: tuple[CommandSpec, ...] = (
         advice="The sandbox is set at the start: --sandbox auto, strict or off.",
     ),
     CommandSpec(
+        "add-dir",
+        "Work in a further folder too, by the same rules; alone: list them",
+        "folder_commands:add_dir",
+        accepts=("DIR...",),
+        keywords=("folder", "directory", "workspace"),
+        tier=Tier.IDLE,
+        is_open=True,
+        values="folder_commands:folder_values",
+    ),
+    CommandSpec(
         "trust",
         "Show or change whether this folder's rules and instructions apply",
         "trust_command:trust",

@@ -55,6 +55,8 @@ class ForgeConfig(Settings):
     """Everything a session is built from: the settings, and what follows from them and from the folder."""
 
     working_dir: Path
+    added_folders: tuple[Path, ...] = ()
+    """Real paths of the folders of `add_dirs` that were added to it."""
     endpoint: Endpoint
     model: str
     saved_allow: tuple[str, ...] = ()

@@ -280,6 +280,13 @@ class Settings:
         summary="files and folders that sandboxed commands may read although they are hidden in your home "
         "folder, e.g. '~/data'",
     )
+    add_dirs: tuple[str, ...] = setting(
+        default=(),
+        check=checks.paths,
+        option="--add-dir",
+        metavar="DIR",
+        summary="further folders to work in, by the same rules as the folder itself, e.g. '~/lib'",
+    )
     command_memory_gb: float | None = setting(
         default=None,
         check=checks.gigabytes,

@@ -24,7 +24,7 @@ from forge_core.workspace.project_files import (
     project_root,
     read_project_file,
 )
-from forge_core.workspace.trust import is_trusted
+from forge_core.workspace.trust import TrustStore, is_trusted
 
 MAX_BYTES = 32_000
 """The limit of all these files together; a note says what is left out."""
@@ -62,21 +62,26 @@ class InstructionSet:
     """What was not read although it was named: its path, and why."""
 
 
-def instructions_for(config: ForgeConfig) -> InstructionSet:
-    """Return what counts now: the user's own files, and the project's if the user trusts it."""
-    return load_instructions(config.working_dir if is_trusted(config) else None, config.own_instructions)
+def instructions_for(config: ForgeConfig, added: Sequence[Path] = ()) -> InstructionSet:
+    """Return what counts now: the user's own files, the project's if the user trusts it, and those of the
+    `added` folders that the user trusts."""
+    trusted = [one for one in added if TrustStore(config.state_dir).decision(one)]
+    folder = config.working_dir if is_trusted(config) else None
+    return load_instructions(folder, config.own_instructions, trusted)
 
 
-def load_instructions(folder: Path | None, own: Sequence[Path] = ()) -> InstructionSet:
-    """Return the user's `own` files, and those that apply in `folder`. The caller checks that the user trusts
-    it."""
+def load_instructions(
+    folder: Path | None, own: Sequence[Path] = (), added: Sequence[Path] = ()
+) -> InstructionSet:
+    """Return the user's `own` files, those that apply in `folder`, and those of `added` ones. The caller
+    checks that the user trusts them."""
     reading = _Reading(folder)
     for path in own:
         real = Path(os.path.realpath(path))  # often a link into a repository of settings
         reading.read(real.parent, real.name, is_own=True)
-    if folder is not None:
-        top = project_root(folder)
-        for one in project_folders(folder):
+    for place in (*([folder] if folder is not None else []), *added):
+        top = project_root(place)
+        for one in project_folders(place):
             reading.read_folder(one, top)
     return InstructionSet(tuple(reading.found), tuple(reading.skipped))
 

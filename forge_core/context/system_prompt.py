@@ -94,13 +94,14 @@ def system_prompt(
     working_dir: Path,
     mode: PermissionMode,
     *,
+    added: Sequence[Path] = (),
     branch: str | None = None,
     today: str | None = None,
     sandbox: SandboxState | None = None,
     instructions: Sequence[Instructions] = (),
     tools: Iterable[BaseTool] = (),
 ) -> str:
-    """Return the prompt for a session in `working_dir`.
+    """Return the prompt for a session in `working_dir`, to which the user has `added` folders.
 
     `tools` are the registered ones, each with its own advice; `today` is YYYY-MM-DD; `instructions` are those
     of the project, if the user trusts it.
@@ -109,6 +110,7 @@ def system_prompt(
     lines = [
         "# Now",
         f"Folder: {working_dir}",
+        *([f"Also in the workspace: {', '.join(map(str, added))}"] if added else []),
         f"Git branch: {branch}" if branch else "Not a git repository.",
         f"System: {platform.system()} {platform.machine()}, Python {platform.python_version()}",
         f"Date: {today or time.strftime('%Y-%m-%d')}",

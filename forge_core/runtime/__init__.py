@@ -38,17 +38,20 @@ def load_session_config(
     from forge_core.config.load import load_config, state_dir
     from forge_core.config.saved_keys import SavedKeys
     from forge_core.llm.choice import choose_endpoint
+    from forge_core.runtime.added_folders import absolute_folders, with_added_folders
 
     saved = SavedKeys(state_dir(os.environ if environ is None else environ))
-    return load_config(
+    named = absolute_folders((flags or {}).get("add_dirs") or ())
+    config = load_config(
         path,
         choose_endpoint=choose_endpoint if is_hermetic else partial(choose_endpoint, saved_key=saved.get),
-        flags=flags,
+        flags={**(flags or {}), "add_dirs": named or None},
         environ=environ,
         needs_write=needs_write,
         trust=trust,
         is_hermetic=is_hermetic,
     )
+    return with_added_folders(config, named) if config.add_dirs else config
 
 
 def build_session(
@@ -109,6 +112,7 @@ def _assemble(
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.runtime import tooling
+    from forge_core.runtime.added_folders import continued_folders
     from forge_core.runtime.provider_setup import session_provider
     from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
     from forge_core.session.session import ForgeSession
@@ -118,8 +122,11 @@ def _assemble(
     clock, session_id = RunClock(), journal.path.stem
     asks = SessionResponder(responder, clock)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
+    refused: tuple[str, ...] = ()
     if saved is not None:
-        config = continued_effort(config, saved)
+        known = config.notices
+        config = continued_folders(continued_effort(config, saved), saved)
+        refused = config.notices[len(known) :]
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
     tracker = TokenTrackingCallback(price=provider.price, on_spent=budget.spent)
     environment = tooling.build_environment(config, session_id, asks, events, redact)
@@ -144,7 +151,7 @@ def _assemble(
     )
     if saved is not None:
         session.restore(saved)
-        events.warnings(notices_of(saved))
+        events.warnings([*refused, *notices_of(saved)])
     return session
 
 

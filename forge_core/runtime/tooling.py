@@ -60,9 +60,14 @@ def build_environment(
             hidden=(config.config_dir,),
             readable=tuple(Path(one).expanduser() for one in config.sandbox_read),
         )
+    policy = _policy(config, state, sandbox)
+    for folder in config.added_folders:
+        policy.add_folder(folder)
+        if sandbox is not None:
+            sandbox.add_folder(folder)
     return ToolEnvironment(
         working_dir=root,
-        policy=_policy(config, state, sandbox),
+        policy=policy,
         responder=responder,
         output_dir=outputs_dir(state_dir, session_id),
         sandbox_state=state,
@@ -74,6 +79,7 @@ def build_environment(
             on_trouble=events.warning,
             mounts=MountedPaths(state_dir),
             redact=redact,
+            added=config.added_folders,
         ),
         folder_instructions=FolderInstructions(config),
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
@@ -197,10 +203,17 @@ def prompt_maker(
 
     def prompt(mode: PermissionMode) -> SystemPrompt:
         omitted, state = environment.omitted_instructions, environment.sandbox_state
-        found = instructions_for(config).files
+        added = environment.policy.folders.added
+        found = instructions_for(config, added).files
         instructions = tuple(one for one in found if str(one.file) not in omitted)
         text = system_prompt(
-            root, mode, branch=branch(root), instructions=instructions, sandbox=state, tools=tools
+            root,
+            mode,
+            added=added,
+            branch=branch(root),
+            instructions=instructions,
+            sandbox=state,
+            tools=tools,
         )
         return SystemPrompt(text, instructions)
 

@@ -17,6 +17,7 @@ from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 
 _OMITTED = "omitted_instructions"
+_FOLDERS = "folders"
 
 
 class StateRecorder:
@@ -34,15 +35,17 @@ class StateRecorder:
             "effort": "default",
             "stash": [],
             _OMITTED: [],
+            _FOLDERS: [],
         }
         self._reads: dict[str, str] = {}
 
     def assume_recorded(self, **values: Any) -> None:
         """Take `values` for recorded; without any, what the environment holds: the session was restored, or
-        reset."""
+        reset. Added folders are not taken for recorded: options may have added others at the start."""
         if not values:
             self._reads = dict(self._environment.files)
-        self._recorded |= values or self._present()
+            values = {name: value for name, value in self._present().items() if name != _FOLDERS}
+        self._recorded |= values
 
     def record(self, **values: Any) -> None:
         """Record what has changed; `values` are those that the environment does not hold: model, mode, draft,
@@ -67,6 +70,7 @@ class StateRecorder:
             "plan": self._environment.plan.state(),
             "rules": [entry.rule for entry in policy.rules() if entry.origin == "session"],
             _OMITTED: sorted(self._environment.omitted_instructions),
+            _FOLDERS: [str(folder) for folder in policy.folders.added],
         }
 
 

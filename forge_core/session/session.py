@@ -44,7 +44,7 @@ from forge_core.session.saved_state import (
     restore_history,
 )
 from forge_core.session.status import SessionStatus
-from forge_core.session.tool_environment import ToolEnvironment
+from forge_core.session.tool_environment import AddedFolders, ToolEnvironment
 from forge_core.session.turn_recorder import TurnRecorder, crash_events, message_record
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.folded_parts import Span, recorded_spans
@@ -95,6 +95,7 @@ class ForgeSession:
         self._system_prompt = system_prompt
         self.models = ModelSelection(config, provider, agent.set_llm, self._record_state)
         """The model in use, and the choice of another."""
+        self.folders = AddedFolders(environment, self.reload_instructions)
         self._meter = ContextMeter(agent)
         self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
         self._state = StateRecorder(journal, environment)
@@ -141,6 +142,7 @@ class ForgeSession:
             context_window=provider.context_window(self.models.current),
             compacts_at=self.compaction.compacts_at,
             working_dir=self.config.working_dir,
+            added_folders=self.folders.workspace.added,
             is_running=self._task is not None,
             running_jobs=environment.jobs.running_count,
         )

@@ -47,6 +47,8 @@ class SessionStatus:
     """Tokens that the next request holds so far."""
     context_window: int | None
     working_dir: Path
+    added_folders: tuple[Path, ...] = ()
+    """Those that the user has added to it."""
     compacts_at: int | None = None
     """Tokens at which the conversation is compacted by itself; None where the window is unknown."""
     is_context_estimate: bool = False

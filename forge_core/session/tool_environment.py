@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from forge_core.tools.base import ExecutionContext
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
+from forge_core.workspace.folders import WorkspaceFolders
 
 if TYPE_CHECKING:
     from forge_core.context.folder_instructions import FolderInstructions
@@ -87,6 +88,15 @@ class ToolEnvironment:
         """The instructions that followed results of tools."""
         return () if self.folder_instructions is None else self.folder_instructions.given
 
+    async def add_folder(self, folder: Path) -> None:
+        """Count a folder as a part of the workspace: the same holds in it from the next call on. It is a real
+        path that `workspace.added_folders` accepts."""
+        if self.undo is not None:
+            await self.undo.add_folder(folder)
+        if self.sandbox is not None:
+            self.sandbox.add_folder(folder)
+        self.policy.add_folder(folder)
+
     def forget_reads(self, paths: Iterable[Path]) -> None:
         """Require the model to read these files again before it overwrites them."""
         for path in paths:
@@ -114,3 +124,22 @@ class ToolEnvironment:
         await self.jobs.aclose()
         if self.undo is not None:
             await self.undo.aclose()
+
+
+class AddedFolders:
+    """The folders that the user has added to the one in which a session works."""
+
+    def __init__(self, environment: ToolEnvironment, changed: Callable[[], None]) -> None:
+        """`changed` records the folders, and informs the model."""
+        self._environment = environment
+        self._changed = changed
+
+    @property
+    def workspace(self) -> WorkspaceFolders:
+        """All folders, the main one first."""
+        return self._environment.policy.folders
+
+    async def add(self, folder: Path) -> None:
+        """Add a folder, as `ToolEnvironment.add_folder`."""
+        await self._environment.add_folder(folder)
+        self._changed()

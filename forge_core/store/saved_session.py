@@ -105,6 +105,8 @@ class SavedSession:
     """The session's own permissions."""
     omitted_instructions: list[str] = field(default_factory=list)
     """The real paths of the instruction files that the user has left out of the system prompt."""
+    folders: list[str] = field(default_factory=list)
+    """The real paths of the folders that were added to the working folder."""
     budget: dict[str, Any] = field(default_factory=dict)
     """The limits that were changed in the session, and the seconds that its turns took."""
     messages_sent: int = 0
@@ -392,6 +394,7 @@ class _Reader:
         saved.rules = [str(rule) for rule in _list(data.get("rules", saved.rules))]
         omitted = _list(data.get("omitted_instructions", saved.omitted_instructions))
         saved.omitted_instructions = [str(path) for path in omitted]
+        saved.folders = [str(path) for path in _list(data.get("folders", saved.folders))]
         saved.todos = [item for item in _list(data.get("todos", saved.todos)) if isinstance(item, dict)]
         plan = data.get("plan", saved.plan)
         saved.plan = plan if isinstance(plan, dict) else {}

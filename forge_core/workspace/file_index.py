@@ -67,16 +67,23 @@ class _Searched:
 
 
 class FileIndex:
-    """The files below `root`, read by a thread when `refresh` is called. Safe to search at any time."""
+    """The files below `root`, read by a thread when `refresh` is called. Safe to search at any time.
+
+    Files in folders added to the workspace, which `added` returns, have absolute paths.
+    """
 
     def __init__(
         self,
         root: Path,
         *,
+        added: Callable[[], Sequence[Path]] = tuple,
         clock: Callable[[], float] = time.monotonic,
         limit: int = MOST_ENTRIES,
     ) -> None:
         self._root = root
+        self._added = added
+        self._added_read: Sequence[Path] = ()
+        """Those that were read last."""
         self._clock = clock
         self._limit = limit
         self._lock = threading.Lock()
@@ -105,6 +112,7 @@ class FileIndex:
         with self._lock:
             rest_s = max(_FRESH_S, _REST * self._took_s)
             is_fresh = self._is_complete and self._clock() - self._read_at < rest_s
+            is_fresh = is_fresh and self._added_read == self._added()
             if self._thread is not None or is_fresh or self._is_closed:
                 return
             # A daemon: leaving the program must not wait for a slow file system.
@@ -213,11 +221,18 @@ class FileIndex:
             on_part()
 
     def _found(self) -> Iterator[str]:
-        for found in walk(self._root, stop=lambda: self._is_closed):
+        yield from self._below(self._root, "")
+        self._added_read = self._added()
+        for folder in self._added_read:
+            yield f"{folder}/"
+            yield from self._below(folder, f"{folder}/")
+
+    def _below(self, folder: Path, prefix: str) -> Iterator[str]:
+        for found in walk(folder, stop=lambda: self._is_closed):
             if found.is_folder:
-                yield found.path + "/"
+                yield f"{prefix}{found.path}/"
             elif found.is_file or found.entry.is_symlink():
-                yield found.path
+                yield prefix + found.path
 
 
 class _Piece:

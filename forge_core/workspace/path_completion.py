@@ -27,10 +27,16 @@ class PathCompletion:
     searched in a thread."""
 
     def __init__(
-        self, root: Path, used: Callable[[], Sequence[str]], changed: Callable[[], Sequence[str]]
+        self,
+        root: Path,
+        used: Callable[[], Sequence[str]],
+        changed: Callable[[], Sequence[str]],
+        added: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
         """`used` returns the real paths of files that the conversation is about, the latest first; `changed`
-        returns the paths of files with uncommitted changes, relative to the root."""
+        returns the paths of files with uncommitted changes, relative to the root; `added` the folders that
+        are completed too."""
+        self._added = added
         self._root = root
         self._used = used
         self._changed = changed
@@ -111,7 +117,7 @@ class PathCompletion:
             from forge_core.workspace.file_index import FileIndex
             from forge_core.workspace.path_search import PathSearch
 
-            self._index = FileIndex(self._root)
+            self._index = FileIndex(self._root, added=self._added)
             self._search = PathSearch(self._index, on_answer)
         return self._search
 

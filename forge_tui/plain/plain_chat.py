@@ -289,6 +289,8 @@ class PlainChat:
             STATUS,
             f"Forge, plain text. Folder {config.working_dir}, model {status.model}, mode {status.mode}.",
         )
+        for folder in status.added_folders:
+            self._out.say(STATUS, f"Works in {folder} too.")
         self._out.say(STATUS, "/help lists the commands, Ctrl+C interrupts, Ctrl+D ends Forge.")
         for notice in config.notices:
             self._out.say(NOTICE, notice)

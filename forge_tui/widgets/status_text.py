@@ -20,6 +20,7 @@ SEPARATOR = " · "
 MODEL_CELLS = 34
 FOLDER_CELLS = 32
 BRANCH_CELLS = 24
+ADDED_CELLS = 16
 
 DROP_ORDER = (
     "out",
@@ -27,6 +28,7 @@ DROP_ORDER = (
     "folder",
     "vendor",
     "sandbox on",
+    "added",
     "cache",
     "gauge",
     "effort",
@@ -88,6 +90,8 @@ class Figures:
     running_jobs: int = 0
     """Commands in the background."""
     folder: str = ""
+    added: tuple[str, ...] = ()
+    """The names of the folders that the user has added."""
     branch: str = ""
     changed_files: int = 0
     """Files with uncommitted changes; 0 also while that is unknown."""
@@ -190,10 +194,20 @@ def right_parts(figures: Figures) -> list[StatusPart]:
         StatusPart("away", "afk" if figures.is_away else "", "warning"),
         StatusPart("jobs", jobs_text(figures.running_jobs), "accent"),
         sandbox_part(figures.sandbox),
-        StatusPart("folder", clip_middle(safe_line(figures.folder), FOLDER_CELLS)),
+        folder_part(figures),
         StatusPart("branch", branch_text(figures)),
     ]
     return [part for part in parts if part.text]
+
+
+def folder_part(figures: Figures) -> StatusPart:
+    """Return the folder, and the name or the number of those that were added to it."""
+    folder = clip_middle(safe_line(figures.folder), FOLDER_CELLS)
+    if not figures.added:
+        return StatusPart("folder", folder)
+    first, *others = figures.added
+    name = f"+{len(figures.added)} folders" if others else f"+{clip(safe_line(first), ADDED_CELLS)}"
+    return StatusPart("added", f"{folder} {name}", shorter=("folder", name))
 
 
 def mode_role(mode: str) -> str:

@@ -43,6 +43,7 @@ class LiveFigures:
             context_window=config.context_window,
             mode=str(config.permission_mode),
             folder=shown_folder(config.working_dir, home),
+            added=tuple(folder.name for folder in config.added_folders),
         )
 
     def current(self) -> Figures:
@@ -136,6 +137,7 @@ class LiveFigures:
             sandbox=status.sandbox,
             is_away=status.is_away,
             running_jobs=status.running_jobs,
+            added=tuple(folder.name for folder in status.added_folders),
         )
 
     def use_branch(self, branch: str) -> None:

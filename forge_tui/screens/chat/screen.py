@@ -48,6 +48,8 @@ from forge_tui.widgets.todo_panel import TodoPanel
 from forge_tui.widgets.welcome.welcome_view import Welcome
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from forge_core.commands.result import CompactConversation
     from forge_core.session.session import ForgeSession
     from forge_tui.app_themes import AppThemes
@@ -106,7 +108,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.todos = TodoPanel()
         self.popup = CompletionPopup(
             self.sending.commands.argument_values,
-            PathCompletion(config.working_dir, self._used_files, self._repository.changed),
+            PathCompletion(
+                config.working_dir, self._used_files, self._repository.changed, self._added_folders
+            ),
         )
         self.prompts = PromptArea(self, environment.clock, config.working_dir)
         self.unsent = InputSaver(self, self.sending.queue)
@@ -180,6 +184,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def session_id(self) -> str:
         """The id of the session; empty while there is none."""
         return "" if self.session is None else self.session.id
+
+    def _added_folders(self) -> Sequence[Path]:
+        return () if self.session is None else self.session.policy.folders.added
 
     def _used_files(self) -> Sequence[str]:
         return () if self.session is None else self.session.context.used_files()

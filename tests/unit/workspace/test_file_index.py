@@ -183,3 +183,20 @@ def test_parts_can_be_searched_while_the_rest_is_read(tmp_path: Path) -> None:
 
 def test_the_number_of_entries_is_limited(root: Path) -> None:
     assert len(read(root, limit=3)) == 3
+
+
+def test_files_of_added_folders_are_found_by_their_absolute_paths(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    lib = tmp_path_factory.mktemp("lib")
+    (lib / "added_view.py").write_text("x")
+    added: list[Path] = []
+    index = FileIndex(root, added=lambda: tuple(added))
+    index.refresh()
+    index.wait()
+    assert found(index, "added_view") == []
+    added.append(lib)
+    index.refresh()
+    index.wait()
+    assert found(index, "added_view") == [f"{lib}/added_view.py"]
+    assert f"{lib}/added_view.py" not in found(index, "")
