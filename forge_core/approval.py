@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from forge_core.config.settings import PermissionMode
 from forge_core.result import FileDiff
@@ -113,6 +113,11 @@ class ApprovalRequest(UserRequest[ApprovalReply]):
     """Whether undo covers all that the call would change."""
     needs_network: bool = False
     """The command is to reach other machines from within the sandbox."""
+    sandbox: Literal["full", "weak", "off", ""] = ""
+    """The strength of the sandbox that the command would run in; empty for calls that run none."""
+    risky: tuple[tuple[int, int], ...] = ()
+    """The parts of a command line that make it ask, by the indexes of their first character and after their
+    last one, in order; empty if no part stands out."""
     details: Mapping[str, str] = field(default_factory=dict)
     """Further labelled lines for the prompt ("Timeout": "120 s")."""
 

@@ -10,6 +10,7 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
+from forge_core.permissions.guard.risky_parts import risky_parts
 from forge_core.permissions.line_policy import CommittedReason, DecisionContext, LineVerdict, decide_line
 from forge_core.permissions.path_info import PathInfo, link_count, links_reason, locate, real_path
 from forge_core.permissions.rules.grants import (
@@ -234,8 +235,12 @@ class PermissionPolicy:
             is_read_only=found.is_read_only,
             switches_git_off=found.decision is Decision.ALLOW and self.mode is not PermissionMode.YOLO,
             is_usual=is_asking and self._is_usual(found, use),
+            risky=self._risky(found, use) if found.decision is Decision.ASK else (),
             shows_keys=self.mode is PermissionMode.YOLO or found.names_keys,
         )
+
+    def _risky(self, found: LineVerdict, use: ToolUse) -> tuple[tuple[int, int], ...]:
+        return () if found.problem else risky_parts(use.target, found.asking, self.folders)
 
     def _is_usual(self, found: LineVerdict, use: ToolUse) -> bool:
         """In mode auto, of what cannot be read, and of reading that asks, the reason is news; that of the

@@ -49,6 +49,8 @@ class Verdict:
     """It is allowed on the condition that git runs no program of the repository where it only reads."""
     is_usual: bool = False
     """When asking: the reason says no more than what the call is."""
+    risky: tuple[tuple[int, int], ...] = ()
+    """When asking about a command line: where the parts are that make it ask (see `risky_parts`)."""
     shows_keys: bool = False
     """The call names a file with keys, or a rule names its file: whoever allows it lets the model read keys.
     Else private keys in its result are left out."""

@@ -26,7 +26,9 @@ from forge_tui.widgets.confusables import (
 )
 
 ExactSpan: TypeAlias = "tuple[str, str]"
-"""(role, text)."""
+"""(role, text). Of a part with a mark, the role is the line's and the mark's, with a space between."""
+Mark: TypeAlias = "tuple[int, int, str]"
+"""The indexes of the first character and after the last one, and a role besides that of the line."""
 ExactRow: TypeAlias = "tuple[ExactSpan, ...]"
 """The spans of one screen row."""
 
@@ -56,14 +58,21 @@ class ExactLine:
     gutter: str = ""
     is_code: bool = False
     """Whether signs matter as much as letters (a command, a path), or only letters do (a file's text)."""
+    marks: tuple[Mark, ...] = ()
+    """Parts that look different, in order, without overlaps. They change no text."""
 
 
-def command_lines(command: str) -> list[ExactLine]:
-    """Return the lines of a command, with a prompt sign before the first one."""
-    return [
-        ExactLine(text, gutter="$ " if number == 0 else "  ", is_code=True)
-        for number, text in enumerate(command.split("\n"))
-    ]
+def command_lines(command: str, risky: Sequence[tuple[int, int]] = ()) -> list[ExactLine]:
+    """Return the lines of a command, with a prompt sign before the first one and the risky parts marked."""
+    lines = []
+    at = 0
+    for number, text in enumerate(command.split("\n")):
+        end = at + len(text)
+        marks = [(max(first, at) - at, min(last, end) - at, "risky") for first, last in risky]
+        shown = tuple((first, last, role) for first, last, role in marks if first < last)
+        lines.append(ExactLine(text, gutter="$ " if number == 0 else "  ", is_code=True, marks=shown))
+        at = end + 1
+    return lines
 
 
 def diff_lines(diff: str) -> list[ExactLine]:
@@ -110,14 +119,32 @@ def spans(line: ExactLine) -> Iterator[ExactSpan]:
     """Yield the spans of a line by role: the line's own, "blank", "strange" or "foreign"."""
     text = line.text
     if text.isascii() and text.isprintable() and not text.endswith(" ") and " " * MANY_BLANKS not in text:
-        yield line.role, text
+        yield from _marked(line, 0, text)
         return
     if text.endswith("\r") and not line.is_code:  # a file's line with a Windows line end
         yield from spans(replace(line, text=text[:-1]))
         yield "blank", _PICTURE[0x0D]
         return
-    for _, span, _ in _parts(line):
-        yield span
+    at = 0
+    for part, span, _ in _parts(line):
+        if span == (line.role, part):
+            yield from _marked(line, at, part)
+        else:
+            yield span
+        at += len(part)
+
+
+def _marked(line: ExactLine, at: int, part: str) -> Iterator[ExactSpan]:
+    """Yield a part of a line that is shown as it is, divided where marks begin and end; `at` is its index."""
+    end = at + len(part)
+    for first, last, role in line.marks:
+        if last > at and first < end:
+            if first > at:
+                yield line.role, line.text[at:first]
+            start, at = max(first, at), min(last, end)
+            yield f"{line.role} {role}", line.text[start:at]
+    if at < end or not line.text:
+        yield line.role, line.text[at:end]
 
 
 def _parts(line: ExactLine) -> Iterator[tuple[str, ExactSpan, bool]]:

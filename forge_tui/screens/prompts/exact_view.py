@@ -32,11 +32,12 @@ class ExactView(ScrollView, can_focus=False):
         & > .exact--removed { color: $diff-removed; background: $diff-removed-background; }
         & > .exact--foreign { color: $warning; text-style: underline; }
         & > .exact--strange { color: $background; background: $warning; }
+        & > .exact--risky { text-style: bold underline; }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"exact--{role}"
-        for role in ("gutter", "blank", "hunk", "heading", "added", "removed", "foreign", "strange")
+        for role in ("gutter", "blank", "hunk", "heading", "added", "removed", "foreign", "strange", "risky")
     }
 
     def __init__(self, lines: Sequence[ExactLine]) -> None:
@@ -103,8 +104,11 @@ class ExactView(ScrollView, can_focus=False):
         segments = []
         fill = base
         for role, text in self._rows[index]:
-            style = base if role == "plain" else base + role_style(self, "exact", role)
-            if role in CHANGED:
+            own, _, mark = role.partition(" ")
+            style = base if own == "plain" else base + role_style(self, "exact", own)
+            if own in CHANGED:
                 fill = style
+            if mark:
+                style += role_style(self, "exact", mark)
             segments.append(Segment(text, style))
         return Strip(segments).adjust_cell_length(width, fill)

@@ -40,6 +40,7 @@ from forge_tui.screens.prompts.request_text import (
     options_of,
     rule_lines,
     title_of,
+    unconfined_of,
     warning_of,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
@@ -179,7 +180,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         spare = min(left - least - blank, NOTE_ROWS)
         room = max(width * spare - WRAP_CELLS, 0)
         facts = facts_of(self._request, self._workspace, room=room, is_whole=is_whole)
-        taken = place(self._facts, facts, width, spare)
+        unconfined = len(unconfined_of(self._request))
+        taken = place(self._facts, Content(facts).stylize("$warning", 0, unconfined), width, spare)
         if self._is_fact_cut(facts, taken, width):
             self.fit()
             return

@@ -488,11 +488,11 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
             self.submit_digits()
 
 
-def place(part: Static, text: str, width: int, rows: int) -> int:
+def place(part: Static, text: str | Content, width: int, rows: int) -> int:
     """Show the text in at most `rows` rows; return how many it takes."""
     part.display = bool(text) and rows > 0
     if not part.display:
         return 0
-    part.update(Content(text))
+    part.update(Content(text) if isinstance(text, str) else text)
     part.styles.max_height = rows
     return min(part.get_content_height(Size(width, rows), Size(width, rows), width), rows)

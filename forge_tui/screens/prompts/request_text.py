@@ -24,6 +24,8 @@ PURPOSE_CELLS = 200
 TOOL_CELLS = 24
 LEAST_CELLS = 16
 """A fact is not truncated below this width."""
+PLACES = {"full": "sandboxed", "weak": "weakly sandboxed", "off": "not sandboxed", "": ""}
+"""Where a command would run, by the strength of the sandbox."""
 USUAL_TIMEOUT = ("Timeout", "120 s")
 EXACTLY = "exactly this command"
 SHOWS_ALL = "Ctrl+E shows all"
@@ -89,7 +91,7 @@ def is_disguised(request: ApprovalRequest) -> bool:
 
 def _lines_of(request: ApprovalRequest) -> list[ExactLine]:
     if request.effect is Effect.RUN:
-        return command_lines(request.target)
+        return command_lines(request.target, request.risky)
     is_named_below = len(request.diffs) > 1
     lines = [ExactLine(request.target, is_code=True)] if request.target and not is_named_below else []
     for diff in request.diffs:
@@ -135,6 +137,10 @@ def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: 
     The model's own words come last, so that they cannot displace the rest. `is_whole`: all of the body shows.
     """
     facts = _facts(request, workspace, is_whole=is_whole)
+    if request.sandbox == "full":
+        # There it asks for the sake of the program alone: the usual reason too is worth its room.
+        reason = [_reason(request)] if request.is_usual_reason else []
+        facts = [PLACES["full"], *reason, *facts]
     if purpose := _purpose(request):
         facts.append(clip(f"The model says: {purpose}", PURPOSE_CELLS))
     return _joined(facts, room)
@@ -153,14 +159,17 @@ def cut_facts(
 
 def all_facts(request: ApprovalRequest, workspace: Path) -> list[ExactLine]:
     """Return the complete facts, one per line, for the full view."""
-    facts = [fact for fact in (counts_of(request), *_facts(request, workspace, is_whole=False)) if fact]
+    sandboxed = PLACES["full"] if request.sandbox == "full" else ""
+    facts = [counts_of(request), sandboxed, *_facts(request, workspace, is_whole=False)]
     if purpose := _purpose(request):
         facts.append(f"The model says: {purpose}")
-    return [ExactLine(fact, role="heading") for fact in facts]
+    return [ExactLine(fact, role="heading") for fact in facts if fact]
 
 
 def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list[str]:
-    facts = [] if request.is_usual_reason else [_reason(request)]
+    facts = [unconfined_of(request)]
+    if not request.is_usual_reason:
+        facts.append(_reason(request))
     is_short = is_whole and "\n" not in request.target and len(request.target) <= SHORT_CHARACTERS
     if not request.diffs and not is_short:
         facts.append(_size(request.target))
@@ -169,6 +178,11 @@ def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list
         if name != PURPOSE and not is_usual:
             facts.append(f"{safe_line(name)}: {safe_line(value)}")
     return [fact for fact in facts if fact]
+
+
+def unconfined_of(request: ApprovalRequest) -> str:
+    """Return what the facts begin with if no full sandbox confines the command; "" for any other call."""
+    return "" if request.sandbox == "full" else PLACES[request.sandbox]
 
 
 def _reason(request: ApprovalRequest) -> str:
