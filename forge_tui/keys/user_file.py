@@ -54,6 +54,7 @@ PRESETS: Mapping[str, tuple[Assignment, ...]] = {
             "chat.find": "ctrl+x s",
             "chat.interrupt": "ctrl+g",
             "chat.page_up": "pageup, alt+v",
+            "chat.paste_image": "ctrl+x ctrl+v",
             "find.previous_match": "enter, up, ctrl+p",
             "find.next_match": "down, ctrl+n",
             "find.close": "ctrl+g",

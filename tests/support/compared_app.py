@@ -183,6 +183,9 @@ class ComparedApp(ChatApp):
             different = _differences(one, other, range(one.screen.lines))
         one.screen.dirty.clear()
         other.screen.dirty.clear()
+        expected, cursor = self._cursor()[1], one.screen.cursor
+        if (cursor.x, cursor.y) != expected:  # Textual moves it to the caret only now and then
+            different.append(_Difference(-1, -1, (cursor.x, cursor.y), tuple(expected)))
         if not self.difference:
             self.difference = "\n".join(map(str, different[:9]))
 
@@ -197,7 +200,7 @@ class ComparedApp(ChatApp):
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """What the two terminals show at one place."""
+    """What the two terminals show at one place; row -1 is the cursor, and what it should be."""
 
     row: int
     column: int
@@ -213,13 +216,10 @@ class _Difference:
 
 
 def _differences(one: Emulator, other: Emulator, rows: Iterable[int]) -> list[_Difference]:
-    """Every cell of the rows that differs, and the cursor as row -1."""
+    """Every cell of the rows that differs."""
     for terminal in (one, other):
         terminal.lines()  # draws what was held back
     found = []
-    cursors = [(terminal.screen.cursor.x, terminal.screen.cursor.y) for terminal in (one, other)]
-    if cursors[0] != cursors[1]:
-        found.append(_Difference(-1, -1, *cursors))
     for y in rows:
         a, b = one.screen.buffer[y], other.screen.buffer[y]
         if y < one.screen.lines and a != b:

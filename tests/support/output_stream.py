@@ -21,6 +21,7 @@ _TOKEN = re.compile(
     r"|(?P<column>\d+)G"
     r"|(?P<region>(?:\d+;\d+)?)r"
     r"|(?P<sgr>\d*(?:;\d+)*)m"
+    r"|(?P<cursor>[026]) q"  # its shape
     r"|\?(?P<mode>2026|25|1000|1002|1003|1006|1015|1016|2004|1004)[hl]"
     r")"
     r"|\x1b\]8;(?:id=\d+-?\d*|);(?P<link>[\x21-\x7e]*)\x1b\\"

@@ -39,7 +39,10 @@ SIZES = (
 LETTERS = "abcdefghijklmnopqrstuvwxyzäß漢.,:;!?()[]{}*#'\"<>=+-_~@"
 APART = {"ctrl+d", "ctrl+c", "super+c", "ctrl+p", "f1", "ctrl+f", "up", "down", "home", "end", "enter"}
 """Keys that leave, that give the keys to something else, or that move the cursor: each has a step of its own."""
-CHANGING = {"composer.undo", "composer.redo", "chat.editor", "chat.stash", "chat.models", "chat.next_model"}
+CHANGING = {
+    *("composer.undo", "composer.redo", "chat.stash", "chat.editor", "chat.queue", "chat.jobs"),
+    *("chat.paste", "chat.paste_image", "chat.models", "chat.next_model"),
+}
 """Keys that change what is typed, that open another program or screen, or that tell of a change of model."""
 STEADY = [
     name
@@ -285,7 +288,7 @@ class Storm:
 
     def count(self) -> None:
         """All that was typed and sent has gone to the session, or waits for that, once."""
-        waiting = [line.text for line in cast("Any", self.chat.sending.queue)._lines]
+        waiting = [entry.line.text for entry in self.chat.sending.queue.entries]
         kept, typed = Counter([*self.session.sent, *waiting]), Counter(self.typist.submitted)
         assert kept == typed, f"lost {typed - kept}, not typed {kept - typed}\n{self._story()}"
 
@@ -318,7 +321,7 @@ class Storm:
         queued = cast("Any", self.chat.sending.queue)
         steps = self.chance.randint(1, 4)
         if not self.typist.text and len(queued):
-            recalled = queued._lines[-1].text
+            recalled = queued.entries[-1].line.text
             self.typist.submitted.remove(recalled)
             self.typist.text = recalled
         for _ in range(steps):
@@ -417,7 +420,7 @@ class Storm:
         if self.typist.text:
             self.send()
             await self.hold()
-        dropped, resets = [line.text for line in waiting._lines], self.session.resets
+        dropped, resets = [entry.line.text for entry in waiting.entries], self.session.resets
         await self._command("/reset", is_held=True)
         assert not Counter(dropped) - Counter(self.typist.submitted), f"{dropped!r}\n{self._story()}"
         for text in dropped:

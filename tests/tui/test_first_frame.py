@@ -56,8 +56,9 @@ def cells(painted: str, size: tuple[int, int]) -> Cells:
 async def of_the_app(config: ForgeConfig, size: tuple[int, int], typed: str) -> Cells:
     app = FirstFrameApp(config)
     app.take_typed_text(typed)
-    async with app.run_test(size=size):
+    async with app.run_test(size=size) as pilot:
         app.chat.popup.styles.display = "none"
+        await pilot.pause()
         return shown_cells(app, size)
 
 

@@ -35,6 +35,7 @@ WHERE_DEFINED = (
     *("textual._compositor", "textual.driver", "textual.drivers.linux_driver", "textual.strip"),
     "textual.drivers._writer_thread",
     *("textual._ansi_sequences", "textual._xterm_parser", "textual.document._wrapped_document"),
+    "textual.widgets._text_area",
     *("rich.console", "rich.style", "pygments.lexer", "pygments.token"),
     "argparse",
 )

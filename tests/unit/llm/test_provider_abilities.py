@@ -24,6 +24,7 @@ from forge_core.llm.models import CompletionRequest, Message, TokenUsage, ToolCa
 from forge_core.runtime.provider_setup import llm_factory, session_provider
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import ModelPreferences, SessionProvider
+from forge_core.store.journal import new_session_id
 
 URL = "https://api.acme.test/v1"
 PLAIN = Provider("acme", "Acme", URL, "ACME_API_KEY")
@@ -49,7 +50,7 @@ def client() -> OpenRouterClient:
 def abilities_of_session(tmp_path: Path) -> SessionProvider:
     kind = choose_endpoint(URL, DEFAULT_MODEL, {}, {})[0].kind
     config = ForgeConfig(working_dir=tmp_path, endpoint=Endpoint(kind, URL, "k"), model=DEFAULT_MODEL)
-    return session_provider(config, EventChannel(), "s-1", learns_windows=True)
+    return session_provider(config, EventChannel(), new_session_id(), learns_windows=True)
 
 
 def test_a_custom_provider_has_no_optional_abilities(registry: Any, tmp_path: Path) -> None:

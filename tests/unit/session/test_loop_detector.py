@@ -141,6 +141,7 @@ def test_tools_that_wait_for_a_job_or_the_user_are_repeatable() -> None:
         "job_output",
         "job_stop",
         "ask_user",
+        "exit_plan_mode",
     }
 
 
