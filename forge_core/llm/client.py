@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import ExitStack, aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -86,7 +86,7 @@ class OpenRouterClient:
         transport: httpx.AsyncBaseTransport | None = None,
         on_retry: Callable[[RetryNotice], None] | None = None,
         on_abandoned: Callable[[str], None] | None = None,
-        admit: Callable[[CompletionRequest], Awaitable[Callable[[], None] | None]] | None = None,
+        admit: Callable[[CompletionRequest], Awaitable[AbstractContextManager[None]]] | None = None,
         prepare: Callable[[CompletionRequest], Awaitable[CompletionRequest]] | None = None,
         attribution: bool = True,
         default_headers: Mapping[str, str] | None = None,
@@ -99,6 +99,8 @@ class OpenRouterClient:
         """Called with the generation's id when an answer that has begun is abandoned or breaks off: its bill
         can be requested later."""
         self._admit = admit
+        """Awaited before each request. The request is made within the context manager that it returns; an
+        exception leaves that if there is no answer."""
         self._prepare = prepare
         self._api_key = _checked_key(api_key)
         self.key_variable = key_variable
@@ -143,10 +145,9 @@ class OpenRouterClient:
         async def attempt() -> CompletionResponse:
             return self._read_answer(*await self._exchange().fetch("POST", "chat/completions", body))
 
-        with await self._admitted(request) as on_failure:
+        with await self._admitted(request):
             body = await self._encode(request, stream=False)
             answer = await self._repeated(attempt)
-            on_failure.pop_all()
             answer.model = answer.model or request.model
             return answer
 
@@ -183,7 +184,7 @@ class OpenRouterClient:
         return [replace(request, model=name, fallbacks=()) for name in (request.model, *request.fallbacks)]
 
     async def _stream(self, request: CompletionRequest) -> AsyncGenerator[StreamChunk, None]:
-        with await self._admitted(request) as on_failure:
+        with await self._admitted(request):
             body = await self._encode(request, stream=True)
             retries = current_count()
             generation_id: str | None = None
@@ -195,7 +196,6 @@ class OpenRouterClient:
                             has_token = has_token or is_token(chunk)
                             generation_id = chunk.generation_id or generation_id
                             yield chunk
-                    on_failure.pop_all()
                     return
                 except (GeneratorExit, asyncio.CancelledError):
                     self._abandoned(generation_id)
@@ -207,12 +207,8 @@ class OpenRouterClient:
                         raise
                 await asyncio.sleep(wait_s)
 
-    async def _admitted(self, request: CompletionRequest) -> ExitStack:
-        """Return a stack that calls what `admit` has returned, unless it is emptied before."""
-        on_failure = ExitStack()
-        if self._admit is not None and (release := await self._admit(request)) is not None:
-            on_failure.callback(release)
-        return on_failure
+    async def _admitted(self, request: CompletionRequest) -> AbstractContextManager[None]:
+        return nullcontext() if self._admit is None else await self._admit(request)
 
     def complete_sync(self, request: CompletionRequest) -> CompletionResponse:
         """Do the same as `complete` for a caller without an event loop; also where one is running."""

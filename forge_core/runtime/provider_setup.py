@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ def build_client(
     config: ForgeConfig,
     events: EventChannel,
     on_abandoned: Callable[[str], None],
-    admit: Callable[[CompletionRequest], Awaitable[Callable[[], None] | None]] | None = None,
+    admit: Callable[[CompletionRequest], Awaitable[AbstractContextManager[None]]] | None = None,
     prepare: Callable[[CompletionRequest], Awaitable[CompletionRequest]] | None = None,
 ) -> OpenRouterClient:
     """Return the client of the configured endpoint; the offline model is a transport of its own."""
@@ -96,7 +97,7 @@ def session_provider(
     session_id: str,
     *,
     learns_windows: bool,
-    admit: Callable[[PlannedCall], Awaitable[Callable[[], None]]] | None = None,
+    admit: Callable[[PlannedCall], Awaitable[AbstractContextManager[None]]] | None = None,
 ) -> SessionProvider:
     """Connect to the configured provider. With `learns_windows` an endpoint without a list of models is asked
     for the context windows of its models. `admit` is awaited before each model call."""
@@ -109,9 +110,9 @@ def session_provider(
 
     abandoned: deque[str] = deque(maxlen=1)
 
-    async def check(request: CompletionRequest) -> Callable[[], None] | None:
+    async def check(request: CompletionRequest) -> AbstractContextManager[None]:
         if admit is None:
-            return None
+            return contextlib.nullcontext()
         return await admit(planned_call(request, partial(price_at, client.provider)))
 
     client = build_client(config, events, abandoned.append, check, _image_loader(config, session_id))

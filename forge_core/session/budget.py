@@ -11,6 +11,7 @@ low.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -187,6 +188,8 @@ class SpendingBudget:
         self._is_waiting = False
         self._announced = ""
         """The model whose unknown price the user was notified of."""
+        self._answered: deque[int] = deque()
+        """The reservations of calls that were answered, but whose cost has not been reported yet."""
         self._admission = asyncio.Lock()
         """Held while a call is checked: two calls never ask at once."""
 
@@ -278,14 +281,15 @@ class SpendingBudget:
         if replaced is None:
             self._recent.add(usage)
         self._ledger.add(_cost(usage) - _cost(replaced), self._local)
-        if replaced is None:  # only now, or others would miss the call for a moment
-            self._ledger.reservations.release()
+        if replaced is None and self._answered:  # only now, or others would miss the call for a moment
+            self._ledger.reservations.release(self._answered.popleft())
         if usage.cost_usd is None and usage.total_tokens and not self._is_free:
             self._unpriced = self._unpriced or model or "the model"
         self._warn()
 
-    async def admit(self, call: PlannedCall) -> Callable[[], None]:
-        """Let a call be made; return what must be called if it brings no answer.
+    async def admit(self, call: PlannedCall) -> contextlib.AbstractContextManager[None]:
+        """Let a call be made, within the context manager that is returned: an exception there means that the
+        call brought no answer.
 
         Raises:
             BudgetExceededError: it would exceed a limit, and the user does not raise it.
@@ -293,7 +297,7 @@ class SpendingBudget:
         async with self._admission:
             await self._check_prices()
             until = asyncio.get_running_loop().time() + self._patience_s
-            while (found := self._reserved_or_exceeded(call)) is not None:
+            while isinstance(found := self._reserved_or_exceeded(call), tuple):
                 kind, need = found
                 if await self._waits(kind, need, until):
                     continue
@@ -305,27 +309,39 @@ class SpendingBudget:
             self._recent.chars, self._recent.model = call.chars, call.model
             self._session.calls += 1
             self._turn.calls += 1
-        return self._ledger.reservations.release
+        return found
 
-    def _reserved_or_exceeded(self, call: PlannedCall) -> tuple[LimitKind, Decimal] | None:
-        """Return the first limit that the call would exceed, and what it needs; reserve that if there is
-        none."""
+    def _reserved_or_exceeded(
+        self, call: PlannedCall
+    ) -> contextlib.AbstractContextManager[None] | tuple[LimitKind, Decimal]:
+        """Return the first limit that the call would exceed, and what it needs; if there is none, reserve
+        that, and return what `admit` returns."""
         if not any(kind.scope in _SHARED for kind in self._set()):
-            return self._exceeded(call)
+            return self._exceeded(call) or contextlib.nullcontext()
         reservations, is_known = self._ledger.reservations, self._is_price_known(call)
         with reservations.exclusive():
             reserved = reservations.total()
-            found = self._exceeded(call, reserved)
-            if found is None:
-                need = self._recent.needs(call)[Measure.COST]
-                reservations.reserve(need if is_known else max(need, self._left() - reserved))
-        if found is None and not is_known and self._announced != call.model:
+            if (found := self._exceeded(call, reserved)) is not None:
+                return found
+            need = self._recent.needs(call)[Measure.COST]
+            number = reservations.reserve(need if is_known else max(need, self._left() - reserved))
+        if not is_known and self._announced != call.model:
             self._announced = call.model
             self._on_warning(
                 f"The price of {safe_line(call.model)} is unknown. Until its first answer says what it cost, "
                 "calls of other sessions wait, so that the limit is not exceeded together."
             )
-        return found
+        return self._reserved(number)
+
+    @contextlib.contextmanager
+    def _reserved(self, number: int) -> Iterator[None]:
+        """Release a reservation at once if the call brings no answer, else when its cost is reported."""
+        try:
+            yield
+        except BaseException:
+            self._ledger.reservations.release(number)
+            raise
+        self._answered.append(number)
 
     def _is_price_known(self, call: PlannedCall) -> bool:
         """Return whether the cost of a call can be estimated, or the user accepts that it cannot."""

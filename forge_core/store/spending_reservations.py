@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import secrets
@@ -36,7 +37,8 @@ class SpendingReservations:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = folder / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
-        self._held: list[Decimal] = []
+        self._held: dict[int, Decimal] = {}
+        self._numbers = itertools.count()
         self._fd: int | None = None
 
     @contextlib.contextmanager
@@ -53,20 +55,21 @@ class SpendingReservations:
             if fd is not None:
                 os.close(fd)
 
-    def reserve(self, usd: Decimal) -> None:
-        """Add a call. To be called within `exclusive`."""
-        self._held.append(usd)
+    def reserve(self, usd: Decimal) -> int:
+        """Add a call; return its number for `release`. To be called within `exclusive`."""
+        number = next(self._numbers)
+        self._held[number] = usd
         self._write()
+        return number
 
-    def release(self) -> None:
-        """Remove the call that was added first; do nothing if there is none."""
-        if self._held:
-            self._held.pop(0)
+    def release(self, number: int) -> None:
+        """Remove a call; do nothing if it is removed already."""
+        if self._held.pop(number, None) is not None:
             self._write()
 
     def total(self) -> Decimal:
         """Return the sum of all running calls, this session's too. To be called within `exclusive`."""
-        return sum(self._held, self._of_others())
+        return sum(self._held.values(), self._of_others())
 
     def of_others(self) -> Decimal:
         """Return the sum of the others' running calls."""
@@ -88,7 +91,7 @@ class SpendingReservations:
         if not self._held:
             self._remove()
             return
-        data = json.dumps({"usd": f"{sum(self._held, Decimal(0)):f}"}).encode()
+        data = json.dumps({"usd": f"{sum(self._held.values(), Decimal(0)):f}"}).encode()
         with contextlib.suppress(OSError):
             if self._fd is None:
                 self._fd = os.open(self._path, _OPEN, 0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import httpx
@@ -139,10 +140,11 @@ async def test_nothing_is_sent_for_a_completion_that_is_not_admitted() -> None:
     recording = Recording()
     seen: list[CompletionRequest] = []
 
-    async def admit(request: CompletionRequest) -> None:
+    async def admit(request: CompletionRequest) -> AbstractContextManager[None]:
         seen.append(request)
         if len(seen) > 2:
             raise BudgetExceededError("The limit is reached.")
+        return nullcontext()
 
     transport = httpx.MockTransport(recording)
     async with OpenRouterClient(transport=transport, admit=admit) as client:

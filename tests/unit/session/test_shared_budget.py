@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -37,10 +38,10 @@ async def main():
     for number in range(20):
         budget.begin_turn()
         try:
-            await budget.admit(CALL)
+            with await budget.admit(CALL):
+                await asyncio.sleep(0.005 * (1 + (number + seed) % 3))
         except BudgetExceededError:
             return
-        await asyncio.sleep(0.005 * (1 + (number + seed) % 3))
         cost = Decimal("0.095") + Decimal("0.0001") * seed
         budget.spent(TokenUsage(100, 100, 200, cost_usd=cost), "m", None)
         budget.end_turn()
@@ -65,11 +66,12 @@ def spend(budget: SpendingBudget, usd: Decimal) -> None:
 
 
 async def is_admitted(budget: SpendingBudget, call: PlannedCall = CALL) -> bool:
+    """Return whether a call may be made; it is answered then, and its cost is still to be reported."""
     try:
-        await budget.admit(call)
+        with await budget.admit(call):
+            return True
     except BudgetExceededError:
         return False
-    return True
 
 
 async def test_two_calls_in_flight_do_not_pass_the_limit_together(tmp_path: Path) -> None:
@@ -87,15 +89,33 @@ async def test_two_calls_in_flight_do_not_pass_the_limit_together(tmp_path: Path
 async def test_a_call_without_an_answer_reserves_nothing_any_more(tmp_path: Path) -> None:
     one, other = budget_at(tmp_path), budget_at(tmp_path)
     spend(one, Decimal("0.85"))
-    release = await one.admit(CALL)
-    release()
+    with pytest.raises(ConnectionError), await one.admit(CALL):
+        assert not await is_admitted(other)
+        raise ConnectionError
     assert await is_admitted(other)
+
+
+async def test_calls_that_run_side_by_side_release_their_own_reservations(tmp_path: Path) -> None:
+    budget, total = budget_at(tmp_path), SpendingLedger(tmp_path).reservations.total
+    large = replace(CALL, price=lambda model, usage: 4 * ESTIMATE)
+    with await budget.admit(large):
+        with pytest.raises(asyncio.CancelledError), await budget.admit(CALL):
+            raise asyncio.CancelledError
+        assert total() == 4 * ESTIMATE
+        budget.spent(TokenUsage(50, 0, 50, cost_usd=Decimal("0.01"), estimated=True), "m", None)
+        assert total() == 4 * ESTIMATE, "the estimate of the cut call releases nothing more"
+        assert await is_admitted(budget)
+        spend(budget, ESTIMATE)
+        assert total() == 4 * ESTIMATE, "the first answer need not be that of the first call"
+    assert total() == 4 * ESTIMATE, "until its cost is reported"
+    spend(budget, ESTIMATE)
+    assert total() == 0
 
 
 async def test_what_others_need_is_part_of_the_reason(tmp_path: Path) -> None:
     one, other = budget_at(tmp_path), budget_at(tmp_path)
     spend(one, Decimal("0.85"))
-    await one.admit(CALL)
+    assert await is_admitted(one)
     with pytest.raises(BudgetExceededError) as caught:
         await other.admit(CALL)
     reason = "$0.8500 of $1.00 is used, running calls of other sessions need about $0.1000, and it needs"

@@ -16,9 +16,9 @@ import pytest
 from forge_core.store.spending_reservations import SpendingReservations
 
 
-def reserve(reservations: SpendingReservations, usd: str) -> None:
+def reserve(reservations: SpendingReservations, usd: str) -> int:
     with reservations.exclusive():
-        reservations.reserve(Decimal(usd))
+        return reservations.reserve(Decimal(usd))
 
 
 def files(folder: Path) -> list[str]:
@@ -28,14 +28,13 @@ def files(folder: Path) -> list[str]:
 def test_others_see_a_reservation_until_it_is_released(tmp_path: Path) -> None:
     folder = tmp_path / "sessions"
     one, other = SpendingReservations(folder), SpendingReservations(folder)
-    reserve(one, "0.10")
-    reserve(one, "0.05")
+    first, second = reserve(one, "0.10"), reserve(one, "0.05")
     assert (one.total(), one.of_others()) == (Decimal("0.15"), 0)
     assert (other.total(), other.of_others()) == (Decimal("0.15"), Decimal("0.15"))
-    one.release()
-    assert other.total() == Decimal("0.05")
-    one.release()
-    one.release()
+    for _ in range(2):
+        one.release(second)
+        assert other.total() == Decimal("0.10")
+    one.release(first)
     assert other.total() == 0
     assert files(folder) == []
 
@@ -68,9 +67,9 @@ def test_a_file_system_without_locks_shows_reservations_too(
 
     monkeypatch.setattr(fcntl, "flock", flock)
     one, other = SpendingReservations(tmp_path), SpendingReservations(tmp_path)
-    reserve(one, "1")
+    number = reserve(one, "1")
     assert other.total() == 1
-    one.release()
+    one.release(number)
     assert other.total() == 0
 
 
@@ -88,7 +87,7 @@ def test_a_damaged_file_counts_nothing(tmp_path: Path, damage: bytes) -> None:
 def test_a_folder_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "sessions").write_text("a file")
     reservations = SpendingReservations(tmp_path / "sessions")
-    reserve(reservations, "1")
+    number = reserve(reservations, "1")
     assert reservations.total() == 1
-    reservations.release()
+    reservations.release(number)
     assert reservations.total() == 0
