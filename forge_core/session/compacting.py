@@ -26,11 +26,12 @@ from forge_core.context.compaction import (
 )
 from forge_core.context.ledger import Kind, history_items, reserved_output
 from forge_core.context.pinned_facts import PinnedFacts, conversation_facts, is_request, labels
-from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, AgentEvent, Compaction, Notice
+from forge_core.errors import ForgeError, ProviderError
+from forge_core.events import AgentEnd, AgentEvent, Compaction, LLMEnd, Notice, Retry
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, EventSink, ObservedQueue
 from forge_core.langchain.memory.summary import PIECE_CHARS, summarize
+from forge_core.llm.http.retry import RetryCount, counting_with
 from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.context_meter import ContextMeter
@@ -89,13 +90,16 @@ class SessionCompactor:
         provider: SessionProvider,
         journal: Journal,
         model: Callable[[], str],
+        on_cut: Callable[[LLMEnd], None],
     ) -> None:
+        """`on_cut` is called with each call of a summary that brought no answer."""
         self._agent = agent
         self._meter = meter
         self._environment = environment
         self._provider = provider
         self._journal = journal
         self._model = model
+        self._on_cut = on_cut
         self.report: CompactionReport | None = None
         self._undo: _Undo | None = None
         self._last: Message | None = None
@@ -361,6 +365,21 @@ class SessionCompactor:
         )
 
     async def _summary(self, request: SummaryRequest, *, events: EventSink) -> str:
+        """Return a summary; request it again if it breaks off, as the agent does with an answer."""
+        retries, limit = RetryCount(), self._agent.retries
+        while True:
+            try:
+                with counting_with(retries):
+                    return await self._summary_once(request, events)
+            except ProviderError as error:
+                wait_s = retries.next_wait(error, limit)
+                if wait_s is None:
+                    raise
+                again = Retry.of(str(error), attempt=retries.done, max_retries=limit, wait_s=wait_s)
+            events.emit(again)
+            await asyncio.sleep(again.wait_s)
+
+    async def _summary_once(self, request: SummaryRequest, events: EventSink) -> str:
         calls = SummaryCalls(self._provider)
         window = self._provider.context_window(self._model()) or PIECE_CHARS
         try:
@@ -377,17 +396,34 @@ class SessionCompactor:
             for model, usage in calls.answered.usage_by_model().items():
                 self._record_call(usage, model or self._model())
             if (cut := calls.take_cut(self._model(), self._agent.tracker)).estimated:
-                self._record_call(cut, self._model())
+                recorded = self._record_call(cut, self._model())
+                self._on_cut(_cut_call(cut, self._model(), recorded))
                 events.emit(Notice(level="info", text=_cut_text(cut)))
 
-    def _record_call(self, usage: TokenUsage, model: str) -> None:
-        self._journal.record("llm_end", {"usage": usage.as_dict(), "model": model, "purpose": "summary"})
+    def _record_call(self, usage: TokenUsage, model: str) -> float:
+        """Return the time of the record."""
+        return self._journal.record(
+            "llm_end", {"usage": usage.as_dict(), "model": model, "purpose": "summary"}
+        )
+
+
+def _cut_call(usage: TokenUsage, model: str, recorded: float) -> LLMEnd:
+    """Return the end of a call without an answer, as it was recorded."""
+    return LLMEnd(
+        usage=usage,
+        cost_usd=usage.cost_usd,
+        finish_reason=None,
+        duration_s=0.0,
+        total_usage=TokenUsage(),
+        model=model,
+        timestamp=recorded,
+    )
 
 
 def _cut_text(usage: TokenUsage) -> str:
     """Return what a call without an answer counts with."""
     cost = "" if usage.cost_usd is None else f", ${usage.cost_usd:.4f}"
-    return f"The unfinished summary counts with {usage.prompt_tokens:,} tokens{cost} (estimated)."
+    return f"The unfinished summary counts with {usage.total_tokens:,} tokens{cost} (estimated)."
 
 
 def _by_kind(counted: Iterable[tuple[Message, int]]) -> dict[Kind, int]:

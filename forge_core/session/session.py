@@ -83,16 +83,14 @@ class ForgeSession:
         self.last_result: AgentResult | None = None
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
-        self._agent = agent
-        self._tracker = tracker
+        self._agent, self._tracker = agent, tracker
         self._environment = environment
         self._provider = provider
         self._journal, self._logger = journal, logger
         self.todos, self.plan = environment.todos, environment.plan
         """The model's list of tasks, and the plan of plan mode."""
         self.plan.use_mode = self.set_mode
-        self._events = events
-        self._system_prompt = system_prompt
+        self._events, self._system_prompt = events, system_prompt
         self.models = ModelSelection(config, provider, agent.set_llm, self._record_state)
         """The model in use, and the choice of another."""
         self.folders = AddedFolders(environment, self.reload_instructions)
@@ -105,7 +103,9 @@ class ForgeSession:
         """Takes the conversation, files, or both back to an earlier message."""
         self.review = ChangeReview(environment, journal, events, self._has_turn, self.files_restored)
         """Keeps and reverts parts of the last turn's changes."""
-        self.compaction = SessionCompactor(agent, self._meter, environment, provider, journal, self._model)
+        self.compaction = SessionCompactor(
+            agent, self._meter, environment, provider, journal, self._model, self._billing.answered
+        )
         """Keeps the conversation below the model's context window."""
         self.context = ContextParts(
             agent, self._meter, environment, provider, self._billing, self.compaction, self._model

@@ -1,8 +1,8 @@
 """What the model calls of a summary cost, those included that brought no answer.
 
 A provider charges a call that was cancelled, or that failed while the model was at work, but sends no usage
-for it. Such a call counts with an estimate of its request, which is marked as one; what the model had written
-is unknown and adds nothing.
+for it. Such a call counts with an estimate of its request and of what the model has written. The estimate is
+marked as one, and replaced by the bill where the provider keeps one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from langchain_core.messages import BaseMessage
 
 from forge_core.errors import NEVER_SENT, AuthenticationError, BudgetExceededError, ProviderError
 from forge_core.langchain.callbacks import ForgeCallbackHandler, TokenTrackingCallback
+from forge_core.langchain.messages.content import LangChainContent, text_of
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.session.provider import SessionProvider
@@ -29,14 +30,20 @@ class SummaryCalls(ForgeCallbackHandler):
         """Another callback of the calls: the usage of those that were answered."""
         self._open: dict[UUID, int] = {}
         """The tokens of the requests that have not been answered."""
+        self._written: list[str] = []
+        """What the model has written since the last answer."""
 
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any
     ) -> None:
         self._open[run_id] = sum(estimate_tokens(str(one.text)) for one in _first(messages))
 
+    def on_llm_new_token(self, token: LangChainContent, **kwargs: Any) -> None:
+        self._written.append(text_of(token))
+
     def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:
         self._open.pop(run_id, None)
+        self._written.clear()
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         if _is_refused(error):
@@ -45,11 +52,13 @@ class SummaryCalls(ForgeCallbackHandler):
     def take_cut(self, model: str, tracker: TokenTrackingCallback | None) -> TokenUsage:
         """Return the estimate for the calls that have ended without an answer, and add it to `tracker`; no
         tokens where there are none."""
-        tokens = sum(self._open.values())
+        tokens, written = sum(self._open.values()), estimate_tokens("".join(self._written))
         self._open.clear()
+        self._written.clear()
         if not tokens:
             return TokenUsage()
-        usage = self.answered.priced(TokenUsage(prompt_tokens=tokens, estimated=True), model)
+        usage = TokenUsage(prompt_tokens=tokens, completion_tokens=written, estimated=True)
+        usage = self.answered.priced(usage, model)
         if tracker is not None:
             tracker.add_estimate(usage, model)
         return usage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Any, Unpack
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -115,7 +116,7 @@ async def summarize(
     callbacks: Sequence[BaseCallbackHandler] = (),
 ) -> str:
     """Return the summary of `messages`, which includes the `previous` one; empty for an empty answer of the
-    model.
+    model. The answers are streamed: a provider stops to write, and to charge, when a stream is closed.
 
     Args:
         focus: what the user wants to be kept above all.
@@ -133,12 +134,20 @@ async def summarize(
     for piece in _pieces([_render(message, entry_chars) for message in messages], piece_chars):
         question = _question(piece, summary, focus)
         request: list[BaseMessage] = [SystemMessage(_INSTRUCTIONS), HumanMessage(question)]
-        answer = await llm.ainvoke(request, config=config)
-        text = (str(answer.text) if isinstance(answer, BaseMessage) else str(answer)).strip()
+        text = await _answer(llm, request, config)
         if not text:
             return ""
         summary = text
     return summary
+
+
+async def _answer(llm: BaseLanguageModel[Any], request: list[BaseMessage], config: RunnableConfig) -> str:
+    parts: list[str] = []
+    stream: Any = llm.astream(request, config=config)
+    async with aclosing(stream) as chunks:
+        async for chunk in chunks:
+            parts.append(str(chunk.text) if isinstance(chunk, BaseMessage) else str(chunk))
+    return "".join(parts).strip()
 
 
 def _question(transcript: str, summary: str, focus: str) -> str:

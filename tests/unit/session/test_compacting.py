@@ -197,27 +197,14 @@ async def test_the_summary_is_billed_and_recorded(tmp_path: Path) -> None:
     assert total == after.prompt_tokens
 
 
-class Unfinished(ScriptedLLM):
-    """Answers no summary: it fails, or never ends."""
-
-    failure: Any = None
-    gate: Any = None
-
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> Any:
-        self._next(messages)
-        if self.failure is not None:
-            raise self.failure
-        self.gate.reached.set()
-        await self.gate.open.wait()
-
-
 def priced(session: ForgeSession) -> None:
     provider = replace(session._provider, price=lambda model, usage: Decimal(usage.prompt_tokens) / 1000)
     session.compaction._provider = provider
 
 
-def unfinished(session: ForgeSession, **how: Any) -> None:
-    session._agent.set_llm(Unfinished(replies=[[""]], **how))
+def unfinished(session: ForgeSession, *pieces: Piece) -> None:
+    """Make the model answer no summary: it fails, or never ends."""
+    session._agent.set_llm(ScriptedLLM(replies=[pieces]))
 
 
 def about_cost(events: Sequence[AgentEvent]) -> list[str]:
@@ -229,7 +216,7 @@ async def test_a_cancelled_summary_counts_with_an_estimate(tmp_path: Path) -> No
     session = await filled(tmp_path)
     priced(session)
     before, gate = session.spending().total.usage, Gate()
-    unfinished(session, gate=gate)
+    unfinished(session, gate)
     events = [event async for event in _interrupted_at(session, gate)]
     usage = session.spending().total.usage
     added = usage.prompt_tokens - before.prompt_tokens
@@ -248,7 +235,7 @@ async def test_a_cancelled_summary_counts_with_an_estimate(tmp_path: Path) -> No
 async def test_a_summary_whose_reader_is_gone_counts_too(tmp_path: Path) -> None:
     session = await filled(tmp_path)
     before, gate = session.spending().total.usage, Gate()
-    unfinished(session, gate=gate)
+    unfinished(session, gate)
     stream = session.compact()
     reading = asyncio.ensure_future(anext(stream))
     await gate.reached.wait()
@@ -275,7 +262,7 @@ async def test_a_failed_summary_counts_where_the_model_was_at_work(
 ) -> None:
     session = await filled(tmp_path)
     before = session.spending().total.usage
-    unfinished(session, failure=failure)
+    unfinished(session, failure)
     events = await compacting(session)
     usage = session.spending().total.usage
     assert len(about_cost(events)) == calls
