@@ -8,12 +8,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from forge_core.sanitize import safe_text
+from forge_tui.widgets.blockview.blocks import TEXT_WIDTH
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.markdown.markdown_rows import draw_markdown
-
-_PROSE_WIDTH = 112
-"""The widest rows of prose, as in an answer."""
 
 
 class PlanView(ScrollView, can_focus=False):
@@ -49,7 +47,7 @@ class PlanView(ScrollView, can_focus=False):
         drawn = width, self.app.theme
         if drawn != self._drawn:
             styles = TranscriptStyles.from_theme(self.app.theme_variables, self.background_colors[1])
-            canvas = Canvas(width, measure=_PROSE_WIDTH)
+            canvas = Canvas(min(width, TEXT_WIDTH))
             draw_markdown(self._source, canvas, styles)
             self._rows, self._drawn = [row.segments for row in canvas.rendered.rows], drawn
         return self._rows

@@ -21,6 +21,10 @@ MARGIN = " "
 TEXT_INDENT = 3
 """Cells before text: the margin, a column for bars and signs, a space."""
 GUTTER = [Segment(" " * TEXT_INDENT)]
+TEXT_WIDTH = 112
+"""The most cells of a row of text: longer ones are hard to read."""
+RIGHT_EDGE = TEXT_INDENT + TEXT_WIDTH
+"""Where rows end in a wide window, those of every block but the wide ones."""
 
 _NO_LETTER = re.compile(r"[\W_]+")
 _UNWRAPPED = 100_000
@@ -40,6 +44,8 @@ class Block(ABC):
 
     is_landmark: ClassVar[bool] = False
     """Whether it is a place to return to: a message of the user."""
+    is_wide: ClassVar[bool] = False
+    """Whether it uses all of a wide window: changes to files, and output as it is."""
 
     def __init__(self) -> None:
         self._changes = 0
@@ -57,10 +63,14 @@ class Block(ABC):
 
     def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         """Return the block's rows at `width` cells."""
-        canvas = Canvas(width - 1)
+        canvas = self.canvas(width)
         canvas.gap(self.gap)
         self.draw(canvas, styles)
         return canvas.rendered
+
+    def canvas(self, width: int) -> Canvas:
+        """Return an empty canvas for its rows in a window of `width` cells."""
+        return Canvas(width - 1 if self.is_wide else min(width - 1, RIGHT_EDGE))
 
     @abstractmethod
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -141,11 +151,13 @@ class LinesBlock(Block):
         return "\n".join(self._lines)
 
     def estimate(self, width: int) -> int:
-        return self.gap + estimate_rows(self._lines, width)
+        return self.gap + estimate_rows(self._lines, width, is_wide=self.is_wide)
 
 
 class TextBlock(LinesBlock):
     """The output of a command as it is, under a title if it has one."""
+
+    is_wide = True
 
     def __init__(self, text: str, title: str = "") -> None:
         super().__init__(safe_text(text, keep_invisible=True).rstrip("\n").split("\n"))
@@ -302,7 +314,9 @@ def letters_of(text: str) -> str:
     return _NO_LETTER.sub("", text.lower())
 
 
-def estimate_rows(lines: list[str], width: int) -> int:
-    """Return the approximate number of rows that `lines` take in `width` cells."""
+def estimate_rows(lines: list[str], width: int, *, is_wide: bool = False) -> int:
+    """Return the approximate number of rows that `lines` take in a window of `width` cells."""
     room = max(8, width - TEXT_INDENT - 1)
+    if not is_wide:
+        room = min(room, TEXT_WIDTH)
     return sum(1 + len(line) // room for line in lines)

@@ -215,11 +215,9 @@ class _Prefix:
 class Canvas:
     """Collects the rows of one block."""
 
-    def __init__(self, width: int, gutter: Sequence[Segment] = (), measure: int | None = None) -> None:
-        """`measure`: the cells in which text is wrapped even if there are more; rows with a fill are not."""
+    def __init__(self, width: int, gutter: Sequence[Segment] = ()) -> None:
         self.rendered = RenderedBlock()
         self._width = width
-        self._measure = measure or max(8, width)
         self._prefixes: list[_Prefix] = []
         if gutter:
             self._prefixes.append(_Prefix(gutter, gutter))
@@ -235,16 +233,10 @@ class Canvas:
         return self._width
 
     @property
-    def text_width(self) -> int:
-        """Cells in which text is wrapped."""
-        return min(self.width, self._measure)
-
-    @property
     def position(self) -> object:
         """What the next rows depend on, besides what they show."""
         return (
             self._width,
-            self._measure,
             len(self.rendered.lines),
             [prefix.rest for prefix in self._prefixes],
         )
@@ -268,6 +260,15 @@ class Canvas:
             if around is not None:
                 self._prefixes.append(around)
 
+    @contextmanager
+    def limited(self, width: int) -> Iterator[None]:
+        """Add the rows inside in at most `width` cells, decoration included."""
+        all_cells, self._width = self._width, min(self._width, width)
+        try:
+            yield
+        finally:
+            self._width = all_cells
+
     def mark(self, value: object) -> None:
         """Mark the rows from here on with `value`: the target of clicks, or a passage."""
         self.rendered.marks.append((len(self.rendered.rows), value))
@@ -277,15 +278,6 @@ class Canvas:
         for _ in range(count):
             segments = [segment for prefix in self._prefixes for segment in prefix.take()]
             self.rendered.rows.append(Row(segments, NO_LINE, 0, 0, 0))
-
-    def adopt(self, other: Canvas) -> None:
-        """Add what another canvas has collected, decoration included; do not use `other` afterwards."""
-        offset = len(self.rendered.lines)
-        for row in other.rendered.rows:
-            for part in row.parts:
-                if part.line != NO_LINE:
-                    part.line += offset
-        self.rendered.extend(other.rendered)
 
     def decoration(self, spans: Sequence[StyledSpan]) -> None:
         """Add a row that cannot be selected."""
@@ -311,7 +303,7 @@ class Canvas:
         """
         line, text = self._line(spans, original, side, lead)
         shown, spans = _marked_with_text(text, spans)
-        width = self.width if fill is not None else min(self.width, self._measure)
+        width = self.width
         for number, (start, end) in enumerate(_wrap(wrap, shown, width, hanging)):
             segments = [segment for part in self._prefixes for segment in part.take()]
             if number and hanging:

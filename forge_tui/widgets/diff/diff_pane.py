@@ -45,6 +45,8 @@ class ReadingPosition:
 class HunkBlock(Block):
     """Some lines of a hunk; the first ones under its heading."""
 
+    is_wide = True
+
     def __init__(
         self,
         stretches: Sequence[Stretch],
@@ -104,6 +106,8 @@ class HunkBlock(Block):
 class RawBlock(LinesBlock):
     """Lines of a raw patch."""
 
+    is_wide = True
+
     def __init__(self, lines: list[str]) -> None:
         super().__init__(lines)
         self.gap = 0
@@ -120,6 +124,8 @@ class RawBlock(LinesBlock):
 
 class MessageBlock(LinesBlock):
     """A message instead of changes."""
+
+    is_wide = True
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         with canvas.indented([Segment("  ")]):

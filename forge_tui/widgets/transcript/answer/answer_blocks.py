@@ -12,15 +12,13 @@ from rich.segment import Segment
 from forge_core.sanitize import safe_line
 from forge_core.text_width import wrap_cells
 from forge_tui.widgets.blockview import highlighting
-from forge_tui.widgets.blockview.blocks import GUTTER, TEXT_INDENT, Block, estimate_rows, letters_of
+from forge_tui.widgets.blockview.blocks import GUTTER, Block, estimate_rows, letters_of
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, BlockQuote, Container, Lead
 from forge_tui.widgets.transcript.markdown.markdown_parser import parse
 from forge_tui.widgets.transcript.markdown.markdown_rows import draw_code, draw_markdown
 
-_PROSE_WIDTH = 112
-"""The widest rows of prose: longer ones are hard to read."""
 _NOT_AS_WRITTEN = re.compile(r"[\[&<]")
 
 
@@ -117,7 +115,7 @@ class AnswerBlock(Block):
         return rendered
 
     def _raw(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
-        canvas = Canvas(width - 1)
+        canvas = self.canvas(width)
         canvas.gap(self.gap if self.start == 0 else 0)
         with canvas.indented(GUTTER):
             for line in self.raw_lines():
@@ -155,9 +153,8 @@ class MarkdownBlock(AnswerBlock):
         self._letters: str | None = None
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        prose = Canvas(canvas.width, GUTTER, measure=_PROSE_WIDTH)
-        draw_markdown(self.source, prose, styles, lead=self._lead)
-        canvas.adopt(prose)
+        with canvas.indented(GUTTER):
+            draw_markdown(self.source, canvas, styles, lead=self._lead)
 
     def may_hold(self, letters: str) -> bool:
         if self._letters is None:  # what a link or an entity shows need not be in the source
@@ -166,7 +163,7 @@ class MarkdownBlock(AnswerBlock):
         return not self._letters or letters in self._letters
 
     def estimate_shown(self, width: int) -> int:
-        return self.gap + estimate_rows(self.source.split("\n"), min(width, _PROSE_WIDTH + TEXT_INDENT + 1))
+        return self.gap + estimate_rows(self.source.split("\n"), width)
 
 
 class CodeBlock(AnswerBlock):

@@ -43,6 +43,8 @@ class ClickTarget:
 
 class CardBlock(Block):
     """A card, alone in the transcript or within another one."""
+    is_wide = True
+
 
     def __init__(self, fold: Fold) -> None:
         self.fold = fold

@@ -9,7 +9,7 @@ from rich.style import Style
 from forge_core.commands.figures import estimate_tokens, tokens_text
 from forge_core.config.settings import ThinkingSetting
 from forge_core.durations import time_taken
-from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, Passage, estimate_rows
+from forge_tui.widgets.blockview.blocks import GUTTER, MARGIN, RIGHT_EDGE, Passage, estimate_rows
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.blockview.rows import Canvas, LogicalLine, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -106,7 +106,7 @@ class ReasoningBlock(CardBlock):
         self._draw_header(canvas, styles, margin)
         canvas.mark(ClickTarget(self, "text"))
         quiet = _quiet(styles)
-        with canvas.indented([Segment(margin + "  ")]):
+        with canvas.limited(RIGHT_EDGE), canvas.indented([Segment(margin + "  ")]):
             if self.is_running and self.is_open:
                 self._draw_growing(canvas, quiet)
             elif self.is_running:

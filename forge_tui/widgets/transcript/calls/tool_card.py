@@ -11,7 +11,7 @@ from rich.style import Style
 from forge_core.events import ToolEnd, ToolStart
 from forge_core.result import ToolOutcome
 from forge_core.sanitize import safe_line, safe_text
-from forge_tui.widgets.blockview.blocks import MARGIN, Passage
+from forge_tui.widgets.blockview.blocks import MARGIN, RIGHT_EDGE, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -170,7 +170,8 @@ class ToolCard(CardBlock):
         canvas.mark(ClickTarget(self, "header"))
         canvas.mark(Passage(self, HEADER))
         sign, verb, target, result = self._colours(styles)
-        with canvas.indented([Segment("  ")], [Segment(SIGNS[self.state], sign), Segment(" ")]):
+        first = [Segment(SIGNS[self.state], sign), Segment(" ")]
+        with canvas.limited(RIGHT_EDGE), canvas.indented([Segment("  ")], first):
             words = (self._verb, verb), (self._target, target), (self._result(), result)
             draw_header(canvas, styles, *words, self._time())
 

@@ -12,7 +12,7 @@ from forge_core.config.settings import ThinkingSetting
 from forge_core.events import Subject
 from forge_core.sanitize import safe_line
 from forge_tui.keys.effective import fold_key
-from forge_tui.widgets.blockview.blocks import MARGIN, Passage
+from forge_tui.widgets.blockview.blocks import MARGIN, RIGHT_EDGE, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -124,7 +124,8 @@ class ToolGroup(CardBlock):
         sign, colour = SIGNS[state], colours.get(state, styles.muted)
         verb, _, counts = self._counts().partition(" ")
         words = (verb, styles.text + styles.strong), (counts, styles.text), (self._result(), styles.muted)
-        with canvas.indented([Segment("  ")], [Segment(sign, colour), Segment(" ")]):
+        first = [Segment(sign, colour), Segment(" ")]
+        with canvas.limited(RIGHT_EDGE), canvas.indented([Segment("  ")], first):
             draw_header(canvas, styles, *words, self._time(), self._note(), is_target_kept=True)
 
     def _state(self) -> CardState:

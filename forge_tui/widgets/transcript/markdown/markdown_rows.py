@@ -85,7 +85,7 @@ class MarkdownRows:
             case "fence" | "code_block":
                 self._code(token)
             case "hr":
-                self._canvas.decoration([("─" * self._canvas.text_width, self._styles.faint)])
+                self._canvas.decoration([("─" * self._canvas.width, self._styles.faint)])
             case "table_open":
                 self._table()
             case _:
@@ -110,7 +110,7 @@ class MarkdownRows:
         if level <= 2:
             widest = self._inline(self._under + styles.heading)
             if level == 1:
-                rule = "─" * min(widest, self._canvas.text_width)
+                rule = "─" * min(widest, self._canvas.width)
                 self._canvas.decoration([(rule, styles.faint)])
         else:
             quiet = Style.null() if level == 3 else styles.muted
