@@ -208,7 +208,7 @@ def test_waiting_for_the_user_does_not_count_as_time_of_the_call() -> None:
     assert drawn(other)[-1].endswith("43 s")
 
 
-def test_consecutive_calls_have_no_gap_unless_one_has_output() -> None:
+def test_consecutive_calls_have_no_gap_between_them() -> None:
     layout = layout_of(
         tool_started("read", "1", path="a"),
         tool_ended("read", call_id="1"),
@@ -217,7 +217,7 @@ def test_consecutive_calls_have_no_gap_unless_one_has_output() -> None:
         tool_ended("bash", "output", call_id="2"),
         tool_ended("read", call_id="3"),
     )
-    assert [block.gap for block in layout.blocks] == [0, 0, 1]
+    assert [block.gap for block in layout.blocks] == [0, 0, 0]
 
 
 def test_calls_of_a_sub_agent_are_nested() -> None:

@@ -133,7 +133,7 @@ class TranscriptBuilder:
         it prints."""
         previous = self._layout.blocks[-1] if self._layout.blocks else None
         if isinstance(block, ToolCard | ToolGroup) and isinstance(previous, ToolCard | ToolGroup):
-            block.follow(previous)
+            block.gap = 0
         else:
             block.gap = int(previous is not None and not isinstance(previous, CommandBlock))
         self._layout.append(block)

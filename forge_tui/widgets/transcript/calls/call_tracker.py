@@ -132,7 +132,7 @@ class CallTracker:
             self._layout.replace(len(blocks) - 1, [])
         if group is not last:
             assert isinstance(last, ToolCard)
-            group.take_gap_of(last)
+            group.gap = last.gap
             self._layout.replace(len(blocks) - 1, [group])
         for thought in thoughts:
             group.add_reasoning(thought)

@@ -1,5 +1,4 @@
-"""The base of cards: a tool call, a group of calls, or reasoning. Folding, clicks, search and the gap
-before."""
+"""The base of cards: a tool call, a group of calls, or reasoning. Folding, clicks and search."""
 
 from __future__ import annotations
 
@@ -43,8 +42,8 @@ class ClickTarget:
 
 class CardBlock(Block):
     """A card, alone in the transcript or within another one."""
-    is_wide = True
 
+    is_wide = True
 
     def __init__(self, fold: Fold) -> None:
         self.fold = fold
@@ -54,8 +53,6 @@ class CardBlock(Block):
         """The cards in it."""
         self.body: CardBody | None = None
         """Its output, below these cards."""
-        self._gap = 1
-        self._neighbour: CardBlock | None = None
         self._targets: list[tuple[int, ClickTarget]] = []
         self._clicked: ClickTarget | None = None
         self._passages: list[tuple[int, Passage]] = []
@@ -70,22 +67,8 @@ class CardBlock(Block):
         return self._changes + (self.fold.round << 32)
 
     @property
-    def gap(self) -> int:
-        """0 after another call, unless that one has a body."""
-        return self._gap if self._neighbour is None else int(self._neighbour.has_body)
-
-    @gap.setter
-    def gap(self, value: int) -> None:
-        self._gap, self._neighbour = value, None
-
-    @property
     def is_open(self) -> bool:
         return self.fold.is_open
-
-    @property
-    @abstractmethod
-    def has_body(self) -> bool:
-        """Whether there are rows below the header."""
 
     @property
     @abstractmethod
@@ -161,14 +144,6 @@ class CardBlock(Block):
 
     def call_ended(self, call: CardBlock) -> None:
         """Called when a call within it has ended."""
-
-    def follow(self, neighbour: CardBlock) -> None:
-        """Take the gap of a block right after another call."""
-        self._neighbour = neighbour
-
-    def take_gap_of(self, other: CardBlock) -> None:
-        """Take the gap of the block that it replaces."""
-        self._gap, self._neighbour = other._gap, other._neighbour
 
     def changed(self) -> None:
         super().changed()

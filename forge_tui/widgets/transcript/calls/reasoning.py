@@ -47,10 +47,6 @@ class ReasoningBlock(CardBlock):
         return self.fold.is_open and not self.is_hidden
 
     @property
-    def has_body(self) -> bool:
-        return self.is_open
-
-    @property
     def can_unfold(self) -> bool:
         return not self.is_hidden
 

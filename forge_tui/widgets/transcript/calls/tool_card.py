@@ -71,10 +71,6 @@ class ToolCard(CardBlock):
         return self.state == "running"
 
     @property
-    def has_body(self) -> bool:
-        return self.is_open or (self.is_running and bool(self.calls.count)) or self._preview_rows() > 0
-
-    @property
     def can_unfold(self) -> bool:
         return bool(self.calls.count) or not (self.body.is_empty or self._shows_all_when_folded())
 

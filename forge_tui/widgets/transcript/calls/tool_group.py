@@ -52,10 +52,6 @@ class ToolGroup(CardBlock):
         self.add(first)
 
     @property
-    def has_body(self) -> bool:
-        return self.is_open or bool(self._failed)
-
-    @property
     def can_unfold(self) -> bool:
         return True
 
