@@ -40,6 +40,7 @@ ON_BACKGROUND = (
     "forge-muted",
     "forge-user",
     "forge-heading",
+    "forge-subheading",
     "forge-link",
     "forge-inline-code",
     *(name for name in VARIABLES if name.startswith("mode-")),
@@ -55,6 +56,11 @@ def write(folder: Path, text: str, name: str = "mine.toml") -> Path:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def saturation(color: str) -> float:
+    channels = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
+    return max(channels) - min(channels)
 
 
 def luminance(color: str) -> float:
@@ -118,6 +124,16 @@ def test_every_text_is_readable_on_every_background_that_it_may_have(name: str) 
         (round(contrast(colors[key], colors[ground]), 2), key, ground, least) for key, ground, least in pairs
     ]
     assert [row for row in ratios if row[0] < row[3]] == []
+
+
+@pytest.mark.parametrize("name", BUILTIN_THEMES)
+def test_headings_are_stronger_than_the_body_and_each_level_quieter_than_the_one_above(name: str) -> None:
+    theme = load_builtin(name)
+    assert theme is not None and theme.background and theme.foreground and theme.accent
+    heading, second = theme.variables["forge-heading"], theme.variables["forge-subheading"]
+    assert contrast(heading, theme.background) >= 1.1 * contrast(theme.foreground, theme.background)
+    assert saturation(second) < saturation(theme.accent) or name == "ansi-16"
+    assert len({theme.accent, second, heading, theme.foreground}) == 4
 
 
 @pytest.mark.parametrize("name", BUILTIN_THEMES)
@@ -272,7 +288,7 @@ async def test_an_invalid_theme_is_a_notice_and_the_app_continues(config: ForgeC
     app = make_app(config)
     async with app.run_test(size=(160, 30)) as pilot:
         await ready(pilot)
-        assert "colors.primary = 'blurple'" in shown(app).replace("\n", "")
+        assert "colors.primary = 'blurple'" in " ".join(shown(app).split())
         await say(pilot, "/theme forge-light")
         await until(pilot, lambda: app.theme == "forge-light")
 
@@ -338,7 +354,7 @@ async def test_a_change_of_the_active_theme_is_applied_and_a_broken_file_keeps_t
         await until(pilot, lambda: "Theme mine applied" in shown(app))
         write(folder, MINE.replace('"#88aaff"', '"blurple"'))
         app.post_message(events.AppFocus())
-        await until(pilot, lambda: "colors.primary = 'blurple'" in shown(app).replace("\n", ""))
+        await until(pilot, lambda: "colors.primary = 'blurple'" in " ".join(shown(app).split()))
         assert app.theme == "mine"
         assert app.chat.styles.background == Color.parse("#0a0b0c")
         assert app.theme_variables["primary"].lower() == "#88aaff"

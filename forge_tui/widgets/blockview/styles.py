@@ -36,7 +36,10 @@ class TranscriptStyles:
     strike: Style
     muted: Style
     faint: Style
+    first_heading: Style
+    second_heading: Style
     heading: Style
+    """Of the third level, and of what a command prints."""
     link: Style
     inline_code: Style
     code: Style
@@ -72,7 +75,7 @@ class TranscriptStyles:
 
         A theme may lack Forge's own variables: each has a substitute, mixed from the standard ones.
         """
-        palette = _Palette(variables, background)
+        palette, bold = _Palette(variables, background), Style(bold=True)
         text = palette.style("foreground")
         muted = palette.style("forge-muted", mix=("foreground", 0.62))
         code = palette.style(background="forge-code-background", mix_background=("foreground", 0.07))
@@ -82,12 +85,14 @@ class TranscriptStyles:
         return cls(
             base=palette.style("foreground") + Style(bgcolor=background.rich_color),
             text=text,
-            strong=Style(bold=True),
+            strong=bold,
             emphasis=Style(italic=True),
             strike=Style(strike=True),
             muted=muted,
             faint=palette.style("forge-faint", mix=("foreground", 0.28)),
-            heading=palette.style("forge-heading", "primary") + Style(bold=True),
+            first_heading=palette.style("accent", "primary") + bold,
+            second_heading=palette.between("forge-subheading", "accent", "foreground") + bold,
+            heading=palette.style("forge-heading", "primary") + bold,
             link=palette.style("forge-link", "accent") + Style(underline=True),
             inline_code=palette.style("forge-inline-code", "accent"),
             code=code,
@@ -135,6 +140,15 @@ class _Palette:
             color=None if colour is None else colour.rich_color,
             bgcolor=None if fill is None else fill.rich_color,
         )
+
+    def between(self, name: str, one: str, other: str) -> Style:
+        """Return a style in the colour `name`, else in the one halfway between two others."""
+        colour = self._parse(name)
+        if colour is None:
+            colour, end = self._first((one,), None), self._first((other,), None)
+            if colour.ansi is None and end.ansi is None:
+                colour = colour.blend(end, 0.5, alpha=1.0)
+        return Style(color=colour.rich_color)
 
     def _first(self, names: tuple[str, ...], mix: tuple[str, float] | None) -> Color:
         for name in names:

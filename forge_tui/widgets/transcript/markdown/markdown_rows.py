@@ -104,17 +104,13 @@ class MarkdownRows:
         return widest
 
     def _heading(self, level: int) -> None:
-        """Draw a heading: the first level underlined, the second coloured, the third bold, the others
-        muted."""
+        """Draw a heading, each level quieter than the one above; the first with a rule below it."""
         styles = self._styles
-        if level <= 2:
-            widest = self._inline(self._under + styles.heading)
-            if level == 1:
-                rule = "─" * min(widest, self._canvas.width)
-                self._canvas.decoration([(rule, styles.faint)])
-        else:
-            quiet = Style.null() if level == 3 else styles.muted
-            self._inline(self._under + styles.strong + quiet)
+        looks = {1: styles.first_heading, 2: styles.second_heading, 3: styles.heading}
+        widest = self._inline(self._under + looks.get(level, styles.muted + styles.strong))
+        if level == 1:
+            rule = "─" * min(widest, self._canvas.width)
+            self._canvas.decoration([(rule, styles.faint)])
 
     def _quote(self) -> None:
         bar = [Segment("▎ ", self._styles.faint)]
