@@ -236,6 +236,7 @@ class Palette:
         self._named = {name: rgb for name, text in variables.items() if (rgb := parse_rgb(text))}
         self._back = self._named.get("background", (0, 0, 0))
         self._fore = self._named.get("foreground", (255, 255, 255))
+        self._card = self._named.get("forge-code-background", self._back)
         is_fewer = depth in (Depth.SIXTEEN, Depth.EIGHT_BIT)
         self._ground = ground(self._back, depth) if is_fewer else -1
         self._marks = self._diff_backgrounds() if is_fewer else {}
@@ -261,6 +262,8 @@ class Palette:
     def pair(self, text: Rgb, background: Rgb) -> tuple[int, int]:
         """Return the numbers of the colours for `text` on `background`."""
         behind = self._background(background)
+        if text == self._card and background == self._back and self._depth is Depth.EIGHT_BIT:
+            return self._background(text), behind  # an edge of the card: the same colour as its background
         # Of 16 colours the line backgrounds of a diff are lost: its text gets the colour of the sign instead.
         if self._depth is Depth.SIXTEEN and behind == self._ground:
             text = self._named.get(f"diff-{self._sign_of(background, text)}", text)

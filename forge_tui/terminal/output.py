@@ -133,7 +133,7 @@ class RowDiffOutput(App[None]):
         width, height = self.size
         # A new writer thread means that another program had the terminal: what it shows is unknown.
         # Two themes may have a colour in common that they write differently.
-        depth = self._theme_depth()
+        depth = self.theme_depth
         key = (width, height, id(getattr(driver, "_writer_thread", None)), depth)
         if self._model is None or self._model_key != key:
             self._model = ScreenModel(width, height)
@@ -175,13 +175,20 @@ class RowDiffOutput(App[None]):
         if self._palette_key is not self.theme_variables:
             # App.get_css_variables() returns a new dict for every theme, so comparing identities is enough.
             self._palette_key = self.theme_variables
-            depth = self._theme_depth()
+            depth = self.theme_depth
             is_true = depth is Depth.TRUE
             self._sgr = true_colour if is_true else palette_codes(Palette(depth, self.theme_variables))
         return self._sgr
 
-    def _theme_depth(self) -> Depth:
+    @property
+    def theme_depth(self) -> Depth:
+        """The number of colours in which the active theme is written."""
         return depth_of_theme(self.depth, self.theme_variables)
+
+
+def depth_of(app: App[Any]) -> Depth:
+    """Return the number of colours that an app's theme is written in."""
+    return app.theme_depth if isinstance(app, RowDiffOutput) else Depth.TRUE
 
 
 def _pieces(update: ChopsUpdate | LayoutUpdate) -> list[Piece]:

@@ -187,6 +187,16 @@ def test_the_app_writes_only_colours_that_the_terminal_supports(
     assert wanted.search(written) is not None
 
 
+@pytest.mark.parametrize("name", [name for name in THEMES if name != "ansi-16"])
+def test_half_blocks_have_the_colour_of_the_background_that_they_continue(name: str) -> None:
+    named = variables(name)
+    palette = Palette(Depth.EIGHT_BIT, named)
+    card, ground = rgb(named["forge-code-background"]), rgb(named["background"])
+    front, behind = palette.pair(card, ground)
+    assert front == palette.pair(rgb(named["foreground"]), card)[1]
+    assert behind == palette.pair(rgb(named["foreground"]), ground)[1]
+
+
 def test_unused_styles_are_evicted_from_the_cache() -> None:
     codes = palette_codes(Palette(Depth.EIGHT_BIT, {}))
     styles = [Style(link=f"https://example.org/{number}") for number in range(5_000)]

@@ -80,5 +80,5 @@ def test_marks_are_in_column_1_and_text_in_column_3() -> None:
         rows = [row for row in drawn(block) if row]
         assert all(row[0] == " " and row[2] == " " and row[3] != " " for row in rows)
         assert rows[0][1] != " "
-    for block in (MarkdownBlock("text"), MarkdownBlock("# text")):
+    for block in (MarkdownBlock("text"), MarkdownBlock("# text"), code("text")):
         assert [len(row) - len(row.lstrip()) for row in drawn(block) if "text" in row] == [3]

@@ -6,8 +6,11 @@ import random
 
 import pytest
 from rich.cells import cell_len
+from textual.color import Color
 
 from forge_core.sanitize import safe_text
+from forge_tui.terminal.colours import Depth
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.answer.answer_blocks import MarkdownBlock
 from tests.support.transcripts import STYLES, drawn, row_text
 
@@ -57,8 +60,34 @@ def test_a_newline_in_the_source_is_a_line_break() -> None:
     assert lines("roses are red\nviolets are blue") == ["roses are red", "violets are blue"]
 
 
-def test_code_has_a_label_and_its_own_indentation() -> None:
-    assert lines("```python\nif x:\n    y\n```") == [" python", " if x:", "     y"]
+def test_code_is_a_card_with_its_language_at_the_right_of_the_first_line() -> None:
+    source = "```python\nif x:\n    y\n```"
+    assert drawn(MarkdownBlock(source, gap=0), 40) == [
+        "  " + "▄" * 37,
+        "   if x:                        python",
+        "       y",
+        "  " + "▀" * 37,
+    ]
+
+
+def test_a_long_first_line_leaves_room_for_the_language() -> None:
+    rows = lines(f"```python\n{'x' * 60}\n```", 40)[1:-1]
+    assert rows == [f"{'x' * 27}  python", "x" * 33]
+    assert lines(f"```python\n{'x' * 20}\n```", 20)[1:-1] == ["x" * 15, "x" * 5]
+
+
+def test_code_in_a_list_or_quote_begins_a_cell_before_the_text_around_it() -> None:
+    rows = [row.rstrip() for row in drawn(MarkdownBlock("- a\n  ```\n  b\n  ```", gap=0), 40)]
+    assert rows == ["   • a", "    " + "▄" * 35, "     b", "    " + "▀" * 35]
+    rows = [row.rstrip() for row in drawn(MarkdownBlock("> ```\n> b\n> ```", gap=0), 40)]
+    assert rows == ["   ▎" + "▄" * 35, "   ▎ b", "   ▎" + "▀" * 35]
+
+
+@pytest.mark.parametrize("depth", [Depth.NONE, Depth.SIXTEEN])
+def test_code_without_a_background_is_indented(depth: Depth) -> None:
+    styles = TranscriptStyles.from_theme({}, Color.parse("#101010"), depth)
+    rows = MarkdownBlock("```python\nx\n```", gap=0).render(40, styles).rows
+    assert [row_text(row).rstrip() for row in rows] == ["     x                          python"]
 
 
 def test_a_table_aligns_its_columns() -> None:
@@ -132,4 +161,7 @@ def test_random_markdown_stays_within_its_width() -> None:
 
 
 def test_tabs_expand_to_the_next_tab_stop() -> None:
-    assert lines("```python\nx\t= 1\n\ty  # a\tb\n```")[1:] == [" x   = 1", "     y  # a  b"]
+    assert lines("```python\nx\t= 1\n\ty  # a\tb\n```")[1:3] == [
+        "x   = 1                                          python",
+        "    y  # a  b",
+    ]

@@ -8,6 +8,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from forge_core.sanitize import safe_text
+from forge_tui.terminal.output import depth_of
 from forge_tui.widgets.blockview.blocks import TEXT_WIDTH
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -46,7 +47,9 @@ class PlanView(ScrollView, can_focus=False):
     def _rows_for(self, width: int) -> list[list[Segment]]:
         drawn = width, self.app.theme
         if drawn != self._drawn:
-            styles = TranscriptStyles.from_theme(self.app.theme_variables, self.background_colors[1])
+            styles = TranscriptStyles.from_theme(
+                self.app.theme_variables, self.background_colors[1], depth_of(self.app)
+            )
             canvas = Canvas(min(width, TEXT_WIDTH))
             draw_markdown(self._source, canvas, styles)
             self._rows, self._drawn = [row.segments for row in canvas.rendered.rows], drawn

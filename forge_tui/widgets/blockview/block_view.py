@@ -27,6 +27,7 @@ from textual.widget import Widget
 
 from forge_tui.terminal import internals
 from forge_tui.terminal.compositor import DirtyRegionScreen
+from forge_tui.terminal.output import depth_of
 from forge_tui.widgets.blockview import selection as selecting
 from forge_tui.widgets.blockview.block_layout import Frame, Layout
 from forge_tui.widgets.blockview.finder import Finder
@@ -273,7 +274,7 @@ class BlockView(ScrollView):
         styles = self._block_styles
         if styles is None or self._variables is not variables or self._background != background:
             self._variables, self._background = variables, background
-            new = TranscriptStyles.from_theme(variables, background)
+            new = TranscriptStyles.from_theme(variables, background, depth_of(self.app))
             if new != styles:
                 self._block_styles = styles = new
         assert styles is not None

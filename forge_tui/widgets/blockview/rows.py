@@ -279,9 +279,9 @@ class Canvas:
             segments = [segment for prefix in self._prefixes for segment in prefix.take()]
             self.rendered.rows.append(Row(segments, NO_LINE, 0, 0, 0))
 
-    def decoration(self, spans: Sequence[StyledSpan]) -> None:
-        """Add a row that cannot be selected."""
-        prefix = [segment for part in self._prefixes for segment in part.take()]
+    def decoration(self, spans: Sequence[StyledSpan], *, bleed: Segment | None = None) -> None:
+        """Add a row that cannot be selected; `bleed` as for `text`."""
+        prefix = self._take_prefix(bleed)
         body = [Segment(text, style) for text, style in _marked(spans)]
         self.rendered.rows.append(Row(prefix + body, NO_LINE, 0, 0, 0))
 
@@ -295,28 +295,43 @@ class Canvas:
         original: str | None = None,
         hanging: int = 0,
         side: Side = "",
+        bleed: Segment | None = None,
+        right: StyledSpan | None = None,
     ) -> None:
         """Add one logical line.
 
         `fill` paints its rows to the full width in that style; `lead` and `original` are for copying (see
-        `LogicalLine`); `hanging` indents continuation rows by that many cells.
+        `LogicalLine`); `hanging` indents continuation rows by that many cells. `bleed` replaces the blank
+        cell before each row. With `fill`, `right` ends the first row, for which `wrap` leaves the room.
         """
         line, text = self._line(spans, original, side, lead)
         shown, spans = _marked_with_text(text, spans)
         width = self.width
         for number, (start, end) in enumerate(_wrap(wrap, shown, width, hanging)):
-            segments = [segment for part in self._prefixes for segment in part.take()]
+            segments = self._take_prefix(bleed)
             if number and hanging:
                 segments.append(Segment(" " * hanging, fill))
             skip = sum(len(segment.text) for segment in segments)
             segments.extend(slice_spans(spans, start, end))
             if fill is not None:
                 used = cell_len(shown[start:end]) + (hanging if number else 0)
-                if used < width:
-                    segments.append(Segment(" " * (width - used), fill))
+                last = [Segment(*right)] if right is not None and not number else []
+                free = width - used - sum(segment.cell_length for segment in last)
+                if free > 0:
+                    segments.append(Segment(" " * free, fill))
+                segments += last
             row = Row(segments, line, start, end, skip)
             row.side = side
             self.rendered.rows.append(row)
+
+    def _take_prefix(self, bleed: Segment | None) -> list[Segment]:
+        """Return the decoration of the next row, its last cell replaced by `bleed` if that cell is blank."""
+        segments = [segment for part in self._prefixes for segment in part.take()]
+        if bleed is not None and segments and segments[-1].text.endswith(" "):
+            text, style, _ = segments.pop()
+            segments += [Segment(text[:-1], style)] if len(text) > 1 else []
+            segments.append(bleed)
+        return segments
 
     def columns(self, left: Column, right: Column, between: Segment) -> None:
         """Add two logical lines side by side, each wrapped (as code) in its column."""

@@ -9,6 +9,8 @@ from functools import cache
 from rich.style import Style
 from textual.color import Color, ColorParseError
 
+from forge_tui.terminal.colours import Depth
+
 _SYNTAX = {
     "keyword": ("syntax-keyword", "primary"),
     "string": ("syntax-string", "success"),
@@ -44,6 +46,8 @@ class TranscriptStyles:
     inline_code: Style
     code: Style
     code_label: Style
+    code_edge: Style | None
+    """Of half blocks that continue the background of code; None where the terminal has no such colour."""
     user_bar: Style
     user: Style
     accent: Style
@@ -70,8 +74,11 @@ class TranscriptStyles:
         return cls(**dict.fromkeys(names, plain), syntax=dict.fromkeys(_SYNTAX, plain))
 
     @classmethod
-    def from_theme(cls, variables: Mapping[str, str], background: Color) -> TranscriptStyles:
-        """Return the styles of a theme with these variables (`App.theme_variables`) on `background`.
+    def from_theme(
+        cls, variables: Mapping[str, str], background: Color, depth: Depth = Depth.TRUE
+    ) -> TranscriptStyles:
+        """Return the styles of a theme with these variables (`App.theme_variables`) on `background`, for a
+        terminal with so many colours.
 
         A theme may lack Forge's own variables: each has a substitute, mixed from the standard ones.
         """
@@ -97,6 +104,7 @@ class TranscriptStyles:
             inline_code=palette.style("forge-inline-code", "accent"),
             code=code,
             code_label=muted + code,
+            code_edge=_edge(code, background, depth),
             user_bar=palette.style("forge-user", "primary") + user,
             user=text + user,
             accent=palette.style("accent", "primary"),
@@ -115,6 +123,12 @@ class TranscriptStyles:
             + palette.style(background="warning"),
             syntax={kind: palette.style(*names) for kind, names in _SYNTAX.items()},
         )
+
+
+def _edge(fill: Style, background: Color, depth: Depth) -> Style | None:
+    """Return the style of text in the colour of a faint background, if the terminal can show one."""
+    is_shown = depth > Depth.SIXTEEN and fill.bgcolor != background.rich_color
+    return Style(color=fill.bgcolor) if is_shown else None
 
 
 class _Palette:

@@ -15,9 +15,10 @@ from forge_tui.widgets.blockview import highlighting
 from forge_tui.widgets.blockview.blocks import GUTTER, Block, estimate_rows, letters_of
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.markdown.code_card import draw_code
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, BlockQuote, Container, Lead
 from forge_tui.widgets.transcript.markdown.markdown_parser import parse
-from forge_tui.widgets.transcript.markdown.markdown_rows import draw_code, draw_markdown
+from forge_tui.widgets.transcript.markdown.markdown_rows import draw_markdown
 
 _NOT_AS_WRITTEN = re.compile(r"[\[&<]")
 
@@ -190,6 +191,8 @@ class CodeBlock(AnswerBlock):
         self._state = state
         """The tokens of the first lines while the piece is open, and the lexer's state after them."""
         self._is_open = True
+        self._is_beginning = self._is_end = True
+        """Whether the fence begins and ends with this piece."""
 
     def add(self, line: str) -> None:
         """Add a complete line."""
@@ -213,13 +216,17 @@ class CodeBlock(AnswerBlock):
         """Close this piece; return the next one of the same fence."""
         self._lex_new_lines()
         state = self._state
+        self._is_end = False
         self.close()
-        return CodeBlock(self._language, state=state, gap=0, containers=self._containers)
+        following = CodeBlock(self._language, state=state, gap=0, containers=self._containers)
+        following._is_beginning = False
+        return following
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        lines = self._tokens() or ([] if self._label else [[]])
+        lines = self._tokens() or [[]]
+        parts = {"is_beginning": self._is_beginning, "is_end": self._is_end}
         with canvas.indented(GUTTER), canvas.indented(self._prefix(styles)):
-            draw_code(lines, canvas, styles, self._label)
+            draw_code(lines, canvas, styles, self._label, **parts)
 
     def find_text(self) -> str:
         if self.answer.is_raw:
@@ -227,7 +234,7 @@ class CodeBlock(AnswerBlock):
         return "\n".join([*self.lines, self._partial] if self._is_open else self.lines)
 
     def estimate_shown(self, width: int) -> int:
-        return self.gap + bool(self._label) + estimate_rows(self.lines, width)
+        return self.gap + self._is_beginning + self._is_end + estimate_rows(self.lines, width)
 
     def _prefix(self, styles: TranscriptStyles) -> list[Segment]:
         return [

@@ -13,10 +13,11 @@ from rich.segment import Segment
 from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
-from forge_core.text_width import cell_len, clip, wrap_cells
+from forge_core.text_width import cell_len
 from forge_tui.widgets.blockview import highlighting
-from forge_tui.widgets.blockview.rows import Canvas, without_tabs
+from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.markdown.code_card import draw_code
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, Lead, ListItem
 from forge_tui.widgets.transcript.markdown.inline import inline_lines
 from forge_tui.widgets.transcript.markdown.markdown_parser import parse
@@ -123,9 +124,8 @@ class MarkdownRows:
 
     def _code(self, token: Token) -> None:
         language = safe_line(token.info.split(maxsplit=1)[0]) if token.info.strip() else ""
-        lines, _ = highlighting.highlight(
-            safe_text(token.content, keep_invisible=True).removesuffix("\n"), language
-        )
+        text = safe_text(token.content, keep_invisible=True).removesuffix("\n")
+        lines, _ = highlighting.highlight(text, language)
         draw_code(lines, self._canvas, self._styles, language)
 
     # Lists
@@ -227,21 +227,3 @@ class MarkdownRows:
 def _align(token: Token) -> Align:
     style = str(token.attrs.get("style", ""))
     return cast("Align", style.removeprefix("text-align:")) if style else "left"
-
-
-def draw_code(
-    lines: Sequence[list[highlighting.CodeToken]], canvas: Canvas, styles: TranscriptStyles, label: str = ""
-) -> None:
-    """Add highlighted lines on the code background, under a label if there is one."""
-    with canvas.indented([Segment(" ", styles.code)]):
-        if label:
-            canvas.decoration(_label(label, canvas.width, styles))
-        for tokens in lines:
-            spans = highlighting.styled(tokens, styles.syntax, styles.code)
-            original = "".join(text for text, _ in spans)
-            canvas.text(without_tabs(spans), wrap=wrap_cells, fill=styles.code, original=original)
-
-
-def _label(label: str, width: int, styles: TranscriptStyles) -> list[tuple[str, Style]]:
-    shown = clip(safe_line(label), max(0, width - 1))
-    return [(shown, styles.code_label), (" " * max(0, width - cell_len(shown)), styles.code)]

@@ -1,0 +1,98 @@
+"""Code as a card: a background padded by half a row, and the language at the right of the first line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from rich.segment import Segment
+from rich.style import Style
+
+from forge_core.sanitize import safe_line
+from forge_core.text_width import cell_len, clip, wrap_cells
+from forge_tui.widgets.blockview import highlighting
+from forge_tui.widgets.blockview.rows import Canvas, StyledSpan, without_tabs
+from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+_Wrap: TypeAlias = Callable[[str, int], list[tuple[int, int]]]
+
+_LONGEST_LABEL = 24
+_LEAST_BESIDE = 16
+"""Cells for code beside the label; with fewer there is no label."""
+_BEFORE_LABEL = 2
+_RIGHT_PADDING = 1
+_PLAIN_INDENT = 2
+"""Cells by which code is indented where it cannot have a background."""
+
+
+def draw_code(
+    lines: Sequence[list[highlighting.CodeToken]],
+    canvas: Canvas,
+    styles: TranscriptStyles,
+    label: str = "",
+    *,
+    is_beginning: bool = True,
+    is_end: bool = True,
+) -> None:
+    """Add a card with highlighted lines, or a part of one; the label is in its first line.
+
+    The background begins a cell before the text, in the cell that the decoration around it leaves blank.
+    """
+    if styles.code_edge is None:
+        with canvas.indented([Segment(" " * _PLAIN_INDENT)]):
+            _draw_lines(lines, canvas, styles, label)
+        return
+    if is_beginning:
+        _draw_edge("▄", canvas, styles.code_edge)
+    _draw_lines(lines, canvas, styles, label)
+    if is_end:
+        _draw_edge("▀", canvas, styles.code_edge)
+
+
+def _draw_edge(block: str, canvas: Canvas, style: Style) -> None:
+    canvas.decoration([(block * canvas.width, style)], bleed=Segment(block, style))
+
+
+def _draw_lines(
+    lines: Sequence[list[highlighting.CodeToken]], canvas: Canvas, styles: TranscriptStyles, label: str
+) -> None:
+    bleed = Segment(" ", styles.code)
+    right = _label(label, canvas.width, styles)
+    for number, tokens in enumerate(lines):
+        spans = highlighting.styled(tokens, styles.syntax, styles.code)
+        original = "".join(text for text, _ in spans)
+        beside = right if not number else None
+        canvas.text(
+            without_tabs(spans),
+            wrap=_wrapped if beside is None else _wrapped_beside(cell_len(beside[0])),
+            fill=styles.code,
+            original=original,
+            bleed=bleed,
+            right=beside,
+        )
+
+
+def _label(label: str, width: int, styles: TranscriptStyles) -> StyledSpan | None:
+    """Return the label with the blanks around it; None if there is none, or no room for it."""
+    shown = clip(safe_line(label), _LONGEST_LABEL)
+    padded = " " * _BEFORE_LABEL + shown + " " * _RIGHT_PADDING
+    if not shown or width - cell_len(padded) < _LEAST_BESIDE:
+        return None
+    return padded, styles.code_label
+
+
+def _wrapped(text: str, width: int) -> list[tuple[int, int]]:
+    return wrap_cells(text, max(2, width - _RIGHT_PADDING))
+
+
+def _wrapped_beside(cells: int) -> _Wrap:
+    """Return how the first line is wrapped: its first row leaves so many cells for the label."""
+
+    def wrapped(text: str, width: int) -> list[tuple[int, int]]:
+        first = wrap_cells(text, width - cells)[0]
+        end = first[1]
+        if end >= len(text):
+            return [first]
+        return [first, *((a + end, b + end) for a, b in _wrapped(text[end:], width))]
+
+    return wrapped
