@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from forge_core.session import ForgeSession
     from forge_core.session.saved_sessions import SavedSessions
     from forge_core.workspace.trust import TrustQuestion
+    from forge_tui.widgets.blockview.block_view import BlockView
 
 MakeSession: TypeAlias = (
     "Callable[[ForgeConfig, str | None, Responder], Awaitable[ForgeSession] | ForgeSession]"
@@ -227,6 +228,9 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         route = await clipboard.copy(text, self._environment.clipboard(self._config.working_dir), self._write)
         note, is_long = clipboard.copy_note(text, route)
         self.chat.activity.note(note, 6.0 if is_long else NOTE_S)
+
+    def on_block_view_copy_requested(self, message: BlockView.CopyRequested) -> None:
+        self.copy_to_clipboard(message.text)
 
     async def on_block_view_selection_made(self) -> None:
         workers.start(self, self._copy_primary, "primary", is_replacing=True)

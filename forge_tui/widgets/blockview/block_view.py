@@ -63,6 +63,13 @@ class BlockView(ScrollView):
     class SelectionMade(Message):
         """The mouse has made a new selection."""
 
+    class CopyRequested(Message):
+        """A click has asked for a text."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     new_below: var[bool] = var(False)
     """Whether blocks have been added below what shows, and not been seen yet."""
     find_status: var[str] = var("")
@@ -150,6 +157,9 @@ class BlockView(ScrollView):
 
     def announce_selection(self) -> None:
         self.post_message(self.SelectionMade())
+
+    def request_copy(self, text: str) -> None:
+        self.post_message(self.CopyRequested(text))
 
     # Folding
 

@@ -84,6 +84,10 @@ class Block(ABC):
         """Fold or unfold on a click on `row`; return whether anything changed."""
         return False
 
+    def copied_at(self, row: int, column: int) -> str:
+        """Return the text that a click on a cell copies; "" if it copies nothing."""
+        return ""
+
     def passages(self) -> Iterator[tuple[Passage, str]]:
         """Yield its text for searching, in order, one logical line per line, with the passage that shows or
         hides it."""

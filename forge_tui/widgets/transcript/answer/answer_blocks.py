@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
@@ -15,7 +15,7 @@ from forge_tui.widgets.blockview import highlighting
 from forge_tui.widgets.blockview.blocks import GUTTER, Block, estimate_rows, letters_of
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.transcript.markdown.code_card import draw_code
+from forge_tui.widgets.transcript.markdown.code_card import CodeLabel, draw_code
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, BlockQuote, Container, Lead
 from forge_tui.widgets.transcript.markdown.markdown_parser import parse
 from forge_tui.widgets.transcript.markdown.markdown_rows import draw_markdown
@@ -80,11 +80,20 @@ class AnswerText:
     @property
     def code_blocks(self) -> list[CodeText]:
         """All blocks of code in order, also those in lists and quotes."""
-        return [
-            CodeText(safe_line(token.info.strip().partition(" ")[0]), token.content.removesuffix("\n"))
-            for token in parse(self.source)
-            if token.type in ("fence", "code_block")
-        ]
+        return [code for _, code in self._numbered_code()]
+
+    def code_at(self, offset: int) -> str:
+        """Return the first block of code that begins in the line of `offset` or after it; "" if there is
+        none."""
+        line = self.source.count("\n", 0, offset)
+        return next((code.text for number, code in self._numbered_code() if number >= line), "")
+
+    def _numbered_code(self) -> Iterator[tuple[int, CodeText]]:
+        """Yield the blocks of code, each with the number of its first line."""
+        for token in parse(self.source):
+            if token.type in ("fence", "code_block") and token.map:
+                language = safe_line(token.info.strip().partition(" ")[0])
+                yield token.map[0], CodeText(language, token.content.removesuffix("\n"))
 
 
 class AnswerBlock(Block):
@@ -98,6 +107,8 @@ class AnswerBlock(Block):
         self.start = 0
         self.end: int | None = 0
         """Its part of the answer's source; None: up to the end of what has been received."""
+        self._labels: list[tuple[int, CodeLabel]] = []
+        """The labels of its code, each with its row."""
 
     @property
     def revision(self) -> int:
@@ -110,6 +121,7 @@ class AnswerBlock(Block):
 
     def render(self, width: int, styles: TranscriptStyles) -> RenderedBlock:
         rendered = self._raw(width, styles) if self.answer.is_raw else super().render(width, styles)
+        self._labels = [(row, mark) for row, mark in rendered.marks if isinstance(mark, CodeLabel)]
         if self.answer.is_discarded:
             for row in rendered.rows:
                 row.segments = [Segment(segment.text, styles.muted) for segment in row.segments]
@@ -123,6 +135,12 @@ class AnswerBlock(Block):
                 spans = without_tabs([(line, styles.text)])
                 canvas.text(spans, wrap=wrap_cells, original=line)
         return canvas.rendered
+
+    def copied_at(self, row: int, column: int) -> str:
+        label = next((label for at, label in self._labels if at == row), None)
+        if label is None or column < label.column:
+            return ""
+        return label.text or self.answer.code_at(self.start)
 
     def raw_lines(self) -> list[str]:
         """Return its lines of the source. Blank lines between two blocks belong to the second."""

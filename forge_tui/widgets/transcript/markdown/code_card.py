@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from rich.segment import Segment
@@ -25,26 +26,38 @@ _PLAIN_INDENT = 2
 """Cells by which code is indented where it cannot have a background."""
 
 
+@dataclass(frozen=True, slots=True)
+class CodeLabel:
+    """A mark of the row with the label of a card."""
+
+    column: int
+    """Where it begins; it ends with the row."""
+    text: str
+    """The code; "" if only the answer has all of it."""
+
+
 def draw_code(
     lines: Sequence[list[highlighting.CodeToken]],
     canvas: Canvas,
     styles: TranscriptStyles,
     label: str = "",
     *,
+    text: str = "",
     is_beginning: bool = True,
     is_end: bool = True,
 ) -> None:
-    """Add a card with highlighted lines, or a part of one; the label is in its first line.
+    """Add a card with highlighted lines, or a part of one; the label is in its first line. `text` is what a
+    click on the label copies.
 
     The background begins a cell before the text, in the cell that the decoration around it leaves blank.
     """
     if styles.code_edge is None:
         with canvas.indented([Segment(" " * _PLAIN_INDENT)]):
-            _draw_lines(lines, canvas, styles, label)
+            _draw_lines(lines, canvas, styles, label, text)
         return
     if is_beginning:
         _draw_edge("▄", canvas, styles.code_edge)
-    _draw_lines(lines, canvas, styles, label)
+    _draw_lines(lines, canvas, styles, label, text)
     if is_end:
         _draw_edge("▀", canvas, styles.code_edge)
 
@@ -54,10 +67,16 @@ def _draw_edge(block: str, canvas: Canvas, style: Style) -> None:
 
 
 def _draw_lines(
-    lines: Sequence[list[highlighting.CodeToken]], canvas: Canvas, styles: TranscriptStyles, label: str
+    lines: Sequence[list[highlighting.CodeToken]],
+    canvas: Canvas,
+    styles: TranscriptStyles,
+    label: str,
+    text: str,
 ) -> None:
     bleed = Segment(" ", styles.code)
     right = _label(label, canvas.width, styles)
+    if right is not None:
+        canvas.mark(CodeLabel(canvas.full_width - cell_len(right[0]), text))
     for number, tokens in enumerate(lines):
         spans = highlighting.styled(tokens, styles.syntax, styles.code)
         original = "".join(text for text, _ in spans)

@@ -126,7 +126,7 @@ class MarkdownRows:
         language = safe_line(token.info.split(maxsplit=1)[0]) if token.info.strip() else ""
         text = safe_text(token.content, keep_invisible=True).removesuffix("\n")
         lines, _ = highlighting.highlight(text, language)
-        draw_code(lines, self._canvas, self._styles, language)
+        draw_code(lines, self._canvas, self._styles, language, text=text)
 
     # Lists
 
