@@ -66,7 +66,13 @@ VARIABLES = (
     "syntax-builtin",
 )
 """The keys of `[variables]`; missing ones come from forge-dark or forge-light."""
-MIXED_VARIABLES = ("forge-user-background", "forge-selection", "forge-match", "forge-subheading")
+MIXED_VARIABLES = (
+    "forge-user-background",
+    "forge-selection",
+    "forge-match",
+    "forge-subheading",
+    "forge-zebra",
+)
 """More keys of `[variables]`; missing ones are mixed from the theme's own colours."""
 
 

@@ -102,7 +102,7 @@ def test_every_text_is_readable_on_every_background_that_it_may_have(name: str) 
     changed = [f"diff-{sign}-{kind}" for sign in ("added", "removed") for kind in ("background", "strong")]
     lines, words = changed[::2], changed[1::2]
     styles = TranscriptStyles.from_theme(colors, Color.parse(colors["background"]))
-    for mark in ("selection", "match", "user"):
+    for mark in ("selection", "match", "user", "zebra"):
         filled = getattr(styles, mark).bgcolor
         assert filled is not None
         colors[mark] = filled.get_truecolor().hex
@@ -119,6 +119,7 @@ def test_every_text_is_readable_on_every_background_that_it_may_have(name: str) 
     pairs += [(key, ground, dim) for key in ("syntax-comment", "forge-muted") for ground in lines]
     pairs += [(key, ground, dim) for key in syntax if key != "syntax-comment" for ground in words]
     pairs += [(key, "selection", dim) for key in (*text, *syntax)]
+    pairs += [(key, "zebra", body) for key in ("foreground", "forge-inline-code", "forge-link")]
     pairs += [("background", ground, body) for ground in ("warning", "error")]
     ratios = [
         (round(contrast(colors[key], colors[ground]), 2), key, ground, least) for key, ground, least in pairs

@@ -93,11 +93,45 @@ def test_code_without_a_background_is_indented(depth: Depth) -> None:
 def test_a_table_aligns_its_columns() -> None:
     source = "| a | right |\n|---|------:|\n| long one | 1 |\n| 日本 | 22 |"
     assert lines(source) == [
-        "a        │ right",
-        "─────────┼──────",
-        "long one │     1",
-        "日本     │    22",
+        "a          right",
+        "────────────────",
+        "long one       1",
+        "日本          22",
     ]
+
+
+def grounds(source: str, depth: Depth = Depth.TRUE, width: int = 60) -> list[tuple[str, int]]:
+    """The rows of a table below its header, each with the number of cells that have a background."""
+    styles = TranscriptStyles.from_theme({}, Color.parse("#101010"), depth)
+    rows = MarkdownBlock(source, gap=0).render(width, styles).rows[2:]
+    return [
+        (
+            row_text(row).strip(),
+            sum(part.cell_length for part in row.segments if part.style and part.style.bgcolor),
+        )
+        for row in rows
+    ]
+
+
+def table(rows: int, words: str = "x") -> str:
+    return "| n | text |\n|--:|---|\n" + "".join(f"| {n} | {words} |\n" for n in range(rows))
+
+
+def test_every_other_row_of_a_table_of_more_than_five_has_a_background() -> None:
+    assert [cells for _, cells in grounds(table(5))] == [0] * 5
+    assert [cells for _, cells in grounds(table(6))] == [0, 10, 0, 10, 0, 10]  # "n   text" and a cell around
+    assert [cells for _, cells in grounds(table(6), Depth.SIXTEEN)] == [0] * 6
+
+
+def test_wrapped_rows_of_a_table_are_apart() -> None:
+    few = grounds(table(2, "word " * 8), width=30)
+    assert [text for text, _ in few] == ["0   word word word word", "word word word word", ""] * 1 + [
+        "1   word word word word",
+        "word word word word",
+    ]
+    many = grounds(table(6, "word " * 8), width=30)
+    assert [cells > 0 for _, cells in many] == [False, False, True, True] * 3
+    assert "" in [text for text, _ in grounds(table(6, "word " * 8), Depth.SIXTEEN, 30)]
 
 
 @pytest.mark.parametrize("width", [24, 30, 44, 60, 120])

@@ -48,6 +48,8 @@ class TranscriptStyles:
     code_label: Style
     code_edge: Style | None
     """Of half blocks that continue the background of code; None where the terminal has no such colour."""
+    zebra: Style | None
+    """Under every other row of a table; None where the terminal has no such background."""
     user_bar: Style
     user: Style
     accent: Style
@@ -86,6 +88,7 @@ class TranscriptStyles:
         text = palette.style("foreground")
         muted = palette.style("forge-muted", mix=("foreground", 0.62))
         code = palette.style(background="forge-code-background", mix_background=("foreground", 0.07))
+        zebra = palette.style(background="forge-zebra", mix_background=("foreground", 0.04))
         user = palette.style(background="forge-user-background", mix_background=("foreground", 0.06))
         added = palette.style(background="diff-added-background", mix_background=("success", 0.18))
         removed = palette.style(background="diff-removed-background", mix_background=("error", 0.18))
@@ -104,7 +107,8 @@ class TranscriptStyles:
             inline_code=palette.style("forge-inline-code", "accent"),
             code=code,
             code_label=muted + code,
-            code_edge=_edge(code, background, depth),
+            code_edge=Style(color=code.bgcolor) if _is_shown(code, background, depth) else None,
+            zebra=zebra if _is_shown(zebra, background, depth) else None,
             user_bar=palette.style("forge-user", "primary") + user,
             user=text + user,
             accent=palette.style("accent", "primary"),
@@ -125,10 +129,9 @@ class TranscriptStyles:
         )
 
 
-def _edge(fill: Style, background: Color, depth: Depth) -> Style | None:
-    """Return the style of text in the colour of a faint background, if the terminal can show one."""
-    is_shown = depth > Depth.SIXTEEN and fill.bgcolor != background.rich_color
-    return Style(color=fill.bgcolor) if is_shown else None
+def _is_shown(fill: Style, background: Color, depth: Depth) -> bool:
+    """Return whether the terminal can show a faint background."""
+    return depth > Depth.SIXTEEN and fill.bgcolor != background.rich_color
 
 
 class _Palette:

@@ -142,7 +142,8 @@ class _Splitter:
         head = self._lead.head or "".join(f"{line}\n" for line in self._lines[:2])
         # The first part decides for all, so that the columns of later parts are aligned with it.
         widths = self._lead.widths or natural_widths(head + "\n".join(self._lines[2 : rows[-1]]))
-        return SplitPoint(rows[-1], 0, Lead(inside, head=head, widths=widths), 0)
+        shown = self._lead.rows + len(rows) - 2  # without the header, and the row that the rest begins with
+        return SplitPoint(rows[-1], 0, Lead(inside, head=head, widths=widths, rows=shown), 0)
 
     def _in_text(self, inside: tuple[Container, ...]) -> SplitPoint:
         """Return a split point between lines, or inside a single long line."""

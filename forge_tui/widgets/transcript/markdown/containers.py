@@ -98,6 +98,8 @@ class Lead:
     """A table's header and delimiter row, parsed again for the rows that follow, but not shown again."""
     widths: tuple[int, ...] = ()
     """The natural widths of the table's columns, common to all its pieces."""
+    rows: int = 0
+    """The rows of the table in earlier pieces."""
     number: int | None = None
     """The number of the first list item."""
 

@@ -196,7 +196,7 @@ class MarkdownRows:
     # Tables
 
     def _table(self) -> None:
-        table = Table(has_header=not self._lead.head, natural=self._lead.widths)
+        table = Table(has_header=not self._lead.head, natural=self._lead.widths, rows_before=self._lead.rows)
         self._lead = Lead()  # only the first table continues one of an earlier piece
         row: list[list[tuple[str, Style]]] = []
         in_header = True

@@ -1,10 +1,14 @@
-"""Markdown tables in aligned columns that fit the width: cells are wrapped before the table is given up."""
+"""Markdown tables in aligned columns that fit the width: a rule below the header, no grid, and every other
+row of a long one on a faint background. Cells are wrapped before the table is given up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from rich.segment import Segment
+from rich.style import Style
 
 from forge_core.text_width import cell_len
 from forge_tui.widgets.blockview.rows import Canvas, StyledSpan, slice_spans, wrap_words
@@ -14,9 +18,11 @@ Cell: TypeAlias = list[StyledSpan]
 Align: TypeAlias = Literal["left", "center", "right"]
 
 _BETWEEN = 3
-"""Cells between two columns: a rule with a space on either side."""
+"""Blank cells between two columns."""
 _NARROWEST = 10
 """A narrower column is unreadable."""
+_ZEBRA_ABOVE = 5
+"""Rows of a table that the eye can follow without a background."""
 
 
 @dataclass(slots=True)
@@ -28,6 +34,8 @@ class Table:
     """False for rows that continue a table of an earlier piece."""
     natural: Sequence[int] = ()
     """The natural widths of the columns, if an earlier piece has determined them."""
+    rows_before: int = 0
+    """The rows in earlier pieces."""
 
 
 def draw_table(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
@@ -38,14 +46,15 @@ def draw_table(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
     if widths is None:
         _draw_records(table, canvas, styles)
         return
-    rule = [("─┼─".join("─" * width for width in widths), styles.faint)]
     if table.has_header:
         _draw_row(table.header, widths, table.aligns, canvas, styles)
-        canvas.decoration(rule)
-    for number, row in enumerate(table.rows):
-        if widths != natural and (number or not table.has_header):
-            canvas.decoration(rule)  # wrapped rows need a separator
-        _draw_row(row, widths, table.aligns, canvas, styles)
+        canvas.decoration([("─" * (sum(widths) + _BETWEEN * (count - 1)), styles.faint)])
+    is_long = table.rows_before + len(table.rows) > _ZEBRA_ABOVE
+    zebra = styles.zebra if is_long else None
+    for number, row in enumerate(table.rows, table.rows_before):
+        if widths != natural and zebra is None and number:
+            canvas.gap()  # otherwise it is not seen where a wrapped row ends
+        _draw_row(row, widths, table.aligns, canvas, styles, zebra if number % 2 else None)
 
 
 def _natural_widths(table: Table) -> list[int]:
@@ -84,16 +93,34 @@ def _draw_row(
     aligns: Sequence[Align],
     canvas: Canvas,
     styles: TranscriptStyles,
+    ground: Style | None = None,
 ) -> None:
+    """Add a row; its background, if it has one, begins a cell before the text and ends a cell after it."""
     wrapped = [_wrap(row[at] if at < len(row) else [], width) for at, width in enumerate(widths)]
     for number in range(max(len(lines) for lines in wrapped)):
         spans: list[StyledSpan] = []
         for at, width in enumerate(widths):
             cell = wrapped[at][number] if number < len(wrapped[at]) else []
             if at:
-                spans.append((" │ ", styles.faint))
+                spans.append((" " * _BETWEEN, styles.text))
             spans.extend(_aligned(cell, width, aligns[at] if at < len(aligns) else "left", styles))
-        canvas.text(spans, wrap=lambda text, _: [(0, len(text.rstrip()))])  # split into columns already
+        shown = "".join(text for text, _ in spans)
+        original = shown.rstrip()
+        if ground is None:
+            canvas.text(spans, wrap=_unwrapped, original=original)
+            continue
+        padding = " " if cell_len(shown) < canvas.width else ""
+        filled = [(text, style + ground) for text, style in (*spans, (padding, styles.text))]
+        canvas.text(filled, wrap=_whole, original=original, bleed=Segment(" ", ground))
+
+
+def _unwrapped(text: str, width: int) -> list[tuple[int, int]]:
+    """Return a row of cells that are wrapped already, without the blanks at its end."""
+    return [(0, len(text.rstrip()))]
+
+
+def _whole(text: str, width: int) -> list[tuple[int, int]]:
+    return [(0, len(text))]
 
 
 def _wrap(cell: Cell, width: int) -> list[Cell]:
@@ -112,9 +139,9 @@ def _aligned(cell: Cell, width: int, align: Align, styles: TranscriptStyles) -> 
 
 
 def _draw_records(table: Table, canvas: Canvas, styles: TranscriptStyles) -> None:
-    for number, row in enumerate(table.rows):
+    for number, row in enumerate(table.rows, table.rows_before):
         if number:
-            canvas.decoration([("─" * min(12, canvas.width), styles.faint)])
+            canvas.gap()
         for name, cell in zip(table.header, row, strict=False):
             canvas.text([*name, (": ", styles.muted), *cell], hanging=2)
 
