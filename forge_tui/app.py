@@ -232,6 +232,21 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     def on_block_view_copy_requested(self, message: BlockView.CopyRequested) -> None:
         self.copy_to_clipboard(message.text)
 
+    def on_block_view_link_clicked(self, message: BlockView.LinkClicked) -> None:
+        workers.start(self, partial(self._open_link, message.url, message.text), "link", is_replacing=True)
+
+    async def _open_link(self, url: str, text: str) -> None:
+        """Open the file of a link in the editor; copy the text of one that cannot be opened."""
+        from forge_core.workspace.program_lookup import find_program
+        from forge_tui.terminal import clipboard, editor_links
+
+        root = self._config.working_dir
+        command = editor_links.opener_of(url, os.environ, lambda name: find_program(name, root))
+        if command and await clipboard.run(command, b""):
+            self.chat.activity.note(f"Opened {text}")
+        else:
+            self.copy_to_clipboard(text)
+
     async def on_block_view_selection_made(self) -> None:
         workers.start(self, self._copy_primary, "primary", is_replacing=True)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Declared = TypeVar("Declared")
     DataCollectionSetting: TypeAlias = Literal["allow", "deny"]
+    EditorLinksSetting: TypeAlias = Literal["off", "file", "vscode", "cursor", "zed", "idea"]
     EffortSetting: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
     LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
     NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     SandboxSetting: TypeAlias = Literal["auto", "strict", "off"]
     ThinkingSetting: TypeAlias = Literal["hidden", "folded", "full"]
 else:
-    DataCollectionSetting = EffortSetting = RoutingSetting = str
+    DataCollectionSetting = EditorLinksSetting = EffortSetting = RoutingSetting = str
     LogLevel = NotifySetting = SandboxSetting = ThinkingSetting = str
 
     def dataclass_transform(**_options):
@@ -181,9 +182,7 @@ class Settings:
         summary="how much the model reasons before it answers (default: the model's own)",
     )
     models: tuple[str, ...] = setting(
-        default=(),
-        check=checks.names,
-        summary="models that answer, in this order, when the chosen one cannot",
+        default=(), check=checks.names, summary="models that answer, in this order, if the chosen one cannot"
     )
     provider_order: tuple[str, ...] = setting(
         default=(),
@@ -354,10 +353,15 @@ class Settings:
         summary="how Forge calls you when its window is not focused: auto (a desktop notification where the "
         "terminal supports it, else the bell), bell, off",
     )
+    editor_links: EditorLinksSetting = setting(
+        default="file",
+        check=checks.OneOf("off", "file", "vscode", "cursor", "zed", "idea"),
+        variable="FORGE_EDITOR_LINKS",
+        summary="what the paths of files in answers and tool cards are links to: off (nothing), file (the "
+        "file, for the terminal to open), or the line in an editor: vscode, cursor, zed, idea",
+    )
     history: bool = setting(
-        default=True,
-        check=checks.yes_or_no,
-        summary="whether the messages that you send are kept for other sessions (Up, Ctrl+R)",
+        default=True, check=checks.yes_or_no, summary="whether other sessions can recall your messages"
     )
     vim: bool = setting(
         default=False,
@@ -451,9 +455,7 @@ class Settings:
         default=60.0, check=checks.seconds, summary="seconds to wait for the first token of an answer"
     )
     idle_timeout_s: float = setting(
-        default=60.0,
-        check=checks.seconds,
-        summary="seconds without data after which a stream counts as broken",
+        default=60.0, check=checks.seconds, summary="seconds without data after which a stream is broken"
     )
     connect_timeout_s: float = setting(
         default=10.0, check=checks.seconds, summary="seconds to wait for a connection to the provider"

@@ -155,9 +155,11 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     def show_transcript(self) -> Transcript:
         """Mount the conversation below the welcome, with the notices of the settings."""
+        from forge_tui.terminal.editor_links import editor_links
         from forge_tui.widgets.transcript import Transcript
 
-        self._transcript = transcript = self._transcript or Transcript(self._config.thinking)
+        links = editor_links(self._config.editor_links, self._config.working_dir, self._added_folders)
+        self._transcript = transcript = self._transcript or Transcript(self._config.thinking, links)
         if not transcript.is_attached:
             self.query_one("#stage").mount(transcript)
             self.watch(transcript, "new_below", self.activity.show_new_below)

@@ -38,6 +38,8 @@ from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 _SCROLLBAR_S = 0.25
 """Between two moves of the scroll bar while blocks are added: each costs a repaint of its column."""
+COPIED = "copied"
+"""The key of a link's style under which the text is that a click copies, if that is not its URL."""
 _PAINTED_ROWS = 300
 """Rows whose strips are kept, if no more than these are visible: with what Textual caches in them, each takes
 10 KB."""
@@ -69,6 +71,15 @@ class BlockView(ScrollView):
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
+
+    class LinkClicked(Message):
+        """A click on a link."""
+
+        def __init__(self, url: str, text: str) -> None:
+            super().__init__()
+            self.url = url
+            self.text = text
+            """What to copy where the link cannot be opened."""
 
     new_below: var[bool] = var(False)
     """Whether blocks have been added below what shows, and not been seen yet."""
@@ -160,6 +171,19 @@ class BlockView(ScrollView):
 
     def request_copy(self, text: str) -> None:
         self.post_message(self.CopyRequested(text))
+
+    def follow_link(self, x: int, y: int) -> bool:
+        """Ask for the link at a cell of the view to be opened; return whether there is one."""
+        at = 0
+        for segment in self.frame.rows[y].segments:
+            at += segment.cell_length
+            if x < at:
+                style = segment.style
+                if style is None or style.link is None:
+                    return False
+                self.post_message(self.LinkClicked(style.link, style.meta.get(COPIED, style.link)))
+                return True
+        return False
 
     # Folding
 

@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,6 +16,9 @@ from forge_tui.keys.effective import fold_key
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+
+if TYPE_CHECKING:
+    from forge_tui.terminal.editor_links import Links
 
 MARGIN = " "
 TEXT_INDENT = 3
@@ -37,6 +40,16 @@ _SHOWN_COMMAND = 200
 """Characters of a command's line."""
 
 Level = Literal["info", "warning", "error"]
+
+
+class Linkable(Protocol):
+    """A part of a view in which paths become links."""
+
+    def text_with_paths(self) -> str:
+        """Return the text in which paths are looked for."""
+
+    def set_links(self, links: Links) -> None:
+        """Show the links, which were found in this text."""
 
 
 class Block(ABC):
@@ -83,6 +96,10 @@ class Block(ABC):
     def toggle(self, row: int) -> bool:
         """Fold or unfold on a click on `row`; return whether anything changed."""
         return False
+
+    def without_links(self) -> Iterator[Linkable]:
+        """Yield the parts that have not been looked through for paths; none while they may still change."""
+        yield from ()
 
     def copied_at(self, row: int, column: int) -> str:
         """Return the text that a click on a cell copies; "" if it copies nothing."""

@@ -174,7 +174,8 @@ class Mouse:
     # Clicks
 
     def click(self, event: events.Click) -> None:
-        """Fold or copy what is clicked, or end a selection; two clicks select a word, three a paragraph."""
+        """Fold, copy or open what is clicked, or end a selection; select a word by two clicks, a paragraph
+        by three."""
         event.prevent_default()
         view = self._view
         view.show()
@@ -184,9 +185,11 @@ class Mouse:
             if place is not None and not self._has_dragged and not self._had_selection:
                 position = view.model.track(self._position_at(event.x, event.y))
                 block = view.model.blocks[place[0]]
+                self._clicked = position, None
                 if text := block.copied_at(place[1], event.x):
                     view.request_copy(text)
-                    self._clicked = position, None
+                    return
+                if view.follow_link(event.x, event.y):
                     return
                 has_folded = view.toggle_at(event.y, lambda: block.toggle(place[1]))
                 self._clicked = position, block if has_folded else None

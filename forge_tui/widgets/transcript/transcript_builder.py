@@ -72,6 +72,11 @@ class TranscriptBuilder:
         """Whether something in it shows elapsed or remaining time."""
         return self._retry is not None or bool(self.calls.running) or self.shell_cards.is_any_running
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is being received."""
+        return self._answer is not None
+
     def apply(self, event: AgentEvent) -> None:
         """Apply one event. Text of an answer reaches the blocks only with `flush()`."""
         if self.shell_cards.apply(event):

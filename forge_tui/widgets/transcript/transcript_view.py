@@ -5,14 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
 from forge_core.config.settings import ThinkingSetting
 from forge_core.events import AgentEvent, Steered
+from forge_tui import workers
 from forge_tui.widgets.blockview.block_view import BlockView
-from forge_tui.widgets.blockview.blocks import Block, CommandBlock, Level, NoticeBlock, TextBlock, UserBlock
+from forge_tui.widgets.blockview.blocks import (
+    Block,
+    CommandBlock,
+    Level,
+    Linkable,
+    NoticeBlock,
+    TextBlock,
+    UserBlock,
+)
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.transcript.answer.answer_blocks import AnswerBlock, AnswerText
 from forge_tui.widgets.transcript.markdown import markdown_parser
@@ -20,9 +30,12 @@ from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 
 if TYPE_CHECKING:
     from forge_core.session.replay import ReplayedTurn
+    from forge_tui.terminal.editor_links import EditorLinks
 
 _NEWEST_TURNS = 10
 """The turns of a continued session that are shown first: more than a page."""
+_LINKS_S = 0.2
+"""How long after a frame paths are looked for."""
 _TICK_S = 0.25
 """Between two updates of the times of running cards."""
 
@@ -30,7 +43,7 @@ _TICK_S = 0.25
 class Transcript(BlockView):
     """The conversation: messages of the user, answers, reasoning, tool calls, notices."""
 
-    def __init__(self, thinking: ThinkingSetting = "folded") -> None:
+    def __init__(self, thinking: ThinkingSetting = "folded", links: EditorLinks | None = None) -> None:
         super().__init__()
         self.clock: Callable[[], float] = time.time
         """The clock of running cards; the same clock as that of the events' timestamps."""
@@ -39,6 +52,9 @@ class Transcript(BlockView):
         self._flush_handle: asyncio.Handle | None = None
         self._pacer = FramePacer(time.monotonic)
         self._ticker: Timer | None = None
+        self._links = links
+        self._links_handle: asyncio.TimerHandle | None = None
+        self._is_linking = False
 
     def apply(self, event: AgentEvent) -> None:
         """Show one event of a turn, within the time of a frame."""
@@ -160,8 +176,13 @@ class Transcript(BlockView):
         self._ticker = self.set_interval(_TICK_S, self._tick, pause=True)
 
     def on_unmount(self) -> None:
-        if self._flush_handle is not None:
-            self._flush_handle.cancel()
+        for handle in (self._flush_handle, self._links_handle):
+            if handle is not None:
+                handle.cancel()
+
+    def show(self) -> None:
+        super().show()
+        self._link_later()
 
     def _add(self, block: Block) -> None:
         self._builder.add(block)
@@ -188,10 +209,43 @@ class Transcript(BlockView):
                 if not self.model.follows_end:
                     self.new_below = True
                 self.show_now()
+            self._link_later()
         except Exception as error:  # an event loop callback: no message handler would report a bug of ours
             self.report_exception(error)
         if self._ticker is not None and self._builder.has_clock:
             self._ticker.resume()
+
+    # Links
+
+    def _link_later(self) -> None:
+        """Look for paths in what is in view, a moment later: frames and the streaming answer do not wait."""
+        if self._links is not None and self._links_handle is None and self.is_attached:
+            loop = asyncio.get_running_loop()
+            self._links_handle = loop.call_later(_LINKS_S, self._begin_linking)
+
+    def _begin_linking(self) -> None:
+        self._links_handle = None
+        if self._builder.is_answering or self._is_linking:  # its end calls for a frame, and that for this
+            return
+        if parts := self._parts_without_links():
+            self._is_linking = True
+            workers.start(self.screen, partial(self._link, parts), "links")
+
+    def _parts_without_links(self) -> list[Linkable]:
+        blocks = self.model.blocks
+        shown = dict.fromkeys(block for block, _ in self.frame.places if block < len(blocks))
+        return [part for block in shown for part in blocks[block].without_links()]
+
+    async def _link(self, parts: Sequence[Linkable]) -> None:
+        assert self._links is not None
+        find, texts = self._links.of, [part.text_with_paths() for part in parts]
+        try:
+            found = await workers.in_thread(lambda: [find(text) for text in texts])
+        finally:
+            self._is_linking = False
+        for part, links in zip(parts, found, strict=True):
+            part.set_links(links)
+        self.show()
 
     def _tick(self) -> None:
         if not self._builder.has_clock:

@@ -11,8 +11,9 @@ from rich.segment import Segment
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import wrap_cells
+from forge_tui.terminal.editor_links import NO_LINKS, Links
 from forge_tui.widgets.blockview import highlighting
-from forge_tui.widgets.blockview.blocks import GUTTER, Block, estimate_rows, letters_of
+from forge_tui.widgets.blockview.blocks import GUTTER, Block, Linkable, estimate_rows, letters_of
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, without_tabs
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.markdown.code_card import CodeLabel, draw_code
@@ -170,10 +171,24 @@ class MarkdownBlock(AnswerBlock):
         self.source = source
         self._lead = lead
         self._letters: str | None = None
+        self._links: Links | None = None
+        """None until it has been looked through for paths."""
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         with canvas.indented(GUTTER):
-            draw_markdown(self.source, canvas, styles, lead=self._lead)
+            draw_markdown(self.source, canvas, styles, self._lead, self._links or NO_LINKS)
+
+    def without_links(self) -> Iterator[Linkable]:
+        if self._links is None and self.end is not None:
+            yield self
+
+    def text_with_paths(self) -> str:
+        return self.source
+
+    def set_links(self, links: Links) -> None:
+        self._links = links
+        if links:
+            self.changed()
 
     def may_hold(self, letters: str) -> bool:
         if self._letters is None:  # what a link or an entity shows need not be in the source
@@ -242,9 +257,15 @@ class CodeBlock(AnswerBlock):
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         lines = self._tokens() or [[]]
-        parts = {"is_beginning": self._is_beginning, "is_end": self._is_end}
         with canvas.indented(GUTTER), canvas.indented(self._prefix(styles)):
-            draw_code(lines, canvas, styles, self._label, **parts)
+            draw_code(
+                lines,
+                canvas,
+                styles,
+                self._label,
+                is_beginning=self._is_beginning,
+                is_end=self._is_end,
+            )
 
     def find_text(self) -> str:
         if self.answer.is_raw:

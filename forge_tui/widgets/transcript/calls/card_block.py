@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from forge_tui.keys.effective import fold_key
-from forge_tui.widgets.blockview.blocks import Block, Passage
+from forge_tui.widgets.blockview.blocks import Block, Linkable, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -258,6 +258,11 @@ class CardList:
             return False
         self.pages_shown = range(max(0, page - 1), page + 2)
         return True
+
+    def without_links(self) -> Iterator[Linkable]:
+        """Yield the parts of the cards on the pages shown that have not been looked through for paths."""
+        first, end = self.pages_shown.start * _PAGE, self.pages_shown.stop * _PAGE
+        return (part for block in self._blocks[first:end] for part in block.without_links())
 
     def turn_page(self, direction: int) -> CardBlock | None:
         """Show the next (1) or the previous (-1) page; return its first card, seen from the old ones."""

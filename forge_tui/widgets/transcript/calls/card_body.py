@@ -10,6 +10,7 @@ from forge_core.result import FileDiff, Omission
 from forge_core.sanitize import mark_invisible, safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.keys.effective import fold_key
+from forge_tui.terminal.editor_links import NO_LINKS, Links
 from forge_tui.widgets.blockview.blocks import Passage
 from forge_tui.widgets.blockview.highlighting import language_of
 from forge_tui.widgets.blockview.rows import Canvas
@@ -18,11 +19,13 @@ from forge_tui.widgets.diff.drawing import DiffLayout, draw_gap, draw_patch
 from forge_tui.widgets.diff.unified_diff import DiffHunk, Patch, Stretch, read_patch
 from forge_tui.widgets.transcript.calls.card_block import PREVIEW, CardBlock, ClickTarget
 from forge_tui.widgets.transcript.calls.paging import PAGE_LINES, ItemSize, Pages, lines_of
+from forge_tui.widgets.transcript.path_links import with_links
 
 _TAIL_ROWS = 5
 _OPEN_TAIL_ROWS = 30
 _TAIL_CHARS = 4_000
 _FOLDED_DIFF_ROWS = 24
+_LINKED_CHARS = 10_000
 _FOLD_ROW_FROM = 30
 """Lines of an unfolded body from which its last row offers to fold it."""
 
@@ -145,6 +148,8 @@ class CardBody:
         self._omission: Omission | None = None
         self._changes = CallChanges()
         self._pages: Pages | None = None
+        self.links: Links = NO_LINKS
+        """The links of the paths in its text and in the card's header."""
 
     @property
     def is_empty(self) -> bool:
@@ -157,6 +162,12 @@ class CardBody:
             return not self._text and self._changes.lines <= _FOLDED_DIFF_ROWS
         has_all_lines = self._text.count("\n") < self.preview_rows and "\t" not in self._text
         return has_all_lines and not self._is_cut
+
+    def text_with_paths(self) -> str:
+        """Return the text in which paths are looked for: the beginning and the end of a long one."""
+        if len(self._text) <= 2 * _LINKED_CHARS:
+            return self._text
+        return f"{self._text[:_LINKED_CHARS]}\n{self._text[-_LINKED_CHARS:]}"
 
     def feed(self, text: str, *, again: bool = False) -> None:
         """Add sanitised live output, in place of the last line if `again`; only its tail is kept."""
@@ -275,7 +286,7 @@ class CardBody:
     def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
         # Cut before measuring: only its beginning can show, and a line may have megabytes.
         shown = clip(mark_invisible(line[: 4 * canvas.width]).expandtabs(8), canvas.width)
-        canvas.text([(shown, styles.muted)], original=line)
+        canvas.text(with_links([(shown, styles.muted)], self.links), original=line)
 
     def _draw_all(self, canvas: Canvas, styles: TranscriptStyles, card: CardBlock) -> None:
         changes = len(self._changes)
@@ -292,7 +303,7 @@ class CardBody:
             canvas.mark(Passage(card, 1 + number))
             self._changes.draw(items.start, min(items.stop, changes), canvas, styles)
             for line in lines[max(0, items.start - changes) : max(0, items.stop - changes)]:
-                canvas.text([(line.expandtabs(8), styles.muted)], original=line)
+                canvas.text(with_links([(line.expandtabs(8), styles.muted)], self.links), original=line)
         if pages.end < pages.count:
             canvas.mark(ClickTarget(card, "next_page"))
             hidden = pages.lines_after + self._more_than_rows(lines[max(0, pages.end - changes) :])

@@ -11,13 +11,15 @@ from rich.style import Style
 from forge_core.events import ToolEnd, ToolStart
 from forge_core.result import ToolOutcome
 from forge_core.sanitize import safe_line, safe_text
-from forge_tui.widgets.blockview.blocks import MARGIN, RIGHT_EDGE, Passage
+from forge_tui.terminal.editor_links import Links, find_mentions
+from forge_tui.widgets.blockview.blocks import MARGIN, RIGHT_EDGE, Linkable, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.card_block import HEADER, CardBlock, CardPart, ClickTarget
 from forge_tui.widgets.transcript.calls.card_body import CardBody, beyond_changes, omission_row
 from forge_tui.widgets.transcript.calls.card_header import draw_header, time_so_far, time_taken
+from forge_tui.widgets.transcript.path_links import link_style
 
 CardState = Literal["running", "done", "background", "failed", "denied", "interrupted"]
 SIGNS: Mapping[CardState, str] = {
@@ -65,6 +67,8 @@ class ToolCard(CardBlock):
         self._is_whole_in_header = False
         """Whether the header contains the whole result."""
         self.body: CardBody = CardBody(start.preview_rows)
+        self._is_looked_through = False
+        """Whether its paths have been looked for."""
 
     @property
     def is_running(self) -> bool:
@@ -155,6 +159,21 @@ class ToolCard(CardBlock):
             self.body.reset_pages()
         return super().set_open(is_open)
 
+    def without_links(self) -> Iterator[Linkable]:
+        if not self.is_running and not self._is_looked_through:
+            yield self
+        if self.is_open:
+            yield from self.calls.without_links()
+
+    def text_with_paths(self) -> str:
+        return f"{self._target}\n{self.body.text_with_paths()}"
+
+    def set_links(self, links: Links) -> None:
+        self._is_looked_through = True
+        if links:
+            self.body.links = links
+            self.changed()
+
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         with canvas.indented([Segment(MARGIN)]):
             self._draw(canvas, styles, is_alone=True)
@@ -168,7 +187,7 @@ class ToolCard(CardBlock):
         sign, verb, target, result = self._colours(styles)
         first = [Segment(SIGNS[self.state], sign), Segment(" ")]
         with canvas.limited(RIGHT_EDGE), canvas.indented([Segment("  ")], first):
-            words = (self._verb, verb), (self._target, target), (self._result(), result)
+            words = (self._verb, verb), (self._target, self._linked(target)), (self._result(), result)
             draw_header(canvas, styles, *words, self._time())
 
     def _draw(self, canvas: Canvas, styles: TranscriptStyles, *, is_alone: bool) -> None:
@@ -193,6 +212,14 @@ class ToolCard(CardBlock):
             return styles.error, strong, styles.text, styles.error
         sign = {"running": styles.accent, "background": styles.accent, "done": styles.success}
         return sign.get(self.state, styles.text), strong, styles.text, quiet
+
+    def _linked(self, style: Style) -> Style:
+        """Return the style of the target, as a link if all of it is the path of a file."""
+        if self.body.links:
+            for start, end, mention in find_mentions(self._target):
+                if (start, end) == (0, len(self._target)) and mention in self.body.links:
+                    return style + link_style(mention, self.body.links[mention])
+        return style
 
     def _result(self) -> str:
         words = {"denied": self._refusal, "interrupted": "interrupted"}.get(self.state, self._summary)

@@ -12,7 +12,7 @@ from forge_core.config.settings import ThinkingSetting
 from forge_core.events import Subject
 from forge_core.sanitize import safe_line
 from forge_tui.keys.effective import fold_key
-from forge_tui.widgets.blockview.blocks import MARGIN, RIGHT_EDGE, Passage
+from forge_tui.widgets.blockview.blocks import MARGIN, RIGHT_EDGE, Linkable, Passage
 from forge_tui.widgets.blockview.folding import Fold
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
@@ -99,6 +99,9 @@ class ToolGroup(CardBlock):
     def passages(self) -> Iterator[tuple[Passage, str]]:
         yield Passage(self, HEADER), f"{self._counts()}  {self._result()}"
         yield from self.calls.passages()
+
+    def without_links(self) -> Iterator[Linkable]:
+        return self.calls.without_links() if self.is_open else iter(())
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         with canvas.indented([Segment(MARGIN)]):

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from rich.style import Style
 
 from forge_core.sanitize import safe_line
+from forge_tui.terminal.editor_links import Links
 from forge_tui.widgets.blockview.rows import StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.transcript.path_links import with_links
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -26,13 +28,15 @@ _AFTER = re.compile(r"[.,;:!?'*_~]+\Z")
 """Punctuation after an address that belongs to the sentence."""
 
 
-def inline_lines(tokens: Sequence[Token], styles: TranscriptStyles, under: Style) -> list[list[StyledSpan]]:
+def inline_lines(
+    tokens: Sequence[Token], styles: TranscriptStyles, under: Style, links: Links
+) -> list[list[StyledSpan]]:
     """Return the lines of an inline token's children. A newline in the source is one here, as models intend
     it."""
     inline = _Inline(styles, under)
     for token in tokens:
         inline.add(token)
-    return inline.lines
+    return [with_links(line, links) for line in inline.lines] if links else inline.lines
 
 
 class _Inline:

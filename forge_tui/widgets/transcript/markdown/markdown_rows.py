@@ -14,8 +14,9 @@ from rich.style import Style
 
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.text_width import cell_len
+from forge_tui.terminal.editor_links import NO_LINKS, Links
 from forge_tui.widgets.blockview import highlighting
-from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.rows import Canvas, StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.markdown.code_card import draw_code
 from forge_tui.widgets.transcript.markdown.containers import WHOLE, Lead, ListItem
@@ -32,16 +33,28 @@ _BULLETS = ("• ", "◦ ", "▪ ")
 """By depth, repeated."""
 
 
-def draw_markdown(source: str, canvas: Canvas, styles: TranscriptStyles, lead: Lead = WHOLE) -> None:
-    """Add the rows of `source` (sanitised) to `canvas`."""
-    MarkdownRows(source, parse(source), canvas, styles, lead).draw()
+def draw_markdown(
+    source: str,
+    canvas: Canvas,
+    styles: TranscriptStyles,
+    lead: Lead = WHOLE,
+    links: Links = NO_LINKS,
+) -> None:
+    """Add the rows of `source` (sanitised) to `canvas`, with the `links` of its paths."""
+    MarkdownRows(source, parse(source), canvas, styles, lead, links).draw()
 
 
 class MarkdownRows:
     """Draws the block tokens of one piece, in one pass."""
 
     def __init__(
-        self, source: str, tokens: Sequence[Token], canvas: Canvas, styles: TranscriptStyles, lead: Lead
+        self,
+        source: str,
+        tokens: Sequence[Token],
+        canvas: Canvas,
+        styles: TranscriptStyles,
+        lead: Lead,
+        links: Links,
     ) -> None:
         self._lines = source.split("\n")
         self._tokens = tokens
@@ -51,6 +64,7 @@ class MarkdownRows:
         self._at = 0
         self._bullet_depth = 0
         self._lead = lead
+        self._links = links
         self._hidden = lead.hidden_items
         """List markers still to come that an earlier piece has shown."""
         self._numbers = [part.number for part in lead.containers if isinstance(part, ListItem)] + [
@@ -99,10 +113,13 @@ class MarkdownRows:
         token = self._tokens[self._at]
         self._at += 2
         widest = 0
-        for number, spans in enumerate(inline_lines(token.children or [], self._styles, under)):
+        for number, spans in enumerate(self._inline_lines(token, under)):
             self._canvas.text(spans, lead="" if number else lead)
             widest = max(widest, sum(cell_len(text) for text, _ in spans))
         return widest
+
+    def _inline_lines(self, inline: Token, under: Style) -> list[list[StyledSpan]]:
+        return inline_lines(inline.children or [], self._styles, under, self._links)
 
     def _heading(self, level: int) -> None:
         """Draw a heading, each level quieter than the one above; the first with a rule below it."""
@@ -220,7 +237,7 @@ class MarkdownRows:
 
     def _cell(self, inline: Token, is_header: bool) -> list[tuple[str, Style]]:
         under = self._under + self._styles.strong if is_header else self._under
-        lines = inline_lines(inline.children or [], self._styles, under)
+        lines = self._inline_lines(inline, under)
         return [span for line in lines for span in line]
 
 
