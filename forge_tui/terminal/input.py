@@ -2,8 +2,8 @@
 
 Textual 8.2.8's `XTermParser` turns whatever it cannot parse into keys: an ESC inside a paste, or a reply of
 the terminal that it does not know; and keys send messages and approve commands. Here a paste becomes one
-event, replies are dropped, and Textual gets only complete sequences. Grammar: ECMA-48 5.4 (control sequences)
-and 5.6 (control strings), and xterm's ctlseqs.
+event, the replies about the background a message, all others are dropped, and Textual gets only complete
+sequences. Grammar: ECMA-48 5.4 (control sequences) and 5.6 (control strings), and xterm's ctlseqs.
 
 Relies on these parts of `textual._xterm_parser`: `XTermParser.feed`, and that feeding "" ends it and emits
 what it has not understood as keys.
@@ -23,6 +23,7 @@ from textual._xterm_parser import XTermParser
 from textual.message import Message
 
 from forge_core.sanitize import safe_text
+from forge_tui.terminal.background import Background, Reply, parse_reply
 
 PASTE_SILENCE_S = 2.0
 """A paste without an end marker is over after this long without a byte."""
@@ -62,22 +63,49 @@ _MODIFIED_KEY = re.compile(
 )
 """A key with modifiers: as xterm and tmux send it, or as kitty and newer versions of tmux do."""
 _STRING_STOP = re.compile(r"[\x00-\x1f\x7f\x9c]")
+_REPLY_STARTS = ("\x1b[", "\x1b]")
+_LONGEST_REPLY = 64
+"""Characters of a control string that are kept: no reply that is used is longer."""
+
+
+class TerminalReply(Message):
+    """The terminal has answered. Handled by the driver."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+class BackgroundFound(Message):
+    """The background of the terminal is known, or has changed."""
+
+    def __init__(self, background: Background) -> None:
+        super().__init__()
+        self.background = background
 
 
 class _State(Enum):
     GROUND = auto()
     PASTE = auto()
     STRING = auto()
-    """In a reply that is dropped."""
+    """In a control string."""
 
 
 class TerminalInput:
     """Turns bytes into messages, in order. Not thread-safe: call `feed` with what was read, then `tick`."""
 
-    def __init__(self, *, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        debug: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        is_reply_due: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """While `is_reply_due()`, Alt+[ and Alt+] wait longer for what may make a reply of them."""
         self._parser = XTermParser(debug)
         """Keeps the position of the mouse; is fed complete sequences only."""
         self._clock = clock
+        self._is_reply_due = is_reply_due
         self._decode = getincrementaldecoder("utf-8")("replace").decode
         self._state = _State.GROUND
         self._held = ""
@@ -86,6 +114,10 @@ class TerminalInput:
         self._pasted_size = 0
         self._is_paste_stalled = False
         """Whether a paste timed out without its end marker: what follows may be its rest."""
+        self._string = ""
+        """The beginning of an incomplete control string."""
+        self._given_up = ""
+        """The last sequence that stayed incomplete for too long. The rest of a reply may still come."""
         self._due: float | None = None
         self._messages: list[Message] = []
 
@@ -116,7 +148,7 @@ class TerminalInput:
             self._is_paste_stalled = False
             if _PASTE_END in new or (len(new) > _SHORTEST_REST and not new.startswith(_ESC)):
                 self._state = _State.PASTE
-        text, self._held = self._held + new, ""
+        text, self._held = self._held + self._without_rest_of_reply(new), ""
         at = 0
         while at < len(text):
             match self._state:
@@ -140,13 +172,30 @@ class TerminalInput:
                 self._parse(token.group())
             case "sequence" if _is_known(sequence := _with_one_form(token.group())):
                 self._parse(sequence)
+            case "sequence" | "answer":
+                self._take_reply(token.group())
             case "keys":
                 self._messages += _as_keys(token.group())
             case "paste":
                 self._state = _State.PASTE
             case "string":
                 self._state = _State.STRING
+                self._string = token.group()
         return token.end()
+
+    def _take_reply(self, text: str) -> None:
+        """Pass on a whole reply, if it is one that is used."""
+        if reply := parse_reply(text):
+            self._messages.append(TerminalReply(reply))
+
+    def _without_rest_of_reply(self, new: str) -> str:
+        """Return `new` without the end of a reply whose beginning has been given up: it is not typed text."""
+        begun = self._given_up
+        if not begun or (reply := parse_reply(begun + new)) is None:
+            return new
+        self._given_up = ""
+        self._messages.append(TerminalReply(reply))
+        return new[reply.size - len(begun) :]
 
     def _take_paste(self, text: str, at: int) -> int:
         end = text.find(_PASTE_END, at)
@@ -166,24 +215,27 @@ class TerminalInput:
         return len(text)
 
     def _skip_string(self, text: str, at: int) -> int:
-        """Skip a control string up to any control character: Enter, Ctrl+C and Escape pass a broken one."""
+        """Read a control string up to any control character: Enter, Ctrl+C and Escape pass a broken one."""
         stop = _STRING_STOP.search(text, at)
+        end = len(text) if stop is None else stop.start()
+        self._string = (self._string + text[at : min(end, at + _LONGEST_REPLY)])[:_LONGEST_REPLY]
         if stop is None:
-            return len(text)
-        end = stop.start()
+            return end
         if text[end:] == _ESC:
             self._held = _ESC
             return len(text)
         self._state = _State.GROUND
-        if text.startswith(_STRING_END, end):
-            return end + len(_STRING_END)
-        return end + (text[end] in "\x07\x9c")
+        size = len(_STRING_END) if text.startswith(_STRING_END, end) else text[end] in "\x07\x9c"
+        self._take_reply(self._string + text[end : end + size])
+        return end + size
 
     def _allowed_silence(self) -> float | None:
         """Return how many seconds to wait for the rest of what has begun."""
         if self._state is _State.PASTE:
             return PASTE_SILENCE_S
         if self._state is _State.STRING or self._is_cut_sequence():
+            return REPLY_SILENCE_S
+        if self._held in _REPLY_STARTS and self._is_reply_due():
             return REPLY_SILENCE_S
         return constants.ESCAPE_DELAY if self._held else None
 
@@ -203,6 +255,8 @@ class TerminalInput:
         elif not is_no_key:
             self._messages += _as_keys(held[:2])
             self._take(held[2:])
+        if state is not _State.PASTE and not self._held:
+            self._given_up = self._string + held if state is _State.STRING else held
 
     def _deliver_paste(self) -> None:
         text = "".join(self._pasted)
