@@ -20,9 +20,10 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from forge_tui.terminal import signals
+from forge_tui.terminal.background import BackgroundWatch, can_ask
 from forge_tui.terminal.cursor_shape import RESET_SHAPE
 from forge_tui.terminal.first_paint import launcher
-from forge_tui.terminal.input import TerminalInput
+from forge_tui.terminal.input import BackgroundFound, TerminalInput, TerminalReply
 from forge_tui.terminal.key_modes import modified_keys_off, modified_keys_on
 from forge_tui.terminal.terminal_file import TerminalFile
 from forge_tui.terminal.title import PUSH_TITLE, Activity, WindowTitle
@@ -94,6 +95,7 @@ class ForgeDriver(LinuxDriver):
         self._is_stopping = False
         """Whether the terminal is released to stop the process, and not for another program."""
         self._title = WindowTitle(os.environ)
+        self._background = BackgroundWatch()
         self._when_written: Callable[[], None] | None = None
         signals.set_stop_handler(self._stopped_or_continued)
         self._typed = b""
@@ -139,6 +141,9 @@ class ForgeDriver(LinuxDriver):
 
     def process_message(self, message: Message) -> None:
         """Hold keys until `release_keys()`: Textual drops those that come while nothing has the focus."""
+        if isinstance(message, TerminalReply):
+            self._take_reply(message)
+            return
         if isinstance(message, events.Key | events.Paste):
             with self._hold_lock:
                 if self._held is not None and time.monotonic() < self._hold_until:
@@ -146,6 +151,30 @@ class ForgeDriver(LinuxDriver):
                     return
             self.release_keys()
         super().process_message(message)
+
+    def _take_reply(self, message: TerminalReply) -> None:
+        found = self._background.take(message.reply)
+        if found is not None:
+            super().process_message(BackgroundFound(found))
+        if self._background.is_to_ask:
+            with contextlib.suppress(RuntimeError):  # the app has ended
+                self._loop.call_soon_threadsafe(self._ask_again)
+
+    def _ask_again(self) -> None:
+        if self._is_running and self._background.is_on and self._background.is_to_ask:
+            self._write_now(self._background.ask())
+
+    def follow_background(self, *, is_followed: bool) -> None:
+        """Send the app a `BackgroundFound` now and whenever the terminal's background changes, or no more.
+
+        From a terminal that cannot be asked none come. At the start `follows_background` of the app decides.
+        """
+        if is_followed != self._background.is_on and (can_ask(os.environ) or not is_followed):
+            self._write_now(self._background.begin() if is_followed else self._background.end())
+
+    def _write_now(self, sequence: str) -> None:
+        self.write(sequence)
+        self.flush()
 
     def send_message(self, message: Message) -> None:
         # Textual would create a task for it, and a future that nothing awaits.
@@ -176,26 +205,28 @@ class ForgeDriver(LinuxDriver):
     def show_title(self, folder: str, activity: Activity) -> None:
         """Show folder and activity in the window's title, and progress in its tab where it can."""
         if changed := self._title.show(folder, activity):
-            self.write(changed)
-            self.flush()
+            self._write_now(changed)
 
     def run_input_thread(self) -> None:
-        """Read the tty until `exit_event` is set, then once more: the shell must not get late replies.
+        """Read the tty until `exit_event` is set, then once more, and until the terminal has answered the
+        question for its background: the shell must not get late replies.
 
         As Textual's own loop, with `TerminalInput` as the parser.
         """
-        terminal = TerminalInput(debug=self._debug)
+        background = self._background
+        terminal = TerminalInput(debug=self._debug, is_reply_due=lambda: background.wait_s > 0)
         typed, self._typed = self._typed, b""
         self._process(terminal.feed(typed))
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             selector.register(self.exit_event.reader, selectors.EVENT_READ)
             is_last = False
-            while not is_last:
-                is_last = self.exit_event.is_set()
-                if is_last:
+            while not is_last or background.wait_s > 0:
+                if not is_last and self.exit_event.is_set():
+                    is_last = True
                     selector.unregister(self.exit_event.reader)
-                ready = selector.select(_LAST_LOOK_S if is_last else terminal.wait_s)
+                last_look_s = max(_LAST_LOOK_S, background.wait_s)
+                ready = selector.select(last_look_s if is_last else terminal.wait_s)
                 if any(key.fd == self.fileno for key, _ in ready):
                     data = os.read(self.fileno, _READ_BYTES)
                     if not data:
@@ -221,6 +252,7 @@ class ForgeDriver(LinuxDriver):
         self.write(
             ("" if taken.is_painted else PUSH_TITLE) + self._title.begin() + modified_keys_on(os.environ)
         )
+        self.follow_background(is_followed=getattr(self._app, "follows_background", False))
         if self._writer_thread is not None:
             # With a limit Textual would block the loop until there is room, and no key would be handled.
             self._writer_thread._queue.maxsize = 0
@@ -240,7 +272,13 @@ class ForgeDriver(LinuxDriver):
 
     def stop_application_mode(self) -> None:
         # Textual leaves the mouse's pixels on, and the cursor's shape.
-        self.write(_MOUSE_PIXELS_OFF + modified_keys_off(os.environ) + RESET_SHAPE + self._title.end())
+        self.write(
+            _MOUSE_PIXELS_OFF
+            + modified_keys_off(os.environ)
+            + RESET_SHAPE
+            + self._title.end()
+            + self._background.end()
+        )
         super().stop_application_mode()
         self._is_running = False
         if not (self._app._exit or self._is_stopping):

@@ -50,6 +50,13 @@ def release_mouse(app: App[ReturnType], *, is_released: bool) -> None:
         release(is_released=is_released)
 
 
+def follow_background(app: App[ReturnType], *, is_followed: bool) -> None:
+    """Let the driver (`App._driver`) send a `BackgroundFound` now and after each change, or no more."""
+    follow = getattr(app._driver, "follow_background", None)
+    if follow is not None:
+        follow(is_followed=is_followed)
+
+
 def bound(node: DOMNode, key: str) -> Sequence[Binding]:
     """Return the bindings of the key in this widget, its bases included (`DOMNode._bindings`)."""
     return node._bindings.key_to_bindings.get(key, ())

@@ -10,6 +10,7 @@
 - in `deaf` other threads than the main one take signals
 - `late` signals itself once the app has ended
 - `left` and `left-by-crash` end the app at once and print how many descriptors it has left on the terminal
+- `following` follows the terminal's background, and shows each that it is told
 - `locked NUMBER` sends itself that signal while its main thread holds locks that cannot be taken twice
 """
 
@@ -55,6 +56,7 @@ def main() -> int:
             type("Imported", (), {"attribute": Signals()})
         if mode in ("patient", "endless"):
             signals.GRACE_S = 3600.0
+        from forge_tui.terminal.input import BackgroundFound
         from tests.support.output_app import OutputApp
         from tests.support.terminal import descriptors_on
 
@@ -77,6 +79,12 @@ def main() -> int:
                     raise RuntimeError("failed on purpose")
                 self.exit()
 
+        class Following(OutputApp):
+            follows_background = True
+
+            def on_background_found(self, event: BackgroundFound) -> None:
+                self.transcript.add_notice(f"it is {event.background}", "info")
+
         class Locked(OutputApp):
             def on_ready(self) -> None:
                 self.call_later(self._signal_itself)
@@ -88,7 +96,7 @@ def main() -> int:
                 with driver._writer_thread._queue.mutex, driver._hold_lock, starting:
                     signal.raise_signal(int(sys.argv[2]))
 
-        apps = {"deaf": Deaf, "patient": Wordy, "endless": Endless, "locked": Locked}
+        apps = {"deaf": Deaf, "patient": Wordy, "endless": Endless, "locked": Locked, "following": Following}
         apps |= {"left": Left, "left-by-crash": Left}
         before = descriptors_on(0)
         app = apps.get(mode, OutputApp)()

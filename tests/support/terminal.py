@@ -36,6 +36,9 @@ _NOT_INHERITED = ("COLUMNS", "LINES", "NO_COLOR", "PYTHONDONTWRITEBYTECODE")
 _ANSWERS = {"2026": "\x1b[?2026;2$y"}
 """Private mode → the reply to the question whether it is known."""
 
+_ATTRIBUTES = b"\x1b[?62;22c"
+"""The reply to DA1."""
+
 
 class Emulator:
     """pyte, with the alternate screen and without the sequences that it would print as text."""
@@ -47,6 +50,8 @@ class Emulator:
         self.titles: list[str] = []
         self.cursor_shape = "0"
         """The parameter of the last DECSCUSR."""
+        self.background = ""
+        """The reply to OSC 11, as "rgb:0000/0000/0000"; none if it is empty."""
         self._stream = pyte.Stream(self.screen)
         self._reply = reply or (lambda _: None)
         self._rest = ""
@@ -103,6 +108,8 @@ class Emulator:
         if final is None:
             if (match["osc"] or "").startswith(("0;", "2;")):
                 self.titles.append(match["osc"][2:])
+            elif match["osc"] == "11;?" and self.background:
+                self._reply(f"\x1b]11;{self.background}\x1b\\".encode())
             return
         prefix, parameters = match["prefix"], match["parameters"]
         if prefix == "?" and final in "hl" and not match["between"]:
@@ -112,6 +119,8 @@ class Emulator:
             self._reply(_ANSWERS.get(parameters, f"\x1b[?{parameters};0$y").encode())
         elif final == "q" and match["between"] == " ":
             self.cursor_shape = parameters
+        elif final == "c" and not prefix:
+            self._reply(_ATTRIBUTES)
         elif final == "u" and prefix in "<>":
             (self.modes.add if prefix == ">" else self.modes.discard)("kitty")
         elif not prefix and not match["between"] and final != "u":

@@ -33,6 +33,7 @@ _LEAVE_MODES = (
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"  # mouse
     "\x1b[?1004l"  # focus reports
     "\x1b[?2004l"  # bracketed paste
+    "\x1b[?2031l"  # reports of the colour scheme
     "\x1b[?2048l"  # resize reports
     "\x1b[?7h"  # line wrap
     f"{RESET_SHAPE}"  # the shape of the cursor
