@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from forge_core.session import ForgeSession
     from forge_core.session.saved_sessions import SavedSessions
     from forge_core.workspace.trust import TrustQuestion
+    from forge_tui.terminal.input import BackgroundFound
     from forge_tui.widgets.blockview.block_view import BlockView
 
 MakeSession: TypeAlias = (
@@ -96,7 +97,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         self._make_session = make_session
         self._resume = resume
         self._picks_session = picks_session
-        self.themes = AppThemes(self, config.config_dir / "themes", self._note, self._complain)
+        self.themes = AppThemes(self, config, self._note, self._complain)
         self._early: list[events.Event] | None = []
         """Keys that arrived before the composer had the focus; None afterwards."""
         self._environment = environment or Environment()
@@ -107,12 +108,20 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         )
         self._key_problems: list[str] = []
         """What is wrong with the user's file of keys, until it can be shown."""
-        self.themes.use_first(config.theme)
+        self.themes.use_first()
 
     @property
     def session(self) -> ForgeSession | None:
         """The session, once it has been built."""
         return self.chat.session
+
+    @property
+    def follows_background(self) -> bool:
+        """Whether the driver asks the terminal for its background when it starts."""
+        return self.themes.is_auto
+
+    def on_background_found(self, event: BackgroundFound) -> None:
+        self.themes.background_found(event.background)
 
     def _note(self, text: str) -> None:
         self.chat.activity.note(text)
@@ -322,8 +331,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
     def _show_conversation(self) -> None:
         """Show the conversation, with what is wrong with the themes."""
         self.chat.show_transcript()
-        if self.theme != self._config.theme:
-            self.chat.complain(f"There is no theme {self._config.theme!r}; /theme chooses one.")
+        for name in self.themes.missing():
+            self.chat.complain(f"There is no theme {name!r}; /theme chooses one.")
         for problem in self.themes.problems():
             self.chat.complain(problem)
         self._report_keys(self._key_problems)

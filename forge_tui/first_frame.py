@@ -13,9 +13,11 @@ from forge_core import __version__
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.text_width import cell_len, clip_parts
 from forge_tui.screens.chat.live_figures import LiveFigures
+from forge_tui.terminal.background import Background
 from forge_tui.terminal.colours import Depth, Palette, depth_of_theme, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
-from forge_tui.theme_files import frame_colors
+from forge_tui.terminal.known_backgrounds import expected_background
+from forge_tui.theme_files import frame_colors, named_theme
 from forge_tui.widgets import status_text
 from forge_tui.widgets.replay_text import REPLAY, REPLAY_HINTS
 from forge_tui.widgets.welcome import ember, welcome_text
@@ -49,7 +51,9 @@ class FirstFrame:
         self._is_replay = is_replay
         live = LiveFigures(config, home or Path.home())
         self._figures = live.current()
-        self._colors = frame_colors(config.theme, config.config_dir / "themes") | ember.COLORS
+        is_light = expected_background(config.state_dir, os.environ) is Background.LIGHT
+        theme = named_theme(config.theme, config, is_light=is_light)
+        self._colors = frame_colors(theme, config.config_dir / "themes") | ember.COLORS
         depth = detect(os.environ)
         self._content = welcome_text.WelcomeContent(
             __version__, live.examples, has_ember=depth is not Depth.NONE

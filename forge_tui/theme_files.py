@@ -5,6 +5,12 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from forge_core.config.checks import AUTO_THEME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from forge_core.config.forge_config import ForgeConfig
+
 DEFAULT_THEME = "forge-dark"
 LIGHT_THEME = "forge-light"
 BUILTIN_THEMES = (
@@ -34,7 +40,15 @@ def theme_names(user_folder: Path) -> list[str]:
     """Return the names of all themes, Forge's and the user's, without checking their colours."""
     files = sorted(user_folder.glob("*.toml"))
     found = ((_read(path.parent, path.stem) or {}).get("name") for path in files)
-    return list(dict.fromkeys([*BUILTIN_THEMES, *(name for name in found if isinstance(name, str))]))
+    own = (name for name in found if isinstance(name, str) and name != AUTO_THEME)
+    return list(dict.fromkeys([*BUILTIN_THEMES, *own]))
+
+
+def named_theme(name: str, config: ForgeConfig, *, is_light: bool) -> str:
+    """Return the theme that `name` means: `auto` is one of a pair, by the background of the terminal."""
+    if name != AUTO_THEME:
+        return name
+    return config.theme_light if is_light else config.theme_dark
 
 
 def frame_colors(name: str, user_folder: Path) -> dict[str, str]:

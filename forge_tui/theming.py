@@ -14,6 +14,7 @@ from pathlib import Path
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from forge_core.config.checks import AUTO_THEME
 from forge_core.errors import ConfigError
 from forge_tui.theme_files import (
     BUILTIN_THEMES,
@@ -102,7 +103,7 @@ def load_themes(user_folder: Path) -> ThemeFiles:
     for path in (*builtin, *_theme_files(user_folder, problems)):
         try:
             theme = read_theme(path, themes)
-            if theme.name in themes:
+            if theme.name in themes or theme.name == AUTO_THEME:
                 raise ConfigError(f"Theme {path}: the name {theme.name!r} is taken; choose another.")
         except ConfigError as error:
             problems.append(str(error))

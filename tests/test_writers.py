@@ -42,6 +42,7 @@ EXACT = {
     "forge_core/headless/run.py": "the null device",
     "forge_tui/cli.py": "the null device",
     "forge_tui/terminal/editor.py": "the message or plan for the user's editor, in a folder that is deleted",
+    "forge_tui/terminal/known_backgrounds.py": "kinds of terminals, without what tells windows apart",
     "forge_tui/terminal/piped_text.py": "the terminal, opened to read keys",
     "forge_tui/terminal/terminal_file.py": "the terminal",
 }

@@ -12,6 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+AUTO_THEME = "auto"
+"""The value of `theme` that follows the terminal. No theme has this name."""
+
 
 class OneOf:
     """The check of a setting with a fixed list of values."""
@@ -32,6 +35,11 @@ def text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a text that is not empty")
     return value.strip()
+
+
+def theme(value: Any) -> str:
+    """Return the name of a theme; whether there is one is not checked."""
+    return text(value)
 
 
 def url(value: Any) -> str:

@@ -88,16 +88,8 @@ class Setting:
     """How one setting is declared."""
 
     __slots__ = (
-        "alias",
-        "check",
-        "default",
-        "metavar",
-        "option",
-        "project",
-        "short_option",
-        "summary",
-        "table",
-        "variable",
+        *("alias", "check", "default", "metavar", "option"),
+        *("project", "short_option", "summary", "table", "variable"),
     )
 
     def __init__(
@@ -314,12 +306,21 @@ class Settings:
         summary="whether your own instructions for Claude, `~/.claude/CLAUDE.md`, count too",
     )
     theme: str = setting(
-        default="forge-dark",
-        check=checks.text,
+        default=checks.AUTO_THEME,
+        check=checks.theme,
         variable="FORGE_THEME",
         option="--theme",
         project="always",
-        summary="the name of the color theme",
+        summary="the name of the color theme; auto goes by the background of the terminal",
+    )
+    theme_dark: str = setting(
+        default="forge-dark",
+        check=checks.theme,
+        project="always",
+        summary="the theme that `auto` means in a dark terminal, and where the background is not known",
+    )
+    theme_light: str = setting(
+        default="forge-light", check=checks.theme, project="always", summary="the same for a light terminal"
     )
     thinking: ThinkingSetting = setting(
         default="folded",
@@ -465,8 +466,6 @@ class Settings:
 SETTINGS: Mapping[str, Setting] = {
     name: declared for name, declared in vars(Settings).items() if isinstance(declared, Setting)
 }
-
-
 TABLES = frozenset(declared.table for declared in SETTINGS.values() if declared.table)
 """The tables that a settings file may hold."""
 

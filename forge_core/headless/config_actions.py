@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from forge_core.commands.columns import columns
+from forge_core.config import checks
 from forge_core.config.forge_config import Origin
 from forge_core.config.listing import known_setting, plain_value, setting_rows, value_text
 from forge_core.config.load import USER_FILE
@@ -28,13 +29,15 @@ def run_action(
 ) -> int:
     """Do what the options of `forge config` say; return the exit code.
 
-    `themes` returns the names that `theme` can be set to; without names it can be set to any.
+    `themes` returns the names of the themes; without names any can be set.
 
     Raises:
         ConfigError: with what is wrong and what to do.
     """
-    if options.action == "set" and known_setting(options.name) == "theme" and len(options.values) == 1:
-        _check_theme(options.values[0], themes())
+    if options.action == "set" and len(options.values) == 1:
+        name = known_setting(options.name)
+        if SETTINGS[name].check is checks.theme:
+            _check_theme(name, options.values[0], themes())
     _ACTIONS[options.action](options, config)
     return ExitCode.COMPLETE
 
@@ -105,8 +108,10 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, ForgeConfig], None]] = {
 }
 
 
-def _check_theme(name: str, themes: Sequence[str]) -> None:
+def _check_theme(setting: str, name: str, themes: Sequence[str]) -> None:
     """Raise ConfigError where no theme has this name."""
+    if setting == "theme" and themes:
+        themes = (checks.AUTO_THEME, *themes)
     if themes and name not in themes:
         near = difflib.get_close_matches(name, themes, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"The themes are: {', '.join(themes)}."

@@ -26,10 +26,11 @@ def _sessions() -> Iterable[CompletionItem]:
 
 
 def _themes() -> Iterable[CompletionItem]:
+    from forge_core.config.checks import AUTO_THEME
     from forge_core.config.load import config_dir
     from forge_tui.theme_files import theme_names
 
-    return map(CompletionItem, theme_names(config_dir(os.environ) / "themes"))
+    return map(CompletionItem, [AUTO_THEME, *theme_names(config_dir(os.environ) / "themes")])
 
 
 def _settings() -> Iterable[CompletionItem]:

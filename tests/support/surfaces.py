@@ -374,7 +374,7 @@ async def questions(stage: Stage, texts: Sequence[str]) -> str:
 async def theme_picker(stage: Stage, texts: Sequence[str]) -> str:
     from forge_tui.screens.panels.theme_picker import ThemePicker
 
-    stage.app.push_screen(ThemePicker(texts, stage.app.theme))
+    stage.app.push_screen(ThemePicker(texts, texts[0], lambda name: None))
     await stage.until(lambda: len(stage.app.screen_stack) == 2)
     shown = [await stage.painted()]
     await stage.press("escape")

@@ -113,7 +113,7 @@ async def test_tab_completes_the_name_and_appends_a_space(config: ForgeConfig) -
         assert app.chat.composer.text == "/theme "
         await pilot.pause()
         assert "forge-light" in shown(app)
-        await pilot.press("down", "tab")
+        await pilot.press("down", "down", "tab")
         assert app.chat.composer.text == "/theme forge-light"
         await pilot.press("enter")
         await until(pilot, lambda: app.theme == "forge-light")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
 from forge_tui.replay import ReplayApp, replay_config
 from forge_tui.screens.chat.environment import Environment
+from forge_tui.terminal.background import Background
+from forge_tui.terminal.known_backgrounds import remember_background
 from forge_tui.terminal.screen_model import render
 from tests.support.terminal import Emulator
 from tests.unit.store.test_recorded_journals import JOURNALS
@@ -129,6 +132,14 @@ async def test_launcher_and_app_paint_the_same_first_frame(
 ) -> None:
     config = replace(config, theme=theme)
     assert differences(of_the_launcher(config, size, typed), await of_the_app(config, size, typed)) == []
+
+
+@pytest.mark.parametrize("last", Background)
+async def test_both_expect_the_background_of_the_last_time(config: ForgeConfig, last: Background) -> None:
+    remember_background(config.state_dir, os.environ, last)
+    frame = of_the_launcher(config, (80, 24), "")
+    assert differences(frame, await of_the_app(config, (80, 24), "")) == []
+    assert frame == of_the_launcher(replace(config, theme=f"forge-{last}"), (80, 24), "")
 
 
 class FirstReplayFrameApp(ReplayApp):

@@ -48,7 +48,7 @@ async def choose_what_to_rewind(app: ChatApp, pilot: Pilot[None], state: Path) -
 
 
 async def try_a_theme(app: ChatApp, pilot: Pilot[None], state: Path) -> None:
-    app.push_screen(ThemePicker(app.themes.names(), app.theme))
+    app.push_screen(ThemePicker(app.themes.names(), app.themes.chosen, app.themes.show))
     await until(pilot, lambda: "Enter keep" in shown(app))
     await pilot.press("down")
 

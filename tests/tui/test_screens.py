@@ -106,7 +106,7 @@ async def test_the_theme_picker_applies_each_theme_and_keeps_the_selected(config
         await ready(pilot)
         await say(pilot, "/theme")
         await until(pilot, lambda: "Enter keep" in shown(app))
-        await pilot.press("down")
+        await pilot.press("down", "down")
         assert app.theme == "forge-light"
         assert app.saved == []
         await pilot.press("enter")
@@ -120,7 +120,7 @@ async def test_closing_the_theme_picker_restores_the_old_theme(config: ForgeConf
         await ready(pilot)
         await say(pilot, "/theme")
         await until(pilot, lambda: "Enter keep" in shown(app))
-        await pilot.press("down", "escape")
+        await pilot.press("down", "down", "escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
         assert app.theme == "forge-dark" and app.saved == []
 

@@ -273,10 +273,12 @@ def test_a_binary_theme_file_is_a_problem_and_not_a_crash(tmp_path: Path) -> Non
     assert "not UTF-8" in load_themes(tmp_path).problems[0]
 
 
-def test_a_custom_theme_cannot_use_a_built_in_name(tmp_path: Path) -> None:
-    write(tmp_path, MINE.replace('"mine"', '"forge-dark"'))
+@pytest.mark.parametrize("name", ["forge-dark", "auto"])
+def test_a_custom_theme_cannot_use_a_name_of_forge(tmp_path: Path, name: str) -> None:
+    write(tmp_path, MINE.replace('"mine"', f'"{name}"'))
     themes = load_themes(tmp_path)
     assert "is taken" in themes.problems[0]
+    assert theme_names(tmp_path).count(name) == (name in BUILTIN_THEMES)
     assert themes.themes["forge-dark"].primary != "#88aaff"
 
 
@@ -384,7 +386,7 @@ async def test_the_picker_shows_every_built_in_theme_and_escape_restores_the_fir
         await ready(pilot)
         await say(pilot, "/theme")
         await until(pilot, lambda: "Enter keep" in shown(app))
-        for name in BUILTIN_THEMES[1:]:
+        for name in BUILTIN_THEMES:
             await pilot.press("down")
             assert app.theme == name
             assert name in shown(app)

@@ -128,12 +128,13 @@ def theme(argument: str, screen: ChatScreen) -> None:
         if name is not None:
             _use_theme(name, screen)
 
-    screen.app.push_screen(ThemePicker(screen.themes.names(), screen.app.theme), use)
+    themes = screen.themes
+    screen.app.push_screen(ThemePicker(themes.names(), themes.chosen, themes.show), use)
 
 
 def theme_values(screen: ChatScreen) -> Sequence[ArgumentValue]:
     """Return the names of the themes."""
-    return argument_values(screen.themes.names(), screen.app.theme)
+    return argument_values(screen.themes.names(), screen.themes.chosen)
 
 
 def _use_theme(name: str, screen: ChatScreen) -> None:
@@ -141,7 +142,7 @@ def _use_theme(name: str, screen: ChatScreen) -> None:
     if name not in names:
         screen.complain(f"There is no theme {safe_line(name)!r}. The themes are: {', '.join(names)}.")
         return
-    screen.app.theme = name
+    screen.themes.choose(name)
     _save("theme", name, screen)
 
 

@@ -75,7 +75,9 @@ def test_a_value_that_something_stronger_overrides_is_reported(
         (["set", "sandbox", "x"], "auto, strict, off"),
         (["set", "theme", "a", "b"], "takes one value"),
         (["set", "theme", "forge-lihgt"], "Did you mean 'forge-light'?"),
-        (["set", "theme", "nope"], "The themes are: "),
+        (["set", "theme", "nope"], "The themes are: auto, forge-dark"),
+        (["set", "theme_dark", "auto"], "The themes are: forge-dark"),
+        (["set", "theme_light", "forge-lihgt"], "Did you mean 'forge-light'?"),
         (["set", "permission_mode", "yolo"], "--permission-mode yolo"),
         (["set", "command_processes", "many"], "command_processes"),
     ],
@@ -94,6 +96,12 @@ def test_a_theme_of_the_users_own_can_be_set(user_file: Path) -> None:
     (user_file.parent / "themes" / "x.toml").write_text('name = "mine"\n')
     assert main(["config", "set", "theme", "mine"]) == 0
     assert user_file.read_text() == 'theme = "mine"\n'
+
+
+def test_auto_and_its_pair_can_be_set(user_file: Path) -> None:
+    assert main(["config", "set", "theme", "auto"]) == 0
+    assert main(["config", "set", "theme_light", "catppuccin-latte"]) == 0
+    assert user_file.read_text() == 'theme = "auto"\ntheme_light = "catppuccin-latte"\n'
 
 
 def test_a_broken_file_is_not_replaced(user_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
