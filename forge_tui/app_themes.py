@@ -13,8 +13,7 @@ from textual.app import App
 from forge_core.config.checks import AUTO_THEME
 from forge_tui import workers
 from forge_tui.terminal import internals
-from forge_tui.terminal.background import Background
-from forge_tui.terminal.known_backgrounds import expected_background, remember_background
+from forge_tui.terminal.known_backgrounds import Background, expected_background, remember_background
 from forge_tui.theme_files import DEFAULT_THEME, named_theme
 from forge_tui.theming import ThemeFiles, ThemeReloader, load_builtin, load_themes
 

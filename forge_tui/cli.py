@@ -323,7 +323,16 @@ def _doctor(options: argparse.Namespace) -> int:
     except ForgeError as error:
         problem = str(error)
     colours = detect(os.environ).name.lower().replace("_", " ")
-    return run_doctor(config, problem, colours=colours, as_json=options.json)
+    return run_doctor(config, problem, colours=colours, background=_background(), as_json=options.json)
+
+
+def _background() -> str:
+    """Ask the terminal for its background; return "" if there is none that can be asked."""
+    from forge_tui.terminal.background import ask_terminal, can_ask
+
+    if not (os.isatty(0) and os.isatty(1) and can_ask(os.environ)):
+        return ""
+    return str(ask_terminal() or "not known: the terminal does not say")
 
 
 def _completion(options: argparse.Namespace) -> int:

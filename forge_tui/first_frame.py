@@ -13,10 +13,9 @@ from forge_core import __version__
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.text_width import cell_len, clip_parts
 from forge_tui.screens.chat.live_figures import LiveFigures
-from forge_tui.terminal.background import Background
 from forge_tui.terminal.colours import Depth, Palette, depth_of_theme, detect, parse_rgb
 from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
-from forge_tui.terminal.known_backgrounds import expected_background
+from forge_tui.terminal.known_backgrounds import Background, expected_background
 from forge_tui.theme_files import frame_colors, named_theme
 from forge_tui.widgets import status_text
 from forge_tui.widgets.replay_text import REPLAY, REPLAY_HINTS

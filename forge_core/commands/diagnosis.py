@@ -53,10 +53,12 @@ class Finding:
     """What to do about a warning or a problem."""
 
 
-def diagnose(config: ForgeConfig | None, problem: str, *, colours: str) -> Iterator[Finding]:
-    """Yield what is found, section by section; nothing about colours if they are not known."""
+def diagnose(
+    config: ForgeConfig | None, problem: str, *, colours: str, background: str = ""
+) -> Iterator[Finding]:
+    """Yield what is found, section by section; nothing about colours or background if they are empty."""
     yield from _environment()
-    yield from _terminal(colours)
+    yield from _terminal(colours, background)
     if config is None:
         advice = "Correct it, then run forge doctor again: the other checks need the settings."
         yield Finding("Settings", "loading", problem, Level.PROBLEM, advice)
@@ -122,7 +124,7 @@ def _environment() -> Iterator[Finding]:
     )
 
 
-def _terminal(colours: str) -> Iterator[Finding]:
+def _terminal(colours: str, background: str) -> Iterator[Finding]:
     section, term = "Terminal", os.environ.get("TERM", "")
     is_usable = term not in ("", "dumb")
     yield Finding(
@@ -134,6 +136,8 @@ def _terminal(colours: str) -> Iterator[Finding]:
     )
     if colours:
         yield from _colours(colours)
+    if background:
+        yield Finding(section, "background", background)
     yield from _window()
     around = [
         name

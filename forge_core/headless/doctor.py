@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
 
 
-def run_doctor(config: ForgeConfig | None, problem: str, *, colours: str, as_json: bool) -> int:
+def run_doctor(
+    config: ForgeConfig | None, problem: str, *, colours: str, background: str = "", as_json: bool
+) -> int:
     """Print the report; return the exit code: that of a usage error where something does not work.
 
     Without a `config`, `problem` says why the settings could not be loaded. `colours` is the colour depth of
-    the terminal.
+    the terminal, `background` what it says of its background.
     """
-    findings = list(diagnose(config, problem, colours=colours))
+    findings = list(diagnose(config, problem, colours=colours, background=background))
     redact = Redactor() if config is None else make_redactor(config)
     print(redact(_json(findings) if as_json else report(findings)))
     has_problem = any(finding.level is Level.PROBLEM for finding in findings)

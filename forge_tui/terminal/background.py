@@ -8,13 +8,17 @@ DA"), and contour's "VT extension: color palette update notifications".
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import termios
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 from forge_tui.terminal.colours import Depth, detect
+from forge_tui.terminal.known_backgrounds import Background
 
 QUERY = "\x1b]11;?\x1b\\\x1b[c"
 REPORTS_ON = "\x1b[?2031h"
@@ -28,13 +32,6 @@ _REPLY = re.compile(
     r"|\x1b\[\?997;(?P<scheme>[12])n"
     r"|(?P<attributes>\x1b\[\?[\d;]+c)"
 )
-
-
-class Background(StrEnum):
-    """What a theme has to go with."""
-
-    DARK = "dark"
-    LIGHT = "light"
 
 
 class ReplyKind(StrEnum):
@@ -83,6 +80,35 @@ def _background_of(channels: str) -> Background:
     """
     red, green, blue = (int(one, 16) / (16 ** len(one) - 1) for one in channels.split("/")[:3])
     return Background.LIGHT if 0.299 * red + 0.587 * green + 0.114 * blue >= 0.5 else Background.DARK
+
+
+def ask_terminal(wait_s: float = 2.0) -> Background | None:
+    """Ask the terminal of standard input and output, outside of the app; None if it has no colour to tell.
+
+    What is typed meanwhile is lost. Without any answer it returns after `wait_s`, or at once if another job
+    has the terminal.
+    """
+    if os.tcgetpgrp(0) != os.getpgrp():
+        return None
+    before, quiet = termios.tcgetattr(0), termios.tcgetattr(0)
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    received, end = "", time.monotonic() + wait_s
+    try:
+        termios.tcsetattr(0, termios.TCSANOW, quiet)
+        os.write(1, QUERY.encode())
+        while not any(reply.kind is ReplyKind.ATTRIBUTES for reply in _replies(received)):
+            if not select.select([0], [], [], max(0.0, end - time.monotonic()))[0]:
+                break
+            received += os.read(0, 4096).decode(errors="replace")
+    finally:
+        termios.tcsetattr(0, termios.TCSAFLUSH, before)
+    return next((reply.background for reply in _replies(received) if reply.kind is ReplyKind.COLOR), None)
+
+
+def _replies(text: str) -> Iterator[Reply]:
+    for start in re.finditer("\x1b", text):
+        if reply := parse_reply(text[start.start() :]):
+            yield reply
 
 
 class BackgroundWatch:

@@ -23,7 +23,8 @@ from textual._xterm_parser import XTermParser
 from textual.message import Message
 
 from forge_core.sanitize import safe_text
-from forge_tui.terminal.background import Background, Reply, parse_reply
+from forge_tui.terminal.background import Reply, parse_reply
+from forge_tui.terminal.known_backgrounds import Background
 
 PASTE_SILENCE_S = 2.0
 """A paste without an end marker is over after this long without a byte."""

@@ -1,15 +1,14 @@
 """The backgrounds that terminals had last time: the first frame is painted before a terminal can answer.
 
-Standard library only.
+Standard library only; what asks the terminal is in `background`, which is not imported before that frame.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
-
-from forge_tui.terminal.background import Background
 
 _FILE = "backgrounds"
 _MOST = 50
@@ -21,6 +20,13 @@ _AROUND = ("TMUX", "STY", "SSH_CONNECTION", "WT_SESSION", "KITTY_WINDOW_ID")
 """Variables that differ from window to window: only whether they are set counts."""
 _LIGHT = (7, *range(9, 16))
 """The light ones of the 16 colours, as in Vim."""
+
+
+class Background(StrEnum):
+    """What a theme has to go with."""
+
+    DARK = "dark"
+    LIGHT = "light"
 
 
 def expected_background(state_dir: Path, environ: Mapping[str, str]) -> Background:

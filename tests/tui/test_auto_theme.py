@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_tui.terminal.background import QUERY, REPORTS_OFF, REPORTS_ON, Background
+from forge_tui.terminal.background import QUERY, REPORTS_OFF, REPORTS_ON
 from forge_tui.terminal.input import BackgroundFound
-from forge_tui.terminal.known_backgrounds import expected_background, remember_background
+from forge_tui.terminal.known_backgrounds import Background, expected_background, remember_background
 from forge_tui.theming import load_builtin
 from tests.support.chat_app import ChatApp, make_app, make_config, ready, say, shown, until
 from tests.support.terminal import Terminal, python

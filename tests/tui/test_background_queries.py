@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from forge_tui.terminal.background import ANSWER_S, QUERY, REPORTS_OFF, REPORTS_ON
 from tests.support.at_rest import AskedTerminal
-from tests.support.terminal import python
+from tests.support.terminal import Terminal, python
 from tests.tui.test_terminal import AT_REST, CTRL_Q, assert_restored
 
 pytestmark = pytest.mark.pty
@@ -192,3 +193,33 @@ def test_another_program_gets_a_terminal_without_reports() -> None:
         terminal.wait_for_query(2)
         terminal.send(f"{LIGHT}{ATTRIBUTES}")
         terminal.wait_for("it is light")
+
+
+# forge doctor
+
+
+DOCTOR = [*python("-m", "forge_tui.cli", "doctor"), "."]
+
+
+@pytest.mark.parametrize(
+    ("background", "words"),
+    [("rgb:ffff/ffff/ffff", "light"), ("rgb:00/00/00", "dark"), ("", "not known: the terminal does not say")],
+)
+def test_doctor_reports_the_background(tmp_path: Path, background: str, words: str) -> None:
+    with Terminal(
+        DOCTOR, size=(100, 60), folder=tmp_path, environment={"FORGE_MODEL": "offline"}
+    ) as terminal:
+        terminal.emulator.background = background
+        before = terminal.settings
+        terminal.wait_for_exit()
+        assert re.search(rf"background +{words}$", terminal.text, re.MULTILINE)
+        assert "rgb" not in terminal.text and "62;22" not in terminal.text
+        assert terminal.settings == before
+
+
+@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_doctor_does_not_ask_a_terminal_without_colours(tmp_path: Path, variable: str, value: str) -> None:
+    environment = {"FORGE_MODEL": "offline", variable: value}
+    with Terminal(DOCTOR, size=(100, 60), folder=tmp_path, environment=environment) as terminal:
+        terminal.wait_for_exit()
+        assert "background" not in terminal.text and QUERY.encode() not in terminal.output

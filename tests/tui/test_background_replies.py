@@ -8,9 +8,10 @@ import pytest
 from textual import events
 from textual.message import Message
 
-from forge_tui.terminal.background import QUERY, REPORTS_OFF, REPORTS_ON, Background, BackgroundWatch, can_ask
+from forge_tui.terminal.background import QUERY, REPORTS_OFF, REPORTS_ON, BackgroundWatch, can_ask
 from forge_tui.terminal.background import parse_reply as parse
 from forge_tui.terminal.input import REPLY_SILENCE_S, TerminalInput, TerminalReply
+from forge_tui.terminal.known_backgrounds import Background
 from tests.tui.test_terminal_input import END, START, Clock, cuts, reader, settle
 
 DARK, LIGHT = Background.DARK, Background.LIGHT

@@ -20,8 +20,7 @@ from forge_tui.app import ForgeApp
 from forge_tui.first_frame import FirstFrame
 from forge_tui.replay import ReplayApp, replay_config
 from forge_tui.screens.chat.environment import Environment
-from forge_tui.terminal.background import Background
-from forge_tui.terminal.known_backgrounds import remember_background
+from forge_tui.terminal.known_backgrounds import Background, remember_background
 from forge_tui.terminal.screen_model import render
 from tests.support.terminal import Emulator
 from tests.unit.store.test_recorded_journals import JOURNALS
