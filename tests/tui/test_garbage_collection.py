@@ -42,6 +42,16 @@ def test_new_garbage_is_still_collected(collector_off: None) -> None:
     assert gc.collect() >= 499
 
 
+def test_what_is_alive_during_a_full_collection_is_collected_later(collector_off: None) -> None:
+    garbage_collection.start()
+    for _ in range(20):
+        cycle: list[object] = []
+        cycle.append(cycle)
+        gc.collect()
+        del cycle
+        assert gc.collect() >= 1
+
+
 def test_frozen_garbage_is_freed_by_give_back(collector_off: None) -> None:
     class Card:
         """Points to itself, as a card and its calls do."""
@@ -50,10 +60,10 @@ def test_frozen_garbage_is_freed_by_give_back(collector_off: None) -> None:
             self.owner = self
 
     garbage_collection.start()
-    card = Card()
+    card, history = Card(), [[number] for number in range(50_000)]
     gc.collect()
     is_there = weakref.ref(card)
-    del card
+    del card, history
     gc.collect()
     assert is_there() is not None, "it is not looked at again"
     garbage_collection.collect_all()
