@@ -6,10 +6,22 @@ import pytest
 from rich.cells import cell_len
 
 from forge_core.result import FileDiff
+from forge_tui.terminal.colours import Depth
+from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import RIGHT_EDGE, Block, NoticeBlock, UserBlock
 from forge_tui.widgets.transcript.answer.answer_blocks import CodeBlock, MarkdownBlock
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
-from tests.support.transcripts import STYLES, drawn, layout_of, row_text, tool_ended, tool_started
+from forge_tui.widgets.transcript.last_lines import last_lines
+from tests.support.transcripts import (
+    STYLES,
+    call_ended,
+    drawn,
+    layout_of,
+    row_text,
+    said,
+    tool_ended,
+    tool_started,
+)
 
 WIDE = 200
 WORDS = "word " * 80
@@ -82,3 +94,24 @@ def test_marks_are_in_column_1_and_text_in_column_3() -> None:
         assert rows[0][1] != " "
     for block in (MarkdownBlock("text"), MarkdownBlock("# text"), code("text")):
         assert [len(row) - len(row.lstrip()) for row in drawn(block) if "text" in row] == [3]
+
+
+def answer_with_code() -> Layout:
+    layout = layout_of(said("```python\nx = 1\n```\n"), call_ended())
+    layout.prepend([UserBlock("show it")])
+    return layout
+
+
+def test_half_blocks_do_not_stay_on_the_terminal_where_the_background_does_not() -> None:
+    text = "\n".join(last_lines(answer_with_code(), 20, {}, Depth.TRUE))
+    assert "x = 1" in text
+    assert not set(text) & set("▄▀")
+
+
+def test_half_blocks_do_not_stand_out_from_a_discarded_answer() -> None:
+    block = answer_with_code().blocks[-1]
+    assert isinstance(block, CodeBlock)
+    rows = len(drawn(block))
+    block.answer.is_discarded = True
+    assert len(drawn(block)) == rows
+    assert not set("".join(drawn(block))) & set("▄▀")

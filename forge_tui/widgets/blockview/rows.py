@@ -108,7 +108,7 @@ def _marked_with_text(text: str, spans: Sequence[StyledSpan]) -> tuple[str, Sequ
 class Row:
     """One row of the screen: segments without the widget's base style, and where its text comes from."""
 
-    __slots__ = ("beside", "column", "end", "final", "line", "segments", "side", "skip", "start")
+    __slots__ = ("beside", "column", "end", "final", "is_edge", "line", "segments", "side", "skip", "start")
 
     def __init__(self, segments: list[Segment], line: int, start: int, end: int, skip: int) -> None:
         self.segments = segments
@@ -119,6 +119,8 @@ class Row:
         """The characters of the logical line that this row shows."""
         self.skip = skip
         """Characters of decoration before them."""
+        self.is_edge = False
+        """Whether it only pads a background, which without colours nobody sees."""
         self.side: Side = ""
         self.column = 0
         """Characters before the column that it is in."""
@@ -279,11 +281,19 @@ class Canvas:
             segments = [segment for prefix in self._prefixes for segment in prefix.take()]
             self.rendered.rows.append(Row(segments, NO_LINE, 0, 0, 0))
 
-    def decoration(self, spans: Sequence[StyledSpan], *, bleed: Segment | None = None) -> None:
-        """Add a row that cannot be selected; `bleed` as for `text`."""
-        prefix = self._take_prefix(bleed)
+    def decoration(self, spans: Sequence[StyledSpan]) -> None:
+        """Add a row that cannot be selected."""
+        prefix = self._take_prefix(None)
         body = [Segment(text, style) for text, style in _marked(spans)]
         self.rendered.rows.append(Row(prefix + body, NO_LINE, 0, 0, 0))
+
+    def edge(self, half_block: str, style: Style) -> None:
+        """Add a row that pads the background of the rows below or above it, from the blank cell before
+        them."""
+        prefix = self._take_prefix(Segment(half_block, style))
+        row = Row([*prefix, Segment(half_block * self.width, style)], NO_LINE, 0, 0, 0)
+        row.is_edge = True
+        self.rendered.rows.append(row)
 
     def text(
         self,

@@ -54,7 +54,7 @@ def _last_rows(layout: Layout, most: int) -> list[Row]:
     for index in range(len(layout.blocks) - 1, -1, -1):
         block = layout.blocks[index]
         if len(rows) < most:
-            rows[:0] = layout.rendered(index).rows
+            rows[:0] = [row for row in layout.rendered(index).rows if not row.is_edge]
         if isinstance(block, UserBlock):
             first = next((at for at, row in enumerate(rows) if _text(row).strip()), 0)
             return rows[max(first, len(rows) - most) :]

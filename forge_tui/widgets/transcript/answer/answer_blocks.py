@@ -125,7 +125,8 @@ class AnswerBlock(Block):
         self._labels = [(row, mark) for row, mark in rendered.marks if isinstance(mark, CodeLabel)]
         if self.answer.is_discarded:
             for row in rendered.rows:
-                row.segments = [Segment(segment.text, styles.muted) for segment in row.segments]
+                shown = [] if row.is_edge else row.segments
+                row.segments = [Segment(segment.text, styles.muted) for segment in shown]
         return rendered
 
     def _raw(self, width: int, styles: TranscriptStyles) -> RenderedBlock:

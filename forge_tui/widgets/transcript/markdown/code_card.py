@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rich.segment import Segment
-from rich.style import Style
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, wrap_cells
@@ -56,14 +55,10 @@ def draw_code(
             _draw_lines(lines, canvas, styles, label, text)
         return
     if is_beginning:
-        _draw_edge("▄", canvas, styles.code_edge)
+        canvas.edge("▄", styles.code_edge)
     _draw_lines(lines, canvas, styles, label, text)
     if is_end:
-        _draw_edge("▀", canvas, styles.code_edge)
-
-
-def _draw_edge(block: str, canvas: Canvas, style: Style) -> None:
-    canvas.decoration([(block * canvas.width, style)], bleed=Segment(block, style))
+        canvas.edge("▀", styles.code_edge)
 
 
 def _draw_lines(
