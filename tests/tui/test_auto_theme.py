@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -252,3 +255,23 @@ def test_nothing_is_asked_where_no_answer_is_needed(tmp_path: Path, how: dict[st
         terminal.wait_until_quiet(0.5)
         assert b"\x1b]11;" not in terminal.output and b"\x1b[c" not in terminal.output
         assert REPORTS_ON.encode() not in terminal.output
+
+
+@pytest.mark.pty
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_tmux_answers_for_its_pane(tmp_path: Path) -> None:
+    socket, work = str(tmp_path / "tmux"), tmp_path / "work"
+    work.mkdir()
+    settings = "set -g window-style bg=#fafafa\nset -g status off\nset -as terminal-features ',*:RGB'\n"
+    (tmp_path / "tmux.conf").write_text(settings)
+    command = ["tmux", "-S", socket, "-f", str(tmp_path / "tmux.conf"), "new-session", shlex.join(CHAT)]
+    environment = {"FORGE_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "TMUX": ""}
+    with Terminal(command, folder=work, environment=environment) as terminal:
+        try:
+            terminal.send("typed")
+            terminal.wait_for("typed")
+            terminal.wait_for(lambda t: is_painted_in(t, "forge-light"))
+            assert "rgb" not in terminal.text and "typed" in terminal.text
+        finally:
+            subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True, check=False)
