@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from textual.color import Color
 
-from forge_core.events import LLMStart, Permission, ToolProgress, ToolStart
-from forge_tui.widgets.blockview.block_layout import Layout
-from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_core.events import Permission, ToolProgress, ToolStart
 from forge_tui.widgets.transcript.calls.tool_card import ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import (
-    STYLES,
     TranscriptApp,
     drawn,
     layout_of,
@@ -24,8 +20,6 @@ from tests.support.transcripts import (
     tool_started,
     turn_ended,
 )
-
-RED = TranscriptStyles.from_theme({"error": "#ff0000"}, Color.parse("#101010"))
 
 
 def looked(call_id: str, name: str = "read", result: str = "x", **arguments: object) -> list[Any]:
@@ -223,41 +217,6 @@ def test_events_out_of_order_leave_no_card_running() -> None:
     cards = [block for block in layout.blocks if isinstance(block, ToolCard | ToolGroup)]
     assert [words(drawn(card)[card.gap])[:9] for card in cards] == ["✓ Bash 0.", "◌ Run a i", "✓ Run b 1"]
     assert not any("late" in row or "again" in row for row in shown(layout))
-
-
-def colours(layout: Layout) -> list[bool]:
-    """Whether anything of each block is red."""
-    red = RED.error.color
-    return [
-        any(segment.style and segment.style.color == red for row in rows for segment in row.segments)
-        for rows in (block.render(60, RED).rows for block in layout.blocks)
-    ]
-
-
-def failed() -> list[Any]:
-    return [
-        tool_started("bash", command="false"),
-        tool_ended("bash", "Error: exit code 1", success=False, summary="exit 1"),
-    ]
-
-
-def test_a_failure_is_not_red_and_is_muted_once_the_turn_continues() -> None:
-    layout = layout_of(*failed())
-    assert colours(layout) == [False]
-    fresh = layout.blocks[0].render(60, STYLES).rows[0].segments
-    layout = layout_of(*failed(), LLMStart(iteration=2, model="m"))
-    muted = layout.blocks[0].render(60, STYLES).rows[0].segments
-    assert colours(layout) == [False]
-    assert {segment.style.color for segment in muted if segment.text.strip() and segment.style} == {
-        STYLES.muted.color
-    }
-    assert "".join(segment.text for segment in fresh) == "".join(segment.text for segment in muted)
-
-
-@pytest.mark.parametrize(("reason", "is_red"), [("loop", True), ("denied", True), ("complete", False)])
-def test_only_a_failure_that_ends_the_turn_is_red(reason: str, is_red: bool) -> None:
-    layout = layout_of(*failed(), LLMStart(iteration=2, model="m"), *failed(), turn_ended(reason))  # type: ignore[arg-type]
-    assert colours(layout)[:2] == [False, is_red]
 
 
 async def test_a_growing_group_does_not_move_a_scrolled_up_view() -> None:

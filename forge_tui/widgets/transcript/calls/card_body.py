@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+
+from rich.style import Style
 
 from forge_core.result import FileDiff, Omission
 from forge_core.sanitize import mark_invisible, safe_line
@@ -26,6 +29,13 @@ _OPEN_TAIL_ROWS = 30
 _TAIL_CHARS = 4_000
 _FOLDED_DIFF_ROWS = 24
 _LINKED_CHARS = 10_000
+_ERROR_LINE = re.compile(
+    r"^(?:E  +\S|.{0,200}?(?:"
+    r"\b\w*(?:error|exception)\b[^:\n]{0,20}:|\b(?:fatal|panicked)\b|\bFAILED\b"
+    r"|\b[1-9]\d* (?:failed|errors?)\b|\bno such file\b|\bnot found\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The beginning of a line of output that names an error. Bounded: a line may have megabytes."""
 _FOLD_ROW_FROM = 30
 """Lines of an unfolded body from which its last row offers to fold it."""
 
@@ -141,6 +151,10 @@ class CardBody:
         self.preview_rows = preview_rows
         self.is_wrapped = False
         """Whether lines of a folded card are wrapped instead of clipped."""
+        self.is_error_bright = True
+        """Whether the first line that names an error stands out, if the call has failed."""
+        self._error_line: int | None = None
+        """The index of that line."""
         self._is_live = True
         self._is_cut = False
         """Whether a line was clipped when the card was last drawn folded."""
@@ -174,12 +188,21 @@ class CardBody:
         before = self._text[: self._text.rfind("\n") + 1] if again else self._text
         self._text = (before + text)[-_TAIL_CHARS:]
 
-    def finish(self, text: str, diffs: tuple[FileDiff, ...], omission: Omission | None) -> None:
+    def finish(
+        self,
+        text: str,
+        diffs: tuple[FileDiff, ...],
+        omission: Omission | None,
+        *,
+        is_failure: bool = False,
+    ) -> None:
         """Replace the live output by the sanitised result; `omission`: what the result leaves out."""
         self._is_live = False
         self._text = text
         self._omission = omission
         self._changes = CallChanges(diffs)
+        error = _ERROR_LINE.search(text) if is_failure else None
+        self._error_line = text.count("\n", 0, error.start()) if error is not None else None
 
     @property
     def line_count(self) -> int:
@@ -242,7 +265,7 @@ class CardBody:
             canvas.mark(Passage(card, 1 if is_all else PREVIEW))
         if self._is_live:
             for line in self._tail(_TAIL_ROWS if is_preview else _OPEN_TAIL_ROWS):
-                self._draw_cut(line, canvas, styles)
+                self._draw_cut(line, canvas, styles.muted)
         elif is_preview:
             self._preview(canvas, styles)
         else:
@@ -268,29 +291,43 @@ class CardBody:
                 canvas.decoration([(f"… {_count(hidden)} ({fold_key()})", styles.muted)])
             return
         lines = self._text.split("\n") if self._text else []
-        shown = lines[-self.preview_rows :] if self.preview_rows else []
-        if shown and len(lines) > len(shown):
-            hidden = len(lines) - len(shown) + self._more_than_rows(lines[: len(lines) - len(shown)])
+        first = len(lines) - min(self.preview_rows, len(lines))
+        error = self._error_line
+        has_error_above = error is not None and error < first < len(lines) - 1
+        if error is not None and has_error_above:
+            first += 1  # it takes the place of one of the last lines
+            self._draw_preview_line(error, lines[error], canvas, styles)
+        if 0 < first < len(lines):
+            hidden = first - has_error_above + self._more_than_rows(lines[:first])
             canvas.decoration([(f"… {_count(hidden)} ({fold_key()})", styles.muted)])
-        for line in shown:
-            if self.is_wrapped:
-                canvas.text([(line.expandtabs(8), styles.muted)], original=line)
-            else:
-                self._draw_cut(line, canvas, styles)
+        for number in range(first, len(lines)):
+            self._draw_preview_line(number, lines[number], canvas, styles)
+
+    def _draw_preview_line(self, number: int, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
+        style = self._style_of(number, styles)
+        if self.is_wrapped:
+            canvas.text([(line.expandtabs(8), style)], original=line)
+        else:
+            self._draw_cut(line, canvas, style)
+
+    def _style_of(self, line: int, styles: TranscriptStyles) -> Style:
+        """Return the style of a line of the result: the first error stands out."""
+        return styles.text if line == self._error_line and self.is_error_bright else styles.muted
 
     def _more_than_rows(self, lines: Sequence[str]) -> int:
         """Return how many more lines of output these rows represent: an omission row represents many."""
         omission = self._omission
         return omission.lines - 1 if omission is not None and omission_row(omission) in lines else 0
 
-    def _draw_cut(self, line: str, canvas: Canvas, styles: TranscriptStyles) -> None:
+    def _draw_cut(self, line: str, canvas: Canvas, style: Style) -> None:
         # Cut before measuring: only its beginning can show, and a line may have megabytes.
         shown = clip(mark_invisible(line[: 4 * canvas.width]).expandtabs(8), canvas.width)
-        canvas.text(with_links([(shown, styles.muted)], self.links), original=line)
+        canvas.text(with_links([(shown, style)], self.links), original=line)
 
     def _draw_all(self, canvas: Canvas, styles: TranscriptStyles, card: CardBlock) -> None:
         changes = len(self._changes)
         lines = self._lines()
+        has_own_rows = len(lines) == self.line_count
         pages = self._paged()
         if pages.first:
             canvas.mark(ClickTarget(card, "previous_page"))
@@ -302,8 +339,10 @@ class CardBody:
                 canvas.mark(ClickTarget(card, "new_page"))
             canvas.mark(Passage(card, 1 + number))
             self._changes.draw(items.start, min(items.stop, changes), canvas, styles)
-            for line in lines[max(0, items.start - changes) : max(0, items.stop - changes)]:
-                canvas.text(with_links([(line.expandtabs(8), styles.muted)], self.links), original=line)
+            for index in range(max(0, items.start - changes), max(0, items.stop - changes)):
+                style = self._style_of(index, styles) if has_own_rows else styles.muted
+                line = lines[index]
+                canvas.text(with_links([(line.expandtabs(8), style)], self.links), original=line)
         if pages.end < pages.count:
             canvas.mark(ClickTarget(card, "next_page"))
             hidden = pages.lines_after + self._more_than_rows(lines[max(0, pages.end - changes) :])

@@ -106,7 +106,8 @@ class ToolCard(CardBlock):
         self.state = "denied" if self.state == "denied" and not end.success else _STATES[outcome]
         self.elapsed_s = max(0.0, end.duration_s)
         self._summary = self._summarised(end, outcome)
-        self.body.finish(self._user_text(end), end.diffs, end.omission)
+        text = self._user_text(end)
+        self.body.finish(text, end.diffs, end.omission, is_failure=self.state == "failed")
         self._is_whole_in_header = end.is_in_header and self.state == "done"
         self._close()
 
@@ -134,6 +135,7 @@ class ToolCard(CardBlock):
         """Set what happened to the turn after this call had failed."""
         if self.failure != failure:
             self.failure = failure
+            self.body.is_error_bright = failure != "recovered"
             self.changed()
 
     def turn_page(self, part: CardPart) -> ClickTarget | None:
@@ -204,14 +206,21 @@ class ToolCard(CardBlock):
 
     def _colours(self, styles: TranscriptStyles) -> tuple[Style, Style, Style, Style]:
         """Return the styles of sign, verb, target and result."""
-        has_failed = self.state in ("failed", "denied")
-        strong, quiet = styles.text + styles.strong, styles.muted
-        if self.state == "interrupted" or (has_failed and self.failure == "recovered"):
-            return quiet, quiet, quiet, quiet
-        if has_failed and self.failure == "final":
-            return styles.error, strong, styles.text, styles.error
-        sign = {"running": styles.accent, "background": styles.accent, "done": styles.success}
-        return sign.get(self.state, styles.text), strong, styles.text, quiet
+        quiet, strong = styles.muted, styles.text + styles.strong
+        match self.state, self.failure:
+            case "running", _:
+                return styles.warning, strong, styles.text, quiet
+            case "failed", "recovered":
+                return styles.error, quiet, quiet, quiet
+            case ("failed", _) | ("denied", "final"):
+                return styles.error, strong, styles.text, styles.error
+            case "denied", "fresh":
+                return styles.text, strong, styles.text, quiet
+            case (("done" | "background"), _):
+                sign = styles.success if self.state == "done" else styles.accent
+                return sign, quiet, styles.text, quiet
+            case _:
+                return quiet, quiet, quiet, quiet
 
     def _linked(self, style: Style) -> Style:
         """Return the style of the target, as a link if all of it is the path of a file."""

@@ -119,10 +119,11 @@ class ToolGroup(CardBlock):
         canvas.mark(ClickTarget(self, "header"))
         canvas.mark(Passage(self, HEADER))
         state = self._state()
-        colours = {"running": styles.accent, "done": styles.success}
+        colours = {"running": styles.warning, "done": styles.success, "failed": styles.error}
         sign, colour = SIGNS[state], colours.get(state, styles.muted)
         verb, _, counts = self._counts().partition(" ")
-        words = (verb, styles.text + styles.strong), (counts, styles.text), (self._result(), styles.muted)
+        verb_style = styles.text + styles.strong if self._running else styles.muted
+        words = (verb, verb_style), (counts, styles.text), (self._result(), styles.muted)
         first = [Segment(sign, colour), Segment(" ")]
         with canvas.limited(RIGHT_EDGE), canvas.indented([Segment("  ")], first):
             draw_header(canvas, styles, *words, self._time(), self._note(), is_target_kept=True)
