@@ -79,7 +79,7 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("size", [(80, 30), (120, 30)], ids=["stacked-80", "split-120"])
+@pytest.mark.parametrize("size", [(80, 30), (220, 30)], ids=["stacked-80", "split-220"])
 def test_a_diff_in_a_card(snap_compare: Compare, config: ForgeConfig, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
         app = await ready(pilot)
@@ -90,8 +90,8 @@ def test_a_diff_in_a_card(snap_compare: Compare, config: ForgeConfig, size: tupl
 
 
 VIEWS = {
-    "split-with-list": ("forge-dark", (160, 36), ["n", "n"], "tests.py"),
-    "split-light": ("forge-light", (120, 36), ["n", "n", "b"], "│"),
+    "split-with-list": ("forge-dark", (270, 36), ["n", "n"], "tests.py"),
+    "split-light": ("forge-light", (220, 36), ["n", "n", "b"], "│"),
     "stacked-with-list": ("forge-dark", (120, 36), ["n", "n"], "tests.py"),
     "stacked-80": ("forge-dark", (80, 24), ["n", "n"], "3/4"),
     "patch": ("forge-dark", (80, 24), ["n", "n", "s"], "diff --git"),

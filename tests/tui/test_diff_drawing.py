@@ -19,7 +19,7 @@ from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.rows import NO_LINE, Canvas, RenderedBlock, Row
 from forge_tui.widgets.blockview.selection import TextSelection
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff.drawing import DiffLayout, code_spans, draw_stretches, tokens_of
+from forge_tui.widgets.diff.drawing import DiffLayout, code_spans, draw_patch, draw_stretches, tokens_of
 from forge_tui.widgets.diff.unified_diff import Patch, Stretch, read_patch
 from forge_tui.widgets.diff.word_diff import changed_words, counterparts, row_pairs
 from tests.support.chat_app import until
@@ -160,14 +160,45 @@ def test_two_columns_align_with_wide_and_combining_characters_and_tabs() -> None
         assert cell_len(text[: text.index("│")]) == 29
 
 
-@pytest.mark.parametrize(("columns", "is_split"), [(119, False), (120, True)])
-async def test_a_card_shows_both_sides_side_by_side_from_120_columns(columns: int, is_split: bool) -> None:
-    diff = FileDiff("a.py", "@@ -1 +1 @@\n-old = 1\n+new = 1", 1, 1)
+@pytest.mark.parametrize(
+    ("columns", "filler", "is_split"),
+    [
+        (145, "", False),
+        (146, "", True),
+        (146, "x" * 65, True),
+        (146, "x" * 66, False),
+        (160, "\t" * 19, False),
+    ],
+)
+async def test_a_card_shows_both_sides_if_each_has_70_columns_and_no_line_wraps(
+    columns: int, filler: str, is_split: bool
+) -> None:
+    diff = FileDiff("a.py", f"@@ -1 +1,2 @@\n-old = 1\n+new = 1\n+{filler}", 2, 1)
     async with (app := TranscriptApp()).run_test(size=(columns, 20)) as pilot:
         app.transcript.apply(tool_started("edit", file_path="a.py"))
         app.transcript.apply(tool_ended("edit", summary="+1 −1", diffs=(diff,)))
         await until(pilot, lambda: any("new = 1" in row for row in app.rows()))
         assert any("old = 1" in row and "new = 1" in row for row in app.rows()) == is_split
+
+
+TWO_HUNKS = "@@ -255,3 +255,3 @@ def gross(net):\n a\n-b\n+c\n d\n@@ -300,2 +300,1 @@\n-e\n f"
+
+
+@pytest.mark.parametrize(
+    ("diff", "titles"),
+    [
+        (TWO_HUNKS, ["  ⋮ lines 255–257  def gross(net):", "  ⋮ line 300"]),
+        ("@@ -1,2 +1,2 @@\n a\n-b\n+c", []),
+        ("@@ -8,2 +8,2 @@ class Till:\n a\n-b\n+c", ["⋮ lines 8–9  class Till:"]),
+        ("@@ -8,2 +0,0 @@ class Till:\n-a\n-b", ["⋮ lines 8–9  class Till:"]),
+    ],
+)
+def test_a_hunk_is_titled_by_its_lines_and_its_function(diff: str, titles: list[str]) -> None:
+    patch = read_patch(diff)
+    canvas = Canvas(60)
+    draw_patch(patch, canvas, STYLES, "", 100)
+    rows = [row_text(row).rstrip() for row in canvas.rendered.rows]
+    assert [row for row in rows if "⋮" in row] == titles
 
 
 def test_a_long_line_wraps_in_its_column() -> None:

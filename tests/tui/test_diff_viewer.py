@@ -100,7 +100,7 @@ async def test_keys_move_through_files_and_hunks(app: ChatApp) -> None:
         await press(pilot, "right_square_bracket", "b.py fifty")
         assert path_of(app) == "b.py"
         await press(pilot, "left_square_bracket left_square_bracket", "a.py fifty")
-        assert "▸   38 unchanged lines" in shown(app)
+        assert "▸   lines 48–54" in shown(app)
         assert viewer(app).pane.place == ReadingPosition(48, is_at_hunk=True, hunk=(51, 51))
         await press(pilot, "q", "Ask about this folder")
 
@@ -122,20 +122,20 @@ def has_list(app: ChatApp) -> bool:
     return " ? new.py" in shown(app)
 
 
-async def test_the_diff_is_side_by_side_if_it_has_120_columns(app: ChatApp) -> None:
-    async with app.run_test(size=(160, 36)) as pilot:
+async def test_the_diff_is_side_by_side_if_each_side_has_70_columns(app: ChatApp) -> None:
+    async with app.run_test(size=(189, 36)) as pilot:
         await opened(pilot)
         await until(pilot, lambda: is_split(app) and has_list(app), "both")
-        assert viewer(app).pane.size.width == 120
-        await pilot.resize_terminal(158, 36)
+        assert viewer(app).pane.size.width == 143
+        await pilot.resize_terminal(188, 36)
         await until(pilot, lambda: not is_split(app) and has_list(app), "stacked")
         assert "- line 5" in shown(app)
         await press(pilot, "b", "a.py five")
         await until(pilot, lambda: is_split(app) and not has_list(app), "side by side")
-        await pilot.resize_terminal(119, 36)
+        await pilot.resize_terminal(142, 36)
         await until(pilot, lambda: not is_split(app), "stacked")
         await press(pilot, "b", " ? new.py")
-        await pilot.resize_terminal(160, 36)
+        await pilot.resize_terminal(189, 36)
         await until(pilot, lambda: is_split(app) and has_list(app), "both")
 
 
@@ -185,12 +185,12 @@ async def test_the_whole_file_and_the_raw_patch_can_be_shown(app: ChatApp) -> No
         await press(pilot, "right_square_bracket", "▸")
         await press(pilot, "E", "line 45")
         await press(pilot, "left_square_bracket", "line 30")
-        await press(pilot, "E", "unchanged lines")
-        await press(pilot, "right_square_bracket", "▸   38 unchanged lines")
+        await press(pilot, "E", "lines 48–54")
+        await press(pilot, "right_square_bracket", "▸   lines 48–54")
         place = viewer(app).pane.place
         await press(pilot, "s", "diff --git a/a.py b/a.py")
         assert "@@ -3,7 +3,7 @@" in shown(app)
-        await press(pilot, "s", "▸   38 unchanged lines")
+        await press(pilot, "s", "▸   lines 48–54")
         assert viewer(app).pane.place == place
         await press(pilot, "s", "diff --git a/a.py b/a.py")
         await press(pilot, "n", "+b.py five")
@@ -227,7 +227,7 @@ async def test_a_key_toggles_between_the_last_turn_and_the_working_tree(
 async def test_the_diff_viewer_opens_during_a_turn_and_can_reload(config: ForgeConfig, folder: Path) -> None:
     gate = Gate()
     app = make_app(replace(config, working_dir=folder), [[gate, *answer("done")]])
-    async with app.run_test(size=(160, 36)) as pilot:
+    async with app.run_test(size=(200, 36)) as pilot:
         await ready(pilot)
         await say(pilot, "work")
         await gate.reached.wait()

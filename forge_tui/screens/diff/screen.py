@@ -25,6 +25,7 @@ from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import mouse_released
 from forge_tui.widgets.blockview.highlighting import language_of
 from forge_tui.widgets.diff.diff_pane import DiffPane, ReadingPosition
+from forge_tui.widgets.diff.drawing import fits_split
 from forge_tui.widgets.diff.file_list import FileList, list_width
 from forge_tui.widgets.diff.unified_diff import Patch, read_patch
 
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 WIDE = 120
-"""Columns of the diff, without the list of files, from which it is shown side by side."""
+"""Columns of the diff below which the list of files gives way to a requested side-by-side view."""
+PANE_CELLS = 2
+"""Columns of the diff that its lines do not have: the margin and the scroll bar."""
 LIST_FROM = 100
 """Columns of the screen from which the list of files is shown by default."""
 _KEYS = (
@@ -113,7 +116,7 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
         self._read = Patch()
         """The hunks of `_patch`."""
         self._is_split: bool | None = None
-        """None: if the diff is wide enough."""
+        """None: if both sides of the file have room."""
         self._is_whole = False
         self._is_raw = False
         self._left_at: ReadingPosition | None = None
@@ -202,7 +205,8 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
     def _splits(self) -> bool:
         if self._is_split is not None:
             return self._is_split
-        return self.size.width - (list_width(self.size.width) if self._has_list else 0) >= WIDE
+        list_cells = list_width(self.size.width) if self._has_list else 0
+        return fits_split(self._read, self.size.width - list_cells - PANE_CELLS)
 
     def _draw(self, *, place: ReadingPosition | None = None, is_last: bool = False) -> None:
         """Show the file in the pane, in the selected form."""

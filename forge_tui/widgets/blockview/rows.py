@@ -28,7 +28,7 @@ NO_LINE = -1
 """`Row.line` of a row without text of its own (a gap, a rule)."""
 _LEAST_ROOM = 16
 """Cells that deep nesting leaves for text."""
-_TAB_CELLS = 4
+TAB_CELLS = 4
 _INDENTS_KEPT = 2
 """Indents that are kept in any width."""
 
@@ -41,7 +41,7 @@ def without_tabs(spans: Iterable[StyledSpan]) -> list[StyledSpan]:
         first, *rest = text.split("\t")
         shown = first
         for part in rest:
-            shown += " " * (_TAB_CELLS - (column + cell_len(shown)) % _TAB_CELLS) + part
+            shown += " " * (TAB_CELLS - (column + cell_len(shown)) % TAB_CELLS) + part
         column += cell_len(shown)
         expanded.append((shown, style))
     return expanded

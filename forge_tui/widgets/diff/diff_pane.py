@@ -179,16 +179,12 @@ class DiffPane(BlockView):
         look = DiffLayout.of(patch, language, is_split=is_split)
         self._clear()
         self._kept = kept
-        below = 1
         for hunk in patch.hunks:
             for number, section in enumerate(_sections(hunk.stretches)):
                 choose = partial(self._choose, len(self._heads))
                 self._heads.append(len(self.model.blocks))
                 self._starts.append(start := _start(section))
-                first = section[0].new_from
-                heading = None if number else _heading(first - below, hunk.heading)
-                if not heading and len(patch.hunks) == 1:
-                    heading = None  # an only hunk with nothing above it needs no heading
+                heading = hunk.title if patch.has_titles and not number else None
                 if start in kept:
                     self.model.append(
                         HunkBlock(section, look, _figures(section), is_kept=True, on_click=choose)
@@ -197,7 +193,6 @@ class DiffPane(BlockView):
                     for part in _parts(section, look.is_split):
                         self.model.append(HunkBlock(part, look, heading, on_click=choose))
                         heading = None
-                below = section[-1].new_from + len(section[-1].new)
         if patch.remarks:
             self.model.append(MessageBlock(patch.remarks))
         self._begin(place, is_last)
@@ -285,12 +280,6 @@ class DiffPane(BlockView):
 
     def _is_current_visible(self) -> bool:
         return bool(self._heads) and any(block == self._heads[self._hunk] for block, _ in self.frame.places)
-
-
-def _heading(hidden: int, heading: str) -> str:
-    """Return the number of unchanged lines above a hunk, and its heading."""
-    lines = f"{hidden:,} unchanged line{'s'[: hidden != 1]}" if hidden > 0 else ""
-    return "  ".join(text for text in (lines, heading) if text)
 
 
 def _start(section: Sequence[Stretch]) -> HunkStart | None:

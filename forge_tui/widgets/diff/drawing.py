@@ -19,9 +19,8 @@ from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.diff.unified_diff import DiffHunk, Patch, Stretch
 from forge_tui.widgets.diff.word_diff import Ranges, changed_words, counterparts, row_pairs
 
-SPLIT_FROM = 118
-"""Cells of a block from which a diff in it is drawn side by side: a screen of 120 columns without the scroll
-bar and a margin."""
+SIDE_CELLS = 70
+"""The least cells of a side of two columns, its line numbers included."""
 OPEN_END = "no newline at end of file"
 
 
@@ -83,6 +82,13 @@ class DiffLayout:
         )
 
 
+def fits_split(patch: Patch, width: int) -> bool:
+    """Return whether both sides have room beside each other in `width` cells, without a wrapped line."""
+    side = (width - 1) // 2
+    gutter = max(len(str(number)) for number in patch.last_numbers) + 4
+    return side >= SIDE_CELLS and gutter + patch.widest <= side
+
+
 def draw_patch(
     patch: Patch,
     canvas: Canvas,
@@ -90,18 +96,22 @@ def draw_patch(
     language: str,
     room: int,
     whole: Patch | None = None,
+    *,
+    is_continued: bool = False,
 ) -> int:
     """Add the first `room` lines (or rows of two) of `patch`; return how many lines are left out.
 
-    `whole`: the patch that it is a part of; all parts have the same layout.
+    `whole`: the patch that it is a part of; all parts have the same layout. `is_continued`: the part does not
+    begin its first hunk.
     """
-    look = DiffLayout.of(whole or patch, language, is_split=canvas.full_width >= SPLIT_FROM)
+    whole = whole or patch
+    look = DiffLayout.of(whole, language, is_split=fits_split(whole, canvas.width))
     hidden = len(patch)
     for number, hunk in enumerate(patch.hunks):
         if room <= 0:
             break
-        if number:
-            draw_gap(canvas, styles, look)
+        if whole.has_titles and (number or not is_continued):
+            draw_title(hunk, canvas, styles, look)
         shown = list(_head(hunk, room, look.is_split))
         draw_stretches(shown, canvas, styles, look)
         hidden -= sum(map(len, shown))
@@ -111,10 +121,11 @@ def draw_patch(
     return hidden
 
 
-def draw_gap(canvas: Canvas, styles: TranscriptStyles, look: DiffLayout) -> None:
-    """Add the quiet row between two hunks."""
+def draw_title(hunk: DiffHunk, canvas: Canvas, styles: TranscriptStyles, look: DiffLayout) -> None:
+    """Add the quiet row above a hunk."""
     dots = "⋮".rjust(look.old_digits or look.new_digits)
-    canvas.decoration([(clip(dots, canvas.width), styles.faint)])
+    title = clip(hunk.title, max(0, canvas.width - len(dots) - 1))
+    canvas.decoration([(clip(f"{dots} ", canvas.width), styles.faint), (title, styles.muted)])
 
 
 def draw_stretches(

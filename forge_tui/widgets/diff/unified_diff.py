@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from forge_core.sanitize import safe_line, safe_text
+from forge_core.text_width import cell_len
+from forge_tui.widgets.blockview.rows import TAB_CELLS
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _OPEN_END = "\\ No newline"
@@ -87,9 +89,16 @@ class DiffHunk:
     heading: str = ""
     """The function or section that it is in, if the diff says so."""
     stretches: list[Stretch] = field(default_factory=list)
+    place: str = ""
+    """Its lines, as in "lines 255–263", also if it is only a part of them."""
 
     def __len__(self) -> int:
         return sum(map(len, self.stretches))
+
+    @property
+    def title(self) -> str:
+        """Its place, and the function or section if that is known."""
+        return "  ".join(text for text in (self.place, self.heading) if text)
 
 
 @dataclass(slots=True, eq=False)
@@ -99,9 +108,17 @@ class Patch:
     hunks: list[DiffHunk] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     """Messages of the diff beside its lines: that the rest is not shown."""
+    widest: int = 0
+    """The cells of its longest line."""
 
     def __len__(self) -> int:
         return sum(map(len, self.hunks))
+
+    @property
+    def has_titles(self) -> bool:
+        """Whether the titles of its hunks say more than their line numbers: with several hunks, or where the
+        function is known."""
+        return len(self.hunks) > 1 or any(hunk.heading for hunk in self.hunks)
 
     @property
     def stretches(self) -> Iterator[Stretch]:
@@ -152,7 +169,23 @@ def read_patch(diff: str) -> Patch:
         else:  # git may omit the space of an empty line
             body.append(line if line.startswith(("-", "+", "\\")) else f" {line[1:]}")
     close()
+    for part in patch.hunks:
+        part.place = _place(part.stretches)
+    patch.widest = max(
+        (cell_len(line.expandtabs(TAB_CELLS)) for one in patch.stretches for line in one.lines), default=0
+    )
     return patch
+
+
+def _place(stretches: Sequence[Stretch]) -> str:
+    """Return the numbers of the lines on the new side, or on the old one if nothing is left there."""
+    if not stretches:
+        return ""
+    has_new = any(one.new for one in stretches)
+    first, last = stretches[0], stretches[-1]
+    start = first.new_from if has_new else first.old_from
+    end = last.new_from + len(last.new) - 1 if has_new else last.old_from + len(last.old) - 1
+    return f"line {start:,}" if end <= start else f"lines {start:,}–{end:,}"
 
 
 def _plain_ends(diff: str) -> str:

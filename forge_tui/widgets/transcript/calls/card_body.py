@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 from rich.style import Style
@@ -18,8 +18,8 @@ from forge_tui.widgets.blockview.blocks import Passage
 from forge_tui.widgets.blockview.highlighting import language_of
 from forge_tui.widgets.blockview.rows import Canvas
 from forge_tui.widgets.blockview.styles import TranscriptStyles
-from forge_tui.widgets.diff.drawing import DiffLayout, draw_gap, draw_patch
-from forge_tui.widgets.diff.unified_diff import DiffHunk, Patch, Stretch, read_patch
+from forge_tui.widgets.diff.drawing import draw_patch
+from forge_tui.widgets.diff.unified_diff import Patch, Stretch, read_patch
 from forge_tui.widgets.transcript.calls.card_block import PREVIEW, CardBlock, ClickTarget
 from forge_tui.widgets.transcript.calls.paging import PAGE_LINES, ItemSize, Pages, lines_of
 from forge_tui.widgets.transcript.path_links import with_links
@@ -97,18 +97,19 @@ class CallChanges:
                 self._draw_name(number, canvas, styles)
             is_end = end >= len(self._pieces) or self._pieces[end].file != number
             hunks = [
-                DiffHunk(patch.hunks[hunk].heading, [piece.stretch for piece in pieces if piece.hunk == hunk])
+                replace(patch.hunks[hunk], stretches=[one.stretch for one in pieces if one.hunk == hunk])
                 for hunk in dict.fromkeys(piece.hunk for piece in pieces)
             ]
-            if self._begins_hunk(first, number) and pieces[0] is shown[0]:
-                draw_gap(canvas, styles, DiffLayout.of(patch))
+            is_continued = pieces[0] is shown[0] and self._continues_hunk(first)
             part = Patch(hunks, patch.remarks if is_end else [])
-            draw_patch(part, canvas, styles, language_of(diff.path), len(part), patch)
+            draw_patch(
+                part, canvas, styles, language_of(diff.path), len(part), patch, is_continued=is_continued
+            )
 
-    def _begins_hunk(self, at: int, file: int) -> bool:
-        """Return whether a piece begins another hunk of the same file."""
-        before = self._pieces[at - 1] if at else None
-        return before is not None and before.file == file and before.hunk != self._pieces[at].hunk
+    def _continues_hunk(self, at: int) -> bool:
+        """Return whether a piece is of the same hunk as the one before."""
+        before, piece = self._pieces[at - 1] if at else None, self._pieces[at]
+        return before is not None and (before.file, before.hunk) == (piece.file, piece.hunk)
 
     def _draw_name(self, number: int, canvas: Canvas, styles: TranscriptStyles) -> None:
         if len(self._files) > 1:
