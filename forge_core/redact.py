@@ -57,14 +57,22 @@ class Redactor:
     """Replaces known values and, with `finds_shapes`, well-known key shapes by a mask."""
 
     def __init__(self, secrets: tuple[str, ...] = (), *, finds_shapes: bool = True) -> None:
-        known = sorted({one for one in secrets if len(one) >= MIN_LENGTH}, key=len, reverse=True)
-        self._known = tuple(known)
-        self._squeezed = tuple(_DROPPED.sub("", one) for one in known)
+        self._values = _KnownValues(secrets)
         self._finds_shapes = finds_shapes
+
+    @property
+    def _known(self) -> tuple[str, ...]:
+        return self._values.known
+
+    def learn(self, *secrets: str) -> None:
+        """Replace these values too from now on, also in what `known_only` has returned."""
+        self._values.use((*self._known, *secrets))
 
     def known_only(self) -> Redactor:
         """Return a redactor for the known values alone."""
-        return Redactor(self._known, finds_shapes=False)
+        only = Redactor(finds_shapes=False)
+        only._values = self._values
+        return only
 
     def __call__(self, text: str) -> str:
         for secret in self._known:
@@ -138,10 +146,10 @@ class Redactor:
         if self._finds_shapes:
             found = _SHAPE_BEGUN.search(tail, max(len(tail) - _LONGEST_TOKEN, 0))
             first = found.start() if found is not None else first
-        near = tail[-8 * max(map(len, self._squeezed), default=0) - 64 :]
+        near = tail[-8 * max(map(len, self._values.squeezed), default=0) - 64 :]
         squeezed = _squeeze(near)
         last = squeezed[-1:]
-        for secret in self._squeezed:
+        for secret in self._values.squeezed:
             sizes = (n for n in range(len(secret) - 1, 0, -1) if secret[n - 1] == last)
             if size := next((n for n in sizes if squeezed.endswith(secret[:n])), 0):
                 at = next((n for n in reversed(range(len(near))) if _squeeze(near[n:]) == secret[:size]), 0)
@@ -150,6 +158,18 @@ class Redactor:
 
     def _may_have_shape(self, text: str) -> bool:
         return self._finds_shapes and any(marker in text for marker in _MARKERS)
+
+
+class _KnownValues:
+    """The values that a redactor and those made of it know. Set at once, as other threads read them."""
+
+    def __init__(self, secrets: tuple[str, ...]) -> None:
+        self.use(secrets)
+
+    def use(self, secrets: tuple[str, ...]) -> None:
+        self.known = tuple(sorted({one for one in secrets if len(one) >= MIN_LENGTH}, key=len, reverse=True))
+        self.squeezed = tuple(_DROPPED.sub("", one) for one in self.known)
+        """Without what may be in a line break."""
 
 
 class StreamRedactor:

@@ -130,6 +130,15 @@ def test_a_value_too_short_for_a_key_is_left_alone() -> None:
     assert Redactor(("none", "")).values("none of them") == "none of them"
 
 
+def test_a_value_that_is_learnt_is_redacted_also_by_what_was_made_before() -> None:
+    redact = Redactor(("first-secret",))
+    known_only = redact.known_only()
+    redact.learn("second-secret", "short")
+    for one in (redact, known_only):
+        assert one("first-secret second-secret short") == f"{MASK} {MASK} short"
+        assert one.split("x second-se") == ("x ", "second-se")
+
+
 def test_repr_shows_no_secret() -> None:
     assert KEYS[0] not in repr(Redactor(KEYS))
 
