@@ -128,7 +128,7 @@ def _assemble(
         config = continued_folders(continued_effort(config, saved), saved)
         refused = config.notices[len(known) :]
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
-    tracker = TokenTrackingCallback(price=provider.price, on_spent=budget.spent)
+    tracker = TokenTrackingCallback(price=provider.current_price, on_spent=budget.spent)
     environment = tooling.build_environment(config, session_id, asks, events, redact)
     if saved is not None:
         config = continued_config(config, saved, environment.sandbox_state)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.llm.account.call_estimate import PlannedCall
     from forge_core.llm.account.catalog import ModelInfo
+    from forge_core.llm.account.context_windows import ContextWindows
     from forge_core.llm.client import OpenRouterClient
     from forge_core.llm.endpoints import Provider
     from forge_core.llm.image_data import ImageLoader
@@ -105,7 +106,6 @@ def session_provider(
     from forge_core.llm.account.catalog import lookup_at, price_at
     from forge_core.llm.account.catalog_cache import refresh_catalogue
     from forge_core.llm.account.context_windows import ContextWindows
-    from forge_core.offline.protocol import CONTEXT_LENGTH
     from forge_core.session.provider import ModelPreferences, SessionProvider
 
     abandoned: deque[str] = deque(maxlen=1)
@@ -120,24 +120,19 @@ def session_provider(
     windows, cache = ContextWindows(client), config.state_dir / "cache"
     entry = partial(lookup_at, provider)
 
-    def context_window(model: str) -> int | None:
-        if config.context_window or kind == "offline":
-            return config.context_window or CONTEXT_LENGTH
-        found = entry(model)
-        return found.context_length if found is not None else windows.get(model)
-
     preferences = ModelPreferences(
         effort=config.effort,
         fallbacks=config.models if kind != "offline" else (),
         routing=routing_of(config) if provider.routes_requests else {},
     )
+    is_free, local_host = charges(config)
     has_windows = not provider.has_catalogue and kind != "offline"
     return SessionProvider(
         label="local" if provider.is_local else kind,
         make_llm=llm_factory(client, session_id, preferences),
         close=client.aclose,
         price=partial(price_at, provider),
-        context_window=context_window,
+        context_window=partial(_context_window, config, entry, windows),
         known_models=partial(_known_models, provider),
         offered_models=partial(offered_models, client) if has_windows else None,
         max_output=lambda model: found.max_output_tokens if (found := entry(model)) else None,
@@ -149,7 +144,34 @@ def session_provider(
         takes_images=partial(takes_images, provider),
         preferences=preferences,
         abandoned=abandoned,
+        is_free=is_free,
+        local_host=local_host,
+        at=lambda other: session_provider(
+            other, events, session_id, learns_windows=learns_windows, admit=admit
+        ),
     )
+
+
+def charges(config: ForgeConfig) -> tuple[bool, str]:
+    """Return whether a call without a price costs nothing, and the host and port of a local endpoint."""
+    from urllib.parse import urlsplit
+
+    from forge_core.llm.endpoints import identify
+
+    kind, base_url = config.endpoint.kind, config.endpoint.base_url
+    is_local = kind == "custom" and identify(base_url).is_local
+    return kind == "offline" or is_local, urlsplit(base_url).netloc.rpartition("@")[2] if is_local else ""
+
+
+def _context_window(
+    config: ForgeConfig, entry: Callable[[str], ModelInfo | None], windows: ContextWindows, model: str
+) -> int | None:
+    from forge_core.offline.protocol import CONTEXT_LENGTH
+
+    if config.context_window or config.endpoint.kind == "offline":
+        return config.context_window or CONTEXT_LENGTH
+    found = entry(model)
+    return found.context_length if found is not None else windows.get(model)
 
 
 def takes_images(provider: Provider, model: str) -> bool:

@@ -95,22 +95,19 @@ def build_budget(
     is_attended: bool,
 ) -> SpendingBudget:
     """Build what checks the limits of cost, tokens, calls and time."""
-    from urllib.parse import urlsplit
-
-    from forge_core.llm.endpoints import identify
+    from forge_core.runtime.provider_setup import charges
     from forge_core.session.budget import LIMITS, SpendingBudget
     from forge_core.store.spending_ledger import SpendingLedger
 
-    kind, base_url = config.endpoint.kind, config.endpoint.base_url
-    is_local = kind == "custom" and identify(base_url).is_local
+    is_free, local_host = charges(config)
     return SpendingBudget(
         {limit.setting: getattr(config, limit.setting) for limit in LIMITS},
         SpendingLedger(config.state_dir / "sessions", events.error),
         responder,
         clock.elapsed,
         events.warning,
-        is_free=kind == "offline" or is_local,
-        local=urlsplit(base_url).netloc.rpartition("@")[2] if is_local else "",
+        is_free=is_free,
+        local=local_host,
         is_attended=is_attended,
     )
 

@@ -56,7 +56,7 @@ class SessionBilling:
         usage that replaces a cut call's estimate."""
         self._tracker = tracker
         self._provider = provider
-        self._is_refreshed = provider.refresh is None
+        self._is_refreshed = False
         self._requested_windows: set[str] = set()
         self._on_change = on_change
         self._on_bill = on_bill
@@ -75,6 +75,12 @@ class SessionBilling:
             self._start(self._learn(self._provider.refresh))
         self._titles.append(_title(text))
         self._tracker.begin_turn(self.turn)
+
+    def use_endpoint(self) -> None:
+        """Ask for models and context windows again when they are needed: the provider serves another
+        endpoint."""
+        self._is_refreshed = False
+        self._requested_windows.clear()
 
     def restore(self, turns: Iterable[str], calls: Iterable[tuple[int, str, TokenUsage]]) -> None:
         """Add what was spent before the session was continued: the messages of its turns, and for each call

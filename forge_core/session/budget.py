@@ -193,6 +193,11 @@ class SpendingBudget:
         self._admission = asyncio.Lock()
         """Held while a call is checked: two calls never ask at once."""
 
+    def use_endpoint(self, *, is_free: bool, local: str) -> None:
+        """Judge the next calls by another endpoint; see `__init__`. The limits and what was spent stay."""
+        self._is_free, self._local = is_free, local
+        self._unpriced, self._accepts_unpriced, self._announced = "", False, ""
+
     def restore(
         self,
         usages: Iterable[TokenUsage],

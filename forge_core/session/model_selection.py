@@ -34,17 +34,15 @@ class ModelSelection:
         record: Callable[[], None],
     ) -> None:
         self.current = config.model
-        endpoint = shown_url(config.endpoint.base_url) or config.endpoint.kind
-        self.lists = SavedModelLists(config.state_dir, endpoint)
+        self.lists = _lists(config)
         """The favourites, and the models used last."""
         self._provider = provider
-        self._preferences = provider.preferences
         self._use = use
         self._record = record
         self._cached_tokens = 0
         """Of the last call's prompt."""
         self._warned_about = ""
-        """The model of the last warning."""
+        """The command of the last warning."""
         self._answered_by = ""
         """The fallback that gave the last answer; empty where it was the chosen model."""
 
@@ -54,10 +52,15 @@ class ModelSelection:
         self.current, self._answered_by, self._cached_tokens = model, "", 0
         self._record()
 
+    def use_endpoint(self, config: ForgeConfig) -> None:
+        """Use the model of `config` from the next model call on; the provider serves its endpoint already."""
+        self.lists = _lists(config)
+        self.choose(config.model)
+
     @property
     def effort(self) -> EffortSetting | None:
         """How much the model reasons; None for its own default, or if it does not reason."""
-        return self._preferences.effort if self.takes_effort else None
+        return self._provider.preferences.effort if self.takes_effort else None
 
     def set_effort(self, effort: EffortSetting | None) -> None:
         """Reason so much from the next model call on.
@@ -67,7 +70,7 @@ class ModelSelection:
         """
         if effort is not None and not self.takes_effort:
             raise ConfigError(f"{self.current!r} does not reason, so that it takes no effort.")
-        self._preferences.effort = effort
+        self._provider.preferences.effort = effort
         self._use(self._provider.make_llm(self.current))
         self._record()
 
@@ -84,17 +87,19 @@ class ModelSelection:
     @property
     def fallbacks(self) -> Sequence[str]:
         """The models that answer when the chosen one cannot."""
-        return self._preferences.fallbacks
+        return self._provider.preferences.fallbacks
 
     @property
     def routing(self) -> str:
         """The preferences that are sent to OpenRouter, in a few words; empty without any."""
-        return ", ".join(f"{name} {_words(value)}" for name, value in self._preferences.routing.items())
+        return ", ".join(
+            f"{name} {_words(value)}" for name, value in self._provider.preferences.routing.items()
+        )
 
     def known(self) -> Sequence[ModelChoice]:
         """Return the models in the provider's list; the current one is always among them."""
         known = self._provider.known_models()
-        is_listed = any(choice.id == self.current for choice in known)
+        is_listed = not self.current or any(choice.id == self.current for choice in known)
         return known if is_listed else (ModelChoice(self.current), *known)
 
     def next_recent(self) -> str | None:
@@ -111,18 +116,24 @@ class ModelSelection:
         """
         return () if self._provider.offered_models is None else await self._provider.offered_models()
 
-    def cache_warning(self, model: str, context_used: int) -> str:
+    def cache_warning(
+        self, model: str, context_used: int, provider: SessionProvider | None = None, again: str = ""
+    ) -> str:
         """Return what a change to `model` costs if much of the conversation, which has so many tokens, is in
-        the prompt cache, else an empty string. The same change, asked for again, gets no warning."""
+        the prompt cache, else an empty string. The same change, asked for again, gets no warning.
+
+        `provider` is that of another endpoint, and `again` the command that makes the change."""
         cached_tokens = min(self._cached_tokens, context_used)
-        was_warned, self._warned_about = model == self._warned_about, model
-        if was_warned or model == self.current or cached_tokens < CACHE_WARNING_TOKENS:
+        change = again or f"/model {model}"
+        was_warned, self._warned_about = change == self._warned_about, change
+        is_same = provider is None and model == self.current
+        if was_warned or is_same or cached_tokens < CACHE_WARNING_TOKENS:
             return ""
-        price = input_prices(self._provider.price, model).uncached
+        price = input_prices((provider or self._provider).price, model).uncached
         cost = f", about ${price * cached_tokens:.2f}" if price else ""
         return (
             f"{self.current} has {cached_tokens:,} tokens of this conversation in its prompt cache; {model} "
-            f"would read them anew{cost}. /model {model} again changes it."
+            f"would read them anew{cost}. {change} again changes it."
         )
 
     def answered(self, call: LLMEnd) -> str:
@@ -137,6 +148,11 @@ class ModelSelection:
         other = next(others, "")
         is_new, self._answered_by = other != self._answered_by, other
         return f"{self.current} could not answer; {other} answered instead." if other and is_new else ""
+
+
+def _lists(config: ForgeConfig) -> SavedModelLists:
+    endpoint = shown_url(config.endpoint.base_url) or config.endpoint.kind
+    return SavedModelLists(config.state_dir, endpoint)
 
 
 def _words(value: object) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import EffortSetting
 from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.models import TokenUsage
@@ -28,9 +29,13 @@ class ModelPreferences:
     """OpenRouter's preferences for upstream providers, as its API names them; empty elsewhere."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class SessionProvider:
-    """The abilities of a provider as functions; None for an ability that it does not have."""
+    """The abilities of a provider as functions; None for an ability that it does not have.
+
+    The parts of a session share one, and read a field when they use it: `become` moves all of them to another
+    endpoint.
+    """
 
     label: str
     """"local", or the kind of the endpoint."""
@@ -49,6 +54,10 @@ class SessionProvider:
     """Returns the longest answer of a model, in tokens."""
     output_price: Callable[[str], Decimal | None] = lambda model: None
     """Returns the US dollars for a token that a model writes; for figures while it writes."""
+    is_free: bool = False
+    """Whether a call without a price costs nothing."""
+    local_host: str = ""
+    """The host and port of a local endpoint, which may report costs all the same."""
     bill: Callable[[str], Awaitable[TokenUsage | None]] | None = None
     """Returns what an abandoned generation cost, by its id."""
     refresh: Callable[[], Awaitable[None]] | None = None
@@ -62,3 +71,24 @@ class SessionProvider:
     preferences: ModelPreferences = field(default_factory=ModelPreferences)
     abandoned: deque[str] = field(default_factory=lambda: deque(maxlen=1))
     """The id of the generation that was abandoned last; the client puts it here."""
+    at: Callable[[ForgeConfig], SessionProvider] | None = None
+    """Returns what the same session uses of the endpoint of other settings; None where it cannot change."""
+
+    def current_price(self, model: str, usage: TokenUsage) -> Decimal | None:
+        """Return what `price` returns, also after `become`."""
+        return self.price(model, usage)
+
+    def become(self, other: SessionProvider) -> None:
+        """Take over everything of `other`. The present connections stay open until `close`: a bill may still
+        be on its way."""
+        former, latter = self.close, other.close
+
+        async def close() -> None:
+            try:
+                await former()
+            finally:
+                await latter()
+
+        for one in fields(self):
+            setattr(self, one.name, getattr(other, one.name))
+        self.close = close

@@ -84,8 +84,7 @@ class ForgeSession:
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
         self._agent, self._tracker = agent, tracker
-        self._environment = environment
-        self._provider = provider
+        self._environment, self._provider = environment, provider
         self._journal, self._logger = journal, logger
         self.todos, self.plan = environment.todos, environment.plan
         """The model's list of tasks, and the plan of plan mode."""
@@ -223,7 +222,7 @@ class ForgeSession:
         self.review.restore(saved)
         self._news.restore(saved)
         self._has_begun = True
-        self._journal.record("resume", self._about())
+        self._record_start("resume")
         self._state.record(draft=saved.draft, stash=saved.stash)
         for answer in answers:
             self._journal.record("message", message_record(answer))
@@ -369,9 +368,14 @@ class ForgeSession:
         replace_conversation(self._environment, saved)
         self._state.assume_recorded()
 
-    def set_model(self, model: str) -> None:
-        """Use `model` from the next model call on."""
-        self.models.choose(model)
+    def use_endpoint(self, config: ForgeConfig, provider: SessionProvider) -> None:
+        """Use the endpoint and the model of `config`, served by `provider`. Not during a turn."""
+        self._journal.redactor.learn(config.endpoint.api_key or "")
+        self.config = config
+        self._provider.become(provider)
+        self._billing.use_endpoint()
+        self.budget.use_endpoint(is_free=provider.is_free, local=provider.local_host)
+        self.models.use_endpoint(config)
 
     def set_mode(self, mode: PermissionMode) -> None:
         """Change how much runs without asking; the system message informs the model."""
@@ -479,16 +483,18 @@ class ForgeSession:
     def _begin_journal(self) -> None:
         if not self._has_begun:
             self._has_begun = True
-            self._journal.record("session", {"id": self.id, **self._about()})
+            self._record_start("session", id=self.id)
 
-    def _about(self) -> dict[str, str]:
-        return {"working_dir": str(self.config.working_dir), "provider": self.config.endpoint.kind}
+    def _record_start(self, kind: str, **about: str) -> None:
+        folder, provider = str(self.config.working_dir), self.config.endpoint.kind
+        self._journal.record(kind, {**about, "working_dir": folder, "provider": provider})
+        self._state.assume_recorded(provider=provider)
 
     def _record_state(self) -> None:
         if self._has_begun:
             effort = self.models.effort or DEFAULT_EFFORT
-            mode = str(self._environment.policy.mode)
-            self._state.record(model=self.models.current, effort=effort, mode=mode)
+            mode, provider = str(self._environment.policy.mode), self.config.endpoint.kind
+            self._state.record(model=self.models.current, effort=effort, mode=mode, provider=provider)
 
     def _record_bill(self, cut: LLMEnd, usage: TokenUsage) -> None:
         self._journal.record("bill", {"of": cut.timestamp, "usage": usage.as_dict(), "model": cut.model})

@@ -383,6 +383,7 @@ class _Reader:
     def _settings(self, data: dict[str, Any]) -> None:
         saved = self._saved
         saved.model, saved.mode = str(data.get("model", saved.model)), str(data.get("mode", saved.mode))
+        saved.provider = str(data.get("provider", saved.provider))
 
     def _state(self, data: dict[str, Any]) -> None:
         saved = self._saved

@@ -164,7 +164,7 @@ async def test_a_fetched_context_window_is_shown_immediately_and_per_model(tmp_p
         shown: list[int | None] = []
         session.on_figures = lambda: shown.append(session.status.context_window)
         for model in (MODEL, "b/b"):
-            session.set_model(model)
+            session.models.choose(model)
             async for _ in session.send("hi"):
                 pass
             await session._billing.settled()

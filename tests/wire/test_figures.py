@@ -164,7 +164,7 @@ async def test_a_known_price_still_shows_beside_an_unknown_one(tmp_path: Path) -
     ) as server:
         async with session_at(tmp_path, server) as session:
             await turn(session, "one")
-            session.set_model("test/model")
+            session.models.choose("test/model")
             await turn(session, "two")
             assert "$0.500+?" in bar_text(session)
             table = await command_text("/cost", session)
@@ -186,7 +186,7 @@ async def test_each_model_has_its_row_and_its_window(tmp_path: Path) -> None:
         async with session_at(tmp_path, server) as session:
             await turn(session, "one")
             assert session.status.context_window == 400_000
-            session.set_model("anthropic/claude-haiku-4.5")
+            session.models.choose("anthropic/claude-haiku-4.5")
             await turn(session, "two")
             assert session.status.context_window == 200_000
             table = await command_text("/cost", session)

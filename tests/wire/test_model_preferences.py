@@ -71,11 +71,11 @@ async def test_other_endpoints_take_the_effort_as_a_word(tmp_path: Path) -> None
 async def test_a_model_without_reasoning_takes_no_effort_and_another_takes_it_again(tmp_path: Path) -> None:
     with SseServer(answer("a"), answer("b")) as server:
         session = build_session(config_at(tmp_path, server, effort="high"), deny_all)
-        session.set_model(PLAIN)
+        session.models.choose(PLAIN)
         refused = await run_command("/effort low", session)
         assert refused == Failure(f"{PLAIN!r} does not reason, so that it takes no effort.")
         await turn(session)
-        session.set_model(REASONING)
+        session.models.choose(REASONING)
         await turn(session)
         await session.aclose()
         assert sent(server, "reasoning") == [None, {"effort": "high"}]

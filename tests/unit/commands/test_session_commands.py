@@ -87,7 +87,7 @@ async def test_cost_is_a_table_per_model(tmp_path: Path) -> None:
     assert nothing == Text("No tokens used yet.", "Cost")
     async for _ in session.send("go"):
         pass
-    session.set_model("other/model")
+    session.models.choose("other/model")
     async for _ in session.send("go"):
         pass
     result = await run_command("/cost", session)

@@ -99,7 +99,7 @@ async def test_the_task_list_the_model_and_the_session_permissions_are_restored(
         config = config_for(root, server)
         session = build_session(config, Answering(Answer.SESSION))
         await say(session, "go")
-        session.set_model("test/other")
+        session.models.choose("test/other")
         session.set_mode(PermissionMode.ACCEPT_EDITS)
         rules = [entry for entry in session.policy.rules() if entry.origin == "session"]
         assert rules

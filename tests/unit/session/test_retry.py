@@ -62,7 +62,7 @@ async def test_a_failed_turn_resumes_without_a_new_message_or_turn(tmp_path: Pat
 async def test_a_failed_turn_can_be_resumed_with_another_model(tmp_path: Path) -> None:
     session = session_for(tmp_path, ["ha", BROKEN])
     await turn(session)
-    session.set_model("other/one")
+    session.models.choose("other/one")
     assert output_of(await retried(session)) == "from other/one"
     await session.aclose()
 

@@ -184,7 +184,7 @@ async def test_reset_interrupts_clears_the_conversation_and_keeps_the_spending(t
 async def test_a_new_model_answers_the_next_turn(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["old"]])
     await turn(session)
-    session.set_model("other/model")
+    session.models.choose("other/model")
     events = await turn(session)
     last = events[-1]
     assert isinstance(last, AgentEnd)
