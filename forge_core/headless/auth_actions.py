@@ -12,6 +12,7 @@ from forge_core.commands.columns import columns
 from forge_core.config.saved_keys import SavedKeys
 from forge_core.errors import AuthenticationError, ConfigError, ProviderError
 from forge_core.exit_codes import ExitCode
+from forge_core.llm.account.key_check import check_key
 from forge_core.llm.endpoints import (
     NAMED_KEY_VARIABLE,
     OPENROUTER_URL,
@@ -64,25 +65,6 @@ def run_action(options: argparse.Namespace, state_dir: Path, ask: Callable[[str]
     keys.save(url, key)
     print(f"Saved for {shown_url(url)} ({found}), in a file that only you can read: {keys.path}")
     return ExitCode.COMPLETE
-
-
-async def check_key(base_url: str, key: str) -> str:
-    """Return what the endpoint says of the key, in a few words, by a request that costs nothing.
-
-    Raises:
-        AuthenticationError: the endpoint rejects it.
-        ProviderError: the endpoint gave no answer.
-        ConfigError: it holds characters that no key has.
-    """
-    from forge_core.llm.client import OpenRouterClient
-
-    async with OpenRouterClient(key, base_url, max_retries=0) as client:
-        if not client.provider.reports_bills:
-            await client.probe("models")
-            return "accepted"
-        info = await client.key_info()
-        left = info.limit_remaining
-        return "accepted" if left is None else f"accepted, ${left:.2f} left"
 
 
 def status(keys: SavedKeys) -> str:
