@@ -354,11 +354,12 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             self.chat.transcript.add_notice(found, "info")
 
     async def _open_session(self, resume: str | None, before: ForgeSession | None = None) -> ForgeSession:
-        """Build a session; a new one has the model and the mode of the one `before`."""
+        """Build a session; it has the endpoint of the one `before`, a new one also its model and mode."""
         config = self._config
-        if resume is None and before is not None:
-            status = before.status
-            config = replace(config, model=status.model, permission_mode=status.mode)
+        if before is not None:
+            from forge_core.runtime.resuming import continued_settings
+
+            config = continued_settings(config, before, is_new=resume is None)
         made = await workers.in_thread(lambda: self._make_session(config, resume, self.chat.prompts.ask))
         return await made if inspect.isawaitable(made) else made
 
@@ -434,7 +435,13 @@ def run_chat(
         return continue_plain(config, resume)
     status = session.status
     effort = session.models.effort
-    config = replace(config, model=status.model, permission_mode=status.mode, effort=effort)
+    config = replace(
+        config,
+        endpoint=session.config.endpoint,
+        model=status.model,
+        permission_mode=status.mode,
+        effort=effort,
+    )
     return continue_plain(config, _id_if_saved(session.id, app.chat.sessions.saved()))
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+LONG_TABLES = {
+    "forge_core.commands.specs": "one row for each slash command",
+}
+"""Modules that are longer than others: a table that is read from one place, and what it is made of."""
+
 BASES_BY_DESIGN = {
     "forge_tui.terminal.caret.CaretTextArea": "keeps Textual's private parts out of the composer",
     "forge_tui.terminal.compositor.DirtyRegionScreen": "keeps Textual's private parts out of the screens",

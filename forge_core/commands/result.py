@@ -134,6 +134,15 @@ class ChooseModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseEndpoint:
+    """A request to ask which endpoint to use, and for its key or its model; `/connect NAME [MODEL]` changes
+    it."""
+
+    base_url: str = ""
+    """That of the endpoint if it is chosen already."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChooseInstructionFile:
     """A request to ask which of these changes is made, if any: `write_change` writes the file."""
 
@@ -172,6 +181,7 @@ CommandResult: TypeAlias = (
     | CompactConversation
     | ChooseRewind
     | ChooseModel
+    | ChooseEndpoint
     | ShowJobs
     | ShowRewound
     | ForkSession

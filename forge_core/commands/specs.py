@@ -198,6 +198,17 @@ SPECS: tuple[CommandSpec, ...] = (
         values="model_commands:model_values",
     ),
     CommandSpec(
+        "connect",
+        "Connect to a provider or a local server, with a key if it needs one",
+        "connect_command:connect",
+        accepts=("NAME", "NAME MODEL..."),
+        keywords=("login", "key", "provider", "endpoint", "auth", "ollama", "openrouter"),
+        tier=Tier.IDLE,
+        is_open=True,
+        working="Connecting …",
+        values="connect_command:provider_values",
+    ),
+    CommandSpec(
         "effort",
         "Show or change how much the model reasons before it answers",
         "model_commands:effort",

@@ -14,6 +14,13 @@ from forge_core.errors import ConfigError
 from forge_core.private_folders import make_private_folder
 
 _MAX_BYTES = 256 * 1024
+_entered: list[str] = []
+"""Keys that the user has entered in this process, saved or not."""
+
+
+def remember_entered(key: str) -> None:
+    """Let redactors that are made from now on know a key that is about to be checked."""
+    _entered.append(key)
 
 
 class SavedKeys:
@@ -34,8 +41,8 @@ class SavedKeys:
         return sorted(self._usable())
 
     def held(self) -> tuple[str, ...]:
-        """Return all keys, for the redactor."""
-        return tuple(self._usable().values())
+        """Return all keys, for the redactor, with those that were entered in this process."""
+        return (*self._usable().values(), *_entered)
 
     def save(self, base_url: str, key: str) -> None:
         """Save the key of this base URL. Raise ConfigError if the file cannot be read or written."""

@@ -53,9 +53,14 @@ def choose_endpoint(
     model = model or found.provider.default_model
     if model is None:
         raise ConfigError(f"No model given for {found.base_url!r}. Name one with --model.")
-    notice = _key_notice(found) if base_url else ""
+    return endpoint_of(found, is_named=base_url is not None), model
+
+
+def endpoint_of(found: ResolvedEndpoint, *, is_named: bool = True) -> Endpoint:
+    """Return a resolved endpoint as a session's; with a notice of the key if the user named the endpoint."""
     kind = found.provider.name if found.provider.has_catalogue else "custom"
-    return Endpoint(kind, found.base_url, found.api_key, found.key_variable, notice), model
+    notice = _key_notice(found) if is_named else ""
+    return Endpoint(kind, found.base_url, found.api_key, found.key_variable, notice)
 
 
 def _key_notice(endpoint: ResolvedEndpoint) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import clip
@@ -20,31 +19,49 @@ _LONGEST_NAME = 100
 """Characters of a model's name that a command shows; a longer one is not offered."""
 
 
+class RunningServer(NamedTuple):
+    """A model server that answers on this machine."""
+
+    provider: Provider
+    models: tuple[str, ...]
+    """Those that can chat, as far as one can tell; at least one."""
+
+    @property
+    def summary(self) -> str:
+        """Its models in a few words."""
+        more = f" and {len(self.models) - 1} more" if len(self.models) > 1 else ""
+        return f"{clip(self.models[0], 40)}{more}"
+
+
 def local_server_notice(config: ForgeConfig) -> str:
     """Return what runs here and how to use it; empty if nothing does, or if the user has chosen a model or an
     endpoint. Blocks for at most `TIMEOUT_S` and the imports."""
     if config.endpoint.kind != "offline" or not config.origins.keys().isdisjoint(("model", "base_url")):
         return ""
+    found = local_servers()
+    if not found:
+        return ""
+    provider = found[0].provider
+    return (
+        f"{provider.label} is running here with {found[0].summary}. /connect {provider.name} switches to it."
+    )
+
+
+def local_servers() -> list[RunningServer]:
+    """Return the model servers that run here. Blocks for at most `TIMEOUT_S` and the imports."""
     from forge_core.llm.endpoints import PROVIDERS
 
-    return asyncio.run(find_server([PROVIDERS[name] for name in _SERVERS]))
+    return asyncio.run(find_servers([PROVIDERS[name] for name in _SERVERS]))
 
 
-async def find_server(providers: Sequence[Provider]) -> str:
-    """Ask the servers at the same time; return a notice about the first of `providers` that has a model."""
+async def find_servers(providers: Sequence[Provider]) -> list[RunningServer]:
+    """Ask the servers at the same time; return those of `providers` that have a model, in their order."""
     found = await asyncio.gather(*map(_models, providers))
-    for provider, names in zip(providers, found, strict=True):
-        if names:
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            return (
-                f"{provider.label} is running here with {clip(names[0], 40)}{more}. To use it:\n"
-                f"forge chat --base-url {provider.base_url} --model {shlex.quote(names[0])}"
-            )
-    return ""
+    return [RunningServer(provider, names) for provider, names in zip(providers, found, strict=True) if names]
 
 
-async def _models(provider: Provider) -> list[str]:
-    """Return the names of the models that can chat, as far as one can tell; none if no server answers."""
+async def _models(provider: Provider) -> tuple[str, ...]:
+    """Return the names of the models that can chat; none if no server answers."""
     from forge_core.errors import ProviderError
     from forge_core.llm.client import OpenRouterClient
     from forge_core.runtime.provider_setup import offered_models
@@ -54,8 +71,13 @@ async def _models(provider: Provider) -> list[str]:
             async with asyncio.timeout(TIMEOUT_S):
                 names = [choice.id for choice in await offered_models(client)]
     except (ProviderError, TimeoutError):
-        return []
-    return [name for name in names if _can_be_offered(name)]
+        return ()
+    return usable_models(names)
+
+
+def usable_models(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the models that can chat, as far as one can tell by their names."""
+    return tuple(name for name in names if _can_be_offered(name))
 
 
 def _can_be_offered(name: str) -> bool:

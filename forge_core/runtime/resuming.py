@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.permissions.sandbox.sandbox_state import SandboxState
     from forge_core.redact import Redactor
+    from forge_core.session.session import ForgeSession
     from forge_core.store.journal import Journal
     from forge_core.store.saved_session import SavedSession
 
@@ -62,6 +63,15 @@ def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxS
     if not config.is_chosen("permission_mode"):
         mode = restored_mode(saved.mode, sandbox.strength)
     return replace(config, model=model, permission_mode=mode)
+
+
+def continued_settings(config: ForgeConfig, before: ForgeSession, *, is_new: bool) -> ForgeConfig:
+    """Return the settings for the session that replaces the one `before`: with its endpoint, which the user
+    may have changed, and a new one also with its model and mode."""
+    status, endpoint = before.status, before.config.endpoint
+    if is_new:
+        return replace(config, endpoint=endpoint, model=status.model, permission_mode=status.mode)
+    return config if endpoint == config.endpoint else replace(config, endpoint=endpoint, model=status.model)
 
 
 def continued_effort(config: ForgeConfig, saved: SavedSession) -> ForgeConfig:

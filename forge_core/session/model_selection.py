@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.model_lists import SavedModelLists
 from forge_core.config.settings import EffortSetting
-from forge_core.errors import ConfigError
+from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import LLMEnd
 from forge_core.llm.account.pricing import input_prices
 from forge_core.llm.endpoints import shown_url
@@ -57,6 +57,16 @@ class ModelSelection:
         self.lists = _lists(config)
         self.choose(config.model)
 
+    def provider_at(self, config: ForgeConfig) -> SessionProvider:
+        """Return what would serve the endpoint of these settings in this session.
+
+        Raises:
+            ForgeError: the session cannot change its endpoint.
+        """
+        if self._provider.at is None:
+            raise ForgeError("This session cannot change its endpoint.")
+        return self._provider.at(config)
+
     @property
     def effort(self) -> EffortSetting | None:
         """How much the model reasons; None for its own default, or if it does not reason."""
@@ -77,7 +87,7 @@ class ModelSelection:
     @property
     def takes_effort(self) -> bool:
         """Whether the model can reason; assumed where unknown."""
-        return self._provider.takes_effort(self.current)
+        return bool(self.current) and self._provider.takes_effort(self.current)
 
     @property
     def takes_images(self) -> bool:

@@ -97,6 +97,25 @@ class InputLines:
                 if line.strip() and not line.strip().isdecimal():
                     self._hand_on(line)
 
+    async def secret(self, prompt: str) -> str | None:
+        """Read a line that is neither shown nor kept; None at the end of the input. What was typed before is
+        dropped."""
+        if self._settings is None:
+            self._out.prompt(prompt)
+            line = await self._piped_line()
+            self._out.echo("")
+            return line
+        hidden = termios.tcgetattr(self._descriptor)
+        hidden[3] &= ~termios.ECHO
+        self._out.prompt(prompt)
+        try:
+            termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, hidden)
+            with self._watched():
+                return await self._next_line()
+        finally:
+            termios.tcsetattr(self._descriptor, termios.TCSADRAIN, self._settings)
+            self._out.echo("")
+
     @contextlib.contextmanager
     def typed_lines(self, on_line: Callable[[str | None], None]) -> Iterator[None]:
         """Hand on the lines that are typed meanwhile, and None for the end of the input. Not for a pipe."""

@@ -93,6 +93,10 @@ class LabelledOutput:
         if self._is_line_begun:
             self._write("\n")
 
+    def learn_secret(self, secret: str) -> None:
+        """Write this value nowhere from now on."""
+        self._redact.learn(secret)
+
     def prompt(self, text: str) -> None:
         """Write a prompt, after which the user types in the same line."""
         self.end_stream()

@@ -88,6 +88,11 @@ class LinePrompts:
         async with self._turn:
             return await self._lines.answer(prompt)
 
+    async def secret(self, prompt: str) -> str | None:
+        """Ask for a line that is not shown."""
+        async with self._turn:
+            return await self._lines.secret(prompt)
+
     # Permission
 
     async def _permission(self, request: ApprovalRequest) -> ApprovalReply:

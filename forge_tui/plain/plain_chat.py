@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from forge_core.approval import Answer, Responder
@@ -18,6 +17,7 @@ from forge_core.commands.specs import Tier
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEvent
 from forge_core.runtime import build_session, harden_process, make_redactor
+from forge_core.runtime.resuming import continued_settings
 from forge_core.sanitize import safe_text
 from forge_core.session.prompt_history import PromptHistory
 from forge_core.session.replay import replayed_turns
@@ -164,6 +164,11 @@ class PlainChat:
             case Command() as command:
                 await self._run(command)
 
+    def learn_secret(self, secret: str) -> None:
+        """Show this value nowhere from now on."""
+        self._redact.learn(secret)
+        self._out.learn_secret(secret)
+
     async def run_by_name(self, name: str) -> None:
         """Run a command as if it had been typed."""
         self._out.say(COMMAND, f"/{name}")
@@ -263,8 +268,8 @@ class PlainChat:
     async def _open(self, resume: str | None, before: ForgeSession | None) -> None:
         """Open a session, then close the one `before`; it stays if that fails."""
         config = self._config
-        if resume is None and before is not None:
-            config = replace(config, model=before.status.model, permission_mode=before.status.mode)
+        if before is not None:
+            config = continued_settings(config, before, is_new=resume is None)
         opened = await asyncio.to_thread(self._make_session, config, resume, self.prompts.ask)
         if before is not None:
             await self._close()

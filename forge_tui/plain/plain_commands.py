@@ -124,6 +124,10 @@ class PlainCommands:
                 await self._choose_rewind(result)
             case results.ChooseModel():
                 await self._choose_model()
+            case results.ChooseEndpoint(base_url):
+                from forge_tui.plain.endpoint_choice import EndpointChoice
+
+                await EndpointChoice(chat, out).ask(base_url)
             case results.ShowRewound(_, body, prompt):
                 out.say(INFO, body)
                 chat.draft = prompt

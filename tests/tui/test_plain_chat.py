@@ -14,7 +14,7 @@ from forge_core.redact import Redactor
 from forge_core.session.prompt_history import PromptHistory
 from forge_tui.pastes.folded_text import folded
 from forge_tui.plain.input_lines import GRACE_S
-from tests.support.sse_server import SseServer, answer, error_reply
+from tests.support.sse_server import Reply, Seen, SseServer, answer, error_reply, json_reply
 from tests.support.terminal import Terminal, python
 
 CHAT = python("-m", "forge_tui.cli", "chat", "--model", "offline")
@@ -117,6 +117,44 @@ def test_a_conversation_in_a_terminal(folder: Path) -> None:
         assert terminal.wait_for_exit() == 0
         assert terminal.settings == before
         assert b"\x1b" not in terminal.output
+
+
+KEY = "Zq7+wV/2mN9xKp4tRb8yLc3d"
+
+
+def with_key(seen: Seen) -> Reply:
+    """The models, for whoever has the key."""
+    is_known = seen.headers.get("authorization") == f"Bearer {KEY}"
+    return json_reply({"data": [{"id": "qwen3:8b"}]}) if is_known else error_reply(401, "no key")
+
+
+@pytest.mark.pty
+def test_connect_asks_for_a_key_that_is_never_shown(folder: Path) -> None:
+    environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
+    with (
+        SseServer(answer("Really me."), routes={"GET /models": with_key}) as server,
+        Terminal([*PLAIN, str(folder)], environment=environment, folder=folder, size=(100, 60)) as terminal,
+    ):
+        before = terminal.settings
+        terminal.wait_for("You:")
+        terminal.send(f"/connect {server.base_url}\n")
+        terminal.wait_for("it is not shown")
+        terminal.send("wrong-0123456789\n")
+        terminal.wait_for("The key was refused, and not saved")
+        terminal.wait_for(lambda one: one.text.rstrip().endswith("You:"))
+        terminal.send(f"/connect {server.base_url}\n")
+        terminal.wait_for(lambda one: one.text.rstrip().endswith("empty: none):"))
+        terminal.send(f"{KEY}\n")
+        terminal.wait_for("model qwen3:8b")
+        terminal.wait_for(lambda one: one.text.rstrip().endswith("You:"))
+        terminal.send("hello\n")
+        terminal.wait_for("Forge: Really me.")
+        terminal.send("\x04")
+        assert terminal.wait_for_exit() == 0
+        assert terminal.settings == before
+        assert KEY.encode() not in terminal.output
+    kept = [file for file in (folder.parent / "home").rglob("*") if file.is_file()]
+    assert [file.name for file in kept if KEY in file.read_text(errors="replace")] == ["credentials.json"]
 
 
 @pytest.mark.pty

@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.llm.endpoints import PROVIDERS
 from forge_core.runtime import load_session_config
-from forge_core.runtime.local_servers import find_server, local_server_notice
+from forge_core.runtime.local_servers import RunningServer, find_servers, local_server_notice
 from tests.support.sse_server import SseServer, json_reply
 
 
@@ -18,7 +18,7 @@ def models(*names: str) -> dict[str, Any]:
     return {"GET /models": json_reply({"data": [{"id": name} for name in names]})}
 
 
-async def test_the_first_server_with_a_model_is_offered() -> None:
+async def test_the_servers_with_a_model_are_found() -> None:
     nothing = replace(PROVIDERS["ollama"], base_url="http://127.0.0.1:9/v1")
     with (
         SseServer(routes=models("nomic-embed-text")) as empty,
@@ -29,23 +29,16 @@ async def test_the_first_server_with_a_model_is_offered() -> None:
             replace(PROVIDERS["ollama"], base_url=empty.base_url),
             replace(PROVIDERS["lmstudio"], base_url=one.base_url),
         ]
-        notice = await find_server(providers)
-        assert "LM Studio is running here with qwen3:8b and 1 more." in notice
-        assert notice.endswith(f"forge chat --base-url {one.base_url} --model qwen3:8b")
-        assert await find_server(providers[:2]) == ""
+        (found,) = await find_servers(providers)
+        assert (found.provider.label, found.summary) == ("LM Studio", "qwen3:8b and 1 more")
+        assert await find_servers(providers[:2]) == []
         assert "authorization" not in one.requests[0].headers
 
 
 @pytest.mark.parametrize("name", ["a\x1b[2J", "x" * 500, "\u202eevil", ""])
 async def test_a_hostile_name_is_not_offered(name: str) -> None:
     with SseServer(routes=models(name)) as server:
-        assert await find_server([replace(PROVIDERS["ollama"], base_url=server.base_url)]) == ""
-
-
-async def test_a_name_is_quoted_for_the_shell() -> None:
-    with SseServer(routes=models("a;reboot")) as server:
-        notice = await find_server([replace(PROVIDERS["ollama"], base_url=server.base_url)])
-        assert notice.endswith("--model 'a;reboot'")
+        assert await find_servers([replace(PROVIDERS["ollama"], base_url=server.base_url)]) == []
 
 
 def test_nothing_is_asked_where_a_model_or_an_endpoint_was_chosen(
@@ -53,14 +46,15 @@ def test_nothing_is_asked_where_a_model_or_an_endpoint_was_chosen(
 ) -> None:
     asked: list[object] = []
 
-    async def find(providers: object) -> str:
+    async def find(providers: object) -> list[RunningServer]:
         asked.append(providers)
-        return "found"
+        return [RunningServer(PROVIDERS["ollama"], ("qwen3:8b", "b"))]
 
-    monkeypatch.setattr("forge_core.runtime.local_servers.find_server", find)
+    monkeypatch.setattr("forge_core.runtime.local_servers.find_servers", find)
     environ = {"FORGE_HOME": str(tmp_path), "HOME": str(tmp_path)}
     config = load_session_config(tmp_path, environ=environ)
-    assert local_server_notice(config) == "found"
+    notice = local_server_notice(config)
+    assert notice == "Ollama is running here with qwen3:8b and 1 more. /connect ollama switches to it."
     chosen = load_session_config(tmp_path, environ=environ, flags={"model": "offline"})
     with_key = load_session_config(tmp_path, environ={**environ, "OPENROUTER_API_KEY": "sk-0123456789"})
     assert [local_server_notice(one) for one in (chosen, with_key)] == ["", ""]
