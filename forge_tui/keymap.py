@@ -34,6 +34,7 @@ class KeyContext(StrEnum):
     FIND = "Find in the conversation"
     DIFF = "Changes (/diff)"
     MODELS = "Models (/model)"
+    ENDPOINTS = "Endpoints (/connect)"
     SESSIONS = "Saved sessions (/resume)"
     JOBS = "Background commands (/jobs)"
     HISTORY = "What was sent (Ctrl+R)"
@@ -201,6 +202,9 @@ KEYS: tuple[Key, ...] = (
         is_first=True,
     ),
     Key("models.less_effort", "left", "effort(-1)", is_first=True),
+    Key("endpoints.next", "down,ctrl+n", "move(1)", "Up, Down", "Select an endpoint", is_first=True),
+    Key("endpoints.previous", "up,ctrl+p", "move(-1)", is_first=True),
+    Key("endpoints.other_key", "ctrl+k", "other_key", "Ctrl+K", "Enter another key for it", is_first=True),
     Key("sessions.next", "down,ctrl+n", "move(1)", "Up, Down", "Select a session", is_first=True),
     Key("sessions.previous", "up,ctrl+p", "move(-1)", is_first=True),
     Key("sessions.folders", "tab", "toggle_folders", "Tab", "Those of this folder, or of all", is_first=True),

@@ -52,7 +52,7 @@ async def _use(connection: Connection, session: ForgeSession) -> CommandResult:
     provider = identify(url)
     if not connection.config.model:
         try:
-            model = first_model(provider, await offered(connection))
+            model = provider.default_model or first_model(provider, await offered(connection))
         except AuthenticationError as error:
             return Failure(str(error)) if connection.config.endpoint.api_key else ChooseEndpoint(url)
         except ProviderError as error:

@@ -29,8 +29,8 @@ async def model(argument: str, session: ForgeSession) -> CommandResult:
         return Text(text, "Model") if status.provider_label == "offline" else ChooseModel(text)
     if status.provider_label == "offline":
         return Failure(
-            "The offline model is the only one without a connection. Set OPENROUTER_API_KEY, or start with "
-            "`forge chat --base-url URL --model NAME`."
+            "The offline model is the only one without a connection. /connect makes one, to a provider or to "
+            "a server on this machine."
         )
     if len(argument.split()) > 1:
         return Failure(

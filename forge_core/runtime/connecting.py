@@ -106,10 +106,9 @@ def prepare(session: ForgeSession, endpoint: ResolvedEndpoint, model: str = "") 
 
 
 def first_model(provider: Provider, models: Sequence[str]) -> str | None:
-    """Return the model of a session that names none; `models` are what the endpoint offers. None if the user
-    has to choose."""
-    usable = usable_models(models) if provider.is_local else ()
-    return provider.default_model or next(iter(usable), None)
+    """Return the model that is used at once of those that a local server offers; None if the user has to
+    choose."""
+    return next(iter(usable_models(models)), None) if provider.is_local else None
 
 
 async def offered(connection: Connection) -> tuple[str, ...]:

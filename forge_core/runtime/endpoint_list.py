@@ -1,4 +1,4 @@
-"""The endpoints that `/connect` offers: servers that run on this machine, and the hosted providers."""
+"""The endpoints that `/connect` offers, and the check of their keys."""
 
 from __future__ import annotations
 
@@ -6,61 +6,74 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.llm.account.key_check import check_key
 from forge_core.llm.endpoints import PROVIDERS, SAVED_KEYS
 from forge_core.runtime.connecting import resolve_for
 from forge_core.runtime.local_servers import RunningServer, local_servers
 
 
 class KnownEndpoint(NamedTuple):
-    """One endpoint to choose."""
+    """One endpoint, and what has to be known before a session can use it."""
 
     label: str
     base_url: str
-    note: str
-    """Whether it runs, or has a key."""
+    is_local: bool
     needs_key: bool
-    """Whether a key has to be entered before it can be used."""
-    has_key: bool = False
-    is_current: bool = False
+    """Whether it answers only with a key."""
+    key_source: str | None
+    """The variable that holds its key, or "your saved keys"; None where Forge has no key for it."""
+    picks_model: bool
+    """Whether a session that names no model gets one."""
+    is_current: bool
+    running: str = ""
+    """The models of a server that was found on this machine, in a few words."""
+
+    @property
+    def note(self) -> str:
+        """What it has: models that run here, or a key."""
+        if self.running:
+            return f"running here: {self.running}"
+        notes = {None: "", SAVED_KEYS: "key saved"}
+        return notes.get(self.key_source, f"key in {self.key_source}")
+
+    @property
+    def has_fixed_key(self) -> bool:
+        """Whether its key is in a variable, which comes before a saved key."""
+        return self.key_source not in (None, SAVED_KEYS)
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether a key is sent unencrypted over a network."""
+        return self.base_url.startswith("http:") and not self.is_local
 
 
 def known_endpoints(
     config: ForgeConfig, find_servers: Callable[[], Sequence[RunningServer]] = local_servers
 ) -> list[KnownEndpoint]:
     """Return the servers that run, then the hosted providers. Blocks while it looks for servers."""
-    return [*running_endpoints(config, find_servers()), *hosted_endpoints(config)]
-
-
-def running_endpoints(config: ForgeConfig, servers: Sequence[RunningServer]) -> list[KnownEndpoint]:
-    """Return servers on this machine as endpoints: they need no key."""
-    return [
-        KnownEndpoint(
-            server.provider.label,
-            server.provider.base_url,
-            f"running here: {server.summary}",
-            needs_key=False,
-            is_current=server.provider.base_url == config.endpoint.base_url,
-        )
-        for server in servers
+    running = [
+        endpoint_at(config, server.provider.base_url)._replace(running=server.summary)
+        for server in find_servers()
     ]
+    hosted = (one.base_url for one in PROVIDERS.values() if not one.is_local)
+    return [*running, *(endpoint_at(config, url) for url in hosted)]
 
 
-def hosted_endpoints(config: ForgeConfig) -> list[KnownEndpoint]:
-    """Return the hosted providers, with where their keys are. Reads the saved keys."""
-    listed = []
-    for provider in PROVIDERS.values():
-        if provider.is_local:
-            continue
-        variable = resolve_for(config, provider.base_url).key_variable
-        notes = {None: "needs a key", SAVED_KEYS: "key saved"}
-        listed.append(
-            KnownEndpoint(
-                provider.label,
-                provider.base_url,
-                notes.get(variable, f"key in {variable}"),
-                needs_key=variable is None,
-                has_key=variable is not None,
-                is_current=provider.base_url == config.endpoint.base_url,
-            )
-        )
-    return listed
+def endpoint_at(config: ForgeConfig, base_url: str) -> KnownEndpoint:
+    """Return what is known of the endpoint at a URL."""
+    found = resolve_for(config, base_url)
+    provider = found.provider
+    return KnownEndpoint(
+        label=provider.label,
+        base_url=base_url,
+        is_local=provider.is_local,
+        needs_key=provider.needs_key,
+        key_source=found.key_variable,
+        picks_model=provider.is_local or provider.default_model is not None,
+        is_current=base_url == config.endpoint.base_url,
+    )
+
+
+async def check(config: ForgeConfig, base_url: str, key: str = "") -> str:
+    """Check a key at its endpoint, by default the one that Forge has; see `check_key`."""
+    return await check_key(base_url, key or resolve_for(config, base_url).api_key or "")

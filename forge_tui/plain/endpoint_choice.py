@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 from forge_core.config.saved_keys import SavedKeys, remember_entered
 from forge_core.errors import AuthenticationError, ConfigError, ProviderError
-from forge_core.llm.account.key_check import check_key
-from forge_core.llm.endpoints import identify, shown_url
 from forge_core.runtime.connecting import name_of, offered, prepare, resolve_for, url_of
-from forge_core.runtime.endpoint_list import known_endpoints
+from forge_core.runtime.endpoint_list import check, endpoint_at, known_endpoints
 from forge_core.sanitize import safe_line
 from forge_tui.plain.labelled_output import ERROR, NOTICE, QUESTION, STATUS, LabelledOutput
 
@@ -45,41 +43,39 @@ class EndpointChoice:
         """Return the URL of the chosen endpoint, and whether it needs no key."""
         self._out.say(STATUS, "Looking for model servers on this machine.")
         listed = await asyncio.to_thread(known_endpoints, self._chat.session.config)
-        rows = [*(f"{one.label}, {one.note}" for one in listed), OTHER_URL]
+        rows = [*(f"{one.label}, {one.note or 'needs a key'}" for one in listed), OTHER_URL]
         at = await self._chat.prompts.choose("Connect to which endpoint?", rows, none="stay")
         if at is None:
             return None, False
         if at < len(listed):
-            url = listed[at].base_url
-            return url, identify(url).is_local
+            return listed[at].base_url, bool(listed[at].running)
         typed = await self._chat.prompts.line("URL (empty: stay): ")
         return (url_of(typed.strip()) if typed and typed.strip() else None), False
 
     async def _has_key(self, url: str) -> bool:
         """Ask for a key if there is none; return whether the endpoint can be used."""
-        endpoint = await asyncio.to_thread(resolve_for, self._chat.session.config, url)
-        provider = endpoint.provider
-        if endpoint.api_key is not None:
+        endpoint = await asyncio.to_thread(endpoint_at, self._chat.session.config, url)
+        if endpoint.key_source is not None:
             return True
-        optional = "" if provider.needs_key else ", empty: none"
-        typed = await self._chat.prompts.secret(f"API key for {provider.label} (it is not shown{optional}): ")
+        optional = "" if endpoint.needs_key else ", empty: none"
+        typed = await self._chat.prompts.secret(f"API key for {endpoint.label} (it is not shown{optional}): ")
         key = (typed or "").strip()
         if not key:
-            return not provider.needs_key and typed is not None
+            return not endpoint.needs_key and typed is not None
         remember_entered(key)
         self._chat.learn_secret(key)
         if (found := await self._checked(url, key)) is None:
             return False
         keys = SavedKeys(self._chat.session.config.state_dir)
         await asyncio.to_thread(keys.save, url, key)
-        self._out.say(NOTICE, f"The key was saved for {shown_url(url)} ({found}).")
+        self._out.say(NOTICE, f"The key was saved for {url} ({found}).")
         return True
 
     async def _checked(self, url: str, key: str) -> str | None:
         """Return what the endpoint says of the key; None if it must not be saved."""
         self._out.say(STATUS, "Checking the key.")
         try:
-            return await check_key(url, key)
+            return await check(self._chat.session.config, url, key)
         except AuthenticationError as error:
             self._out.say(ERROR, f"The key was refused, and not saved: {error}")
         except ProviderError as error:
@@ -90,10 +86,9 @@ class EndpointChoice:
 
     async def _model(self, url: str) -> str | None:
         """Ask for a model unless the endpoint has a default: then it is empty. None for no change."""
-        provider = identify(url)
-        if provider.default_model is not None or provider.is_local:
-            return ""
         session = self._chat.session
+        if endpoint_at(session.config, url).picks_model:
+            return ""
         connection = prepare(session, await asyncio.to_thread(resolve_for, session.config, url))
         try:
             known = await offered(connection)

@@ -12,11 +12,16 @@ import pytest
 from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.saved_keys import SavedKeys
+from forge_core.llm.endpoints import PROVIDERS
 from forge_core.redact import Redactor
+from forge_core.runtime.endpoint_list import KnownEndpoint, known_endpoints
+from forge_core.runtime.local_servers import RunningServer
 from forge_core.session.prompt_history import PromptHistory
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.tools.shell.job_table import JobTable
+from forge_tui.screens.panels.connect_picker import ConnectPicker
 from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.rewind_picker import RewindPicker
@@ -99,6 +104,22 @@ def history_search(state: Path, *keys: str) -> Before:
     return run
 
 
+def connect_picker(*keys: str) -> Before:
+    def known(config: ForgeConfig) -> list[KnownEndpoint]:
+        SavedKeys(config.state_dir).save(PROVIDERS["groq"].base_url, "a-saved-key")
+        return known_endpoints(config, lambda: [RunningServer(PROVIDERS["ollama"], ("qwen3:8b", "b", "c"))])
+
+    async def run(pilot: Pilot[None]) -> None:
+        app = await ready(pilot)
+        assert app.session is not None
+        app.push_screen(ConnectPicker(app.session.config, known=known))
+        await until(pilot, lambda: isinstance(app.screen, ConnectPicker) and "Ollama" in shown(app))
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return run
+
+
 def light(folder: Path) -> ChatApp:
     return make_app(make_config(folder, theme="forge-light"))
 
@@ -119,6 +140,11 @@ def test_session_picker_without_sessions(snap_compare: Compare, config: ForgeCon
     assert snap_compare(
         make_app(config), terminal_size=(80, 24), run_before=session_picker(tmp_path / "none")
     )
+
+
+def test_connect_picker_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
+    run = connect_picker("down", "down")
+    assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)
 
 
 def test_rewind_picker_80x24(snap_compare: Compare, config: ForgeConfig) -> None:

@@ -136,6 +136,7 @@ STATES: dict[str, tuple[KeyContext, State, list[Step]]] = {
 }
 TESTED_ELSEWHERE = {
     KeyContext.MODELS: "test_model_picker.py",
+    KeyContext.ENDPOINTS: "test_connect_picker.py",
     KeyContext.REPLAY: "test_replay.py",
     KeyContext.NOTE: "test_instruction_note.py",
 }

@@ -17,6 +17,7 @@ from forge_tui.screens.chat.queued.queue_list import QueueList
 from forge_tui.screens.chat.replay_screen import ReplayScreen
 from forge_tui.screens.chat.screen import ChatScreen
 from forge_tui.screens.diff.screen import DiffScreen
+from forge_tui.screens.panels.connect_picker import ConnectPicker
 from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.model_picker import ModelPicker
@@ -43,6 +44,7 @@ OWNERS = {
     KeyContext.HISTORY: HistorySearch,
     KeyContext.QUEUE: QueueList,
     KeyContext.MODELS: ModelPicker,
+    KeyContext.ENDPOINTS: ConnectPicker,
     KeyContext.PROMPT: PermissionPrompt,
     KeyContext.QUESTIONS: QuestionPrompt,
     KeyContext.REPLAY: ReplayScreen,

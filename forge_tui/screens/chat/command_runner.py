@@ -115,6 +115,10 @@ class CommandRunner:
                 from forge_tui.screens.panels.model_picker import ModelPicker
 
                 self._screen.app.push_screen(ModelPicker(session.models), self._choose_model)
+            case results.ChooseEndpoint(base_url):
+                from forge_tui.screens.chat.connecting import choose_endpoint
+
+                choose_endpoint(self._screen, session, base_url)
             case results.ShowRewound():
                 self._screen.rewinding.show(result)
             case results.ForkSession():

@@ -14,6 +14,7 @@ from forge_tui import workers
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
+    from forge_core.runtime.local_servers import RunningServer
     from forge_core.workspace.trust import TrustQuestion
     from forge_tui.screens.chat.live_figures import LiveFigures
     from forge_tui.screens.chat.screen import ChatScreen
@@ -48,6 +49,13 @@ def local_server(config: ForgeConfig) -> str:
     return local_server_notice(config)
 
 
+def local_servers() -> Sequence[RunningServer]:
+    """Return the model servers that run on this machine."""
+    from forge_core.runtime.local_servers import local_servers  # when an endpoint is chosen
+
+    return local_servers()
+
+
 def clipboard_route(folder: Path) -> Route:
     """Return how to reach the clipboard of the user's machine, by no program from `folder`."""
     from forge_core.workspace.program_lookup import find_program
@@ -69,6 +77,7 @@ class Environment:
     trust_question: Callable[[ForgeConfig], TrustQuestion | None] = trust_question
     clipboard: Callable[[Path], Route] = clipboard_route
     local_server: Callable[[ForgeConfig], str] = local_server
+    local_servers: Callable[[], Sequence[RunningServer]] = local_servers
 
 
 class RepositoryWatch:

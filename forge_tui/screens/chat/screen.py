@@ -83,7 +83,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     ) -> None:
         super().__init__()
         self._config = config
-        self._environment = environment
+        self.environment = environment
         self.themes = themes
         self.save_setting = save_setting
         self.session: ForgeSession | None = None

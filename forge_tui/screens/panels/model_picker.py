@@ -172,7 +172,7 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
             about += [one.name, "in use" if one.id == models.current else "used before" * is_recent]
         fallbacks = ", ".join(models.fallbacks)
         below = [
-            f"effort {models.effort or 'default'}" if models.takes_effort else "no reasoning",
+            _effort(models),
             f"fallbacks {fallbacks}" if fallbacks else "",
             f"routing {models.routing}" if models.routing else "",
             self._note,
@@ -226,6 +226,13 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
             at = efforts.index(self._models.effort) + by
             self._models.set_effort(efforts[at % len(efforts)])  # type: ignore[arg-type]
             self._show_about()
+
+
+def _effort(models: ModelSelection) -> str:
+    """Return how much the model in use reasons; empty while none is."""
+    if models.takes_effort:
+        return f"effort {models.effort or 'default'}"
+    return "no reasoning" if models.current else ""
 
 
 def _padded(text: str, cells: int) -> str:

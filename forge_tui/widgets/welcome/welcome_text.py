@@ -39,7 +39,7 @@ _README = re.compile(r"readme(\.(md|rst|txt|org|adoc))?", re.IGNORECASE)
 _TESTS = re.compile(r"tests?|__tests__|\.rspec|test_.+\.py|.+_test\.(py|go)|.+\.(test|spec)\.[jt]sx?")
 _USUAL = ("README.md", "README.rst", "README", "tests", "test", ".git", "hello.py")
 """Looked for by name if a folder has more than `MAX_NAMES` entries."""
-_OFFLINE = "No key or network needed. Set OPENROUTER_API_KEY for a real model."
+_OFFLINE = "No key or network needed. For a real model: /connect"
 _TAGLINE = "a coding assistant for this folder"
 TRY_HINT = "Tab or Down selects, Enter sends"
 _BULLET = "›"
