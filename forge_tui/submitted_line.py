@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from forge_core.commands import specs
+from forge_core.commands.command_spec import CommandSpec
 from forge_core.sanitize import safe_line
 from forge_tui.pastes.folded_text import BEGIN, plain_text
 
@@ -20,7 +21,7 @@ class UserText:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    spec: specs.CommandSpec
+    spec: CommandSpec
     argument: str
     line: str
     """As typed."""

@@ -19,8 +19,9 @@ from typing import get_args
 
 from forge_core import errors, events
 from forge_core.approval import Effect, ToolKind
+from forge_core.commands.command_spec import Tier
 from forge_core.commands.permission_commands import mode_summary
-from forge_core.commands.specs import SPECS, Tier
+from forge_core.commands.specs import SPECS
 from forge_core.config.settings import SETTINGS, PermissionMode
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.llm.account.catalog import bundled, bundled_date

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from forge_core.commands.command_spec import CommandSpec, load
 from forge_core.commands.result import CommandResult, Failure
-from forge_core.commands.specs import CommandSpec, load
 from forge_core.errors import ForgeError
 from forge_core.session.session import ForgeSession
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
+from forge_core.commands.command_spec import ArgumentValue
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
-from forge_core.commands.specs import ArgumentValue
 from forge_core.errors import WorkspaceError
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession

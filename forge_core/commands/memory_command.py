@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from forge_core.commands.columns import columns
+from forge_core.commands.command_spec import ArgumentValue
 from forge_core.commands.figures import tokens_text
 from forge_core.commands.result import (
     ChooseInstructionFile,
@@ -16,7 +17,6 @@ from forge_core.commands.result import (
     Failure,
     Text,
 )
-from forge_core.commands.specs import ArgumentValue
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.context.instructions import MAX_BYTES, Instructions, InstructionSet, instructions_for
 from forge_core.llm.tokens import estimate_tokens

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
+from forge_core.commands.command_spec import ArgumentValue, argument_values
 from forge_core.commands.result import ChooseModel, CommandNotice, CommandResult, Failure, StatusChange, Text
-from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.settings import check_value, choices
 from forge_core.errors import ConfigError
 from forge_core.sanitize import safe_line

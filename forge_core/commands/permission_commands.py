@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 
 from forge_core.commands.columns import columns
+from forge_core.commands.command_spec import ArgumentValue, argument_values
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, StatusChange, Text
-from forge_core.commands.specs import ArgumentValue, argument_values
 from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.project_state import (
     ABSENT,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from forge_core.approval import Effect
 from forge_core.commands.columns import columns
+from forge_core.commands.command_spec import ArgumentValue
 from forge_core.commands.result import CommandResult, Failure, Text
-from forge_core.commands.specs import ArgumentValue
 from forge_core.permissions.policy import Decision
 from forge_core.session.session import ForgeSession
 from forge_core.tools.base import BaseTool, ToolCategory, ToolParameter, ToolUse

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeAlias
 
 from forge_core.approval import Answer, Responder
-from forge_core.commands.specs import Tier
+from forge_core.commands.command_spec import Tier
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEvent
 from forge_core.runtime import build_session, harden_process, make_redactor

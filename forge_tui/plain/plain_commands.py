@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from forge_core.commands import result as results
+from forge_core.commands.command_spec import Scope
 from forge_core.commands.dispatch import run_command
-from forge_core.commands.specs import SPECS, Scope
+from forge_core.commands.specs import SPECS
 from forge_core.config.settings import check_value, choices
 from forge_core.durations import time_ago
 from forge_core.errors import ForgeError

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forge_core.commands import specs
-from forge_core.commands.specs import ArgumentValue
+from forge_core.commands.command_spec import ArgumentValue, CommandSpec
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len
 from forge_core.workspace.path_completion import PathCompletion, shortened
@@ -94,9 +94,7 @@ def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> O
     return Offer(found, next(current, NONE_CHOSEN))
 
 
-def _value_candidate(
-    line: str, value: ArgumentValue, spec: specs.CommandSpec, *, is_exact: bool
-) -> Candidate:
+def _value_candidate(line: str, value: ArgumentValue, spec: CommandSpec, *, is_exact: bool) -> Candidate:
     is_whole = spec.problem(line.partition(" ")[2]) is None
     return Candidate(
         line=line,

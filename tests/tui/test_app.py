@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from forge_core.commands.specs import Tier, find
+from forge_core.commands.command_spec import Tier
+from forge_core.commands.specs import find
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError, ForgeError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from forge_core.commands import specs
-from forge_core.commands.specs import SPECS, ArgumentValue
+from forge_core.commands.command_spec import ArgumentValue
+from forge_core.commands.specs import SPECS
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.widgets.completion import offer

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from forge_core.commands import specs
+from forge_core.commands.command_spec import ArgumentValue, CommandSpec, Scope
 from forge_core.commands.result import CommandResult, Text
-from forge_core.commands.specs import SPECS, ArgumentValue, CommandSpec, Scope
+from forge_core.commands.specs import SPECS
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import LLMStart
 from forge_core.session.session import ForgeSession

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forge_core.commands.specs import ArgumentValue, Scope, Tier, find, load
+from forge_core.commands.command_spec import ArgumentValue, Scope, Tier, load
+from forge_core.commands.specs import find
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 from forge_tui import workers

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forge_core.commands.specs import ArgumentValue, argument_values
+from forge_core.commands.command_spec import ArgumentValue, argument_values
 from forge_core.config.settings import ThinkingSetting, check_value, choices
 from forge_core.sanitize import safe_line
 from forge_core.text_width import clip

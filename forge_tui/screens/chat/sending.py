@@ -6,7 +6,7 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forge_core.commands.specs import Scope, Tier
+from forge_core.commands.command_spec import Scope, Tier
 from forge_tui import workers
 from forge_tui.pastes.folded_text import plain_text, with_labels
 from forge_tui.screens.chat.command_runner import CommandRunner

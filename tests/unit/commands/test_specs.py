@@ -8,22 +8,23 @@ from typing import get_args
 import pytest
 
 from forge_core.commands import specs
+from forge_core.commands.command_spec import CommandSpec, Scope, load
 from forge_core.session.changes import Source
 
 PACKAGES = {
-    specs.Scope.SESSION: "forge_core.commands",
-    specs.Scope.SCREEN: "forge_tui.screens.chat",
+    Scope.SESSION: "forge_core.commands",
+    Scope.SCREEN: "forge_tui.screens.chat",
 }
 
 
 @pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
-def test_every_command_has_a_body(spec: specs.CommandSpec) -> None:
+def test_every_command_has_a_body(spec: CommandSpec) -> None:
     package = PACKAGES[spec.scope]
-    body = specs.load(spec.body, package)
+    body = load(spec.body, package)
     assert list(inspect.signature(body).parameters) == ["argument", str(spec.scope)]
-    assert inspect.iscoroutinefunction(body) == (spec.scope is specs.Scope.SESSION)
+    assert inspect.iscoroutinefunction(body) == (spec.scope is Scope.SESSION)
     if spec.values:
-        assert list(inspect.signature(specs.load(spec.values, package)).parameters) == [str(spec.scope)]
+        assert list(inspect.signature(load(spec.values, package)).parameters) == [str(spec.scope)]
 
 
 def test_no_name_or_alias_is_used_twice() -> None:
@@ -75,7 +76,7 @@ def test_an_unrecognizable_name_has_no_suggestion() -> None:
 
 @pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
 def test_every_command_works_without_arguments_and_accepts_its_documented_forms(
-    spec: specs.CommandSpec,
+    spec: CommandSpec,
 ) -> None:
     assert spec.problem("") is None
     for form in spec.accepts:
