@@ -49,6 +49,14 @@ def url(value: Any) -> str:
     return address
 
 
+def shown_url(base_url: str) -> str:
+    """Return `base_url` without user, password, query and fragment, for messages."""
+    rest = base_url.split("?", 1)[0].split("#", 1)[0]
+    scheme, separator, tail = rest.rpartition("://")
+    host, slash, path = tail.partition("/")
+    return scheme + separator + host.rpartition("@")[2] + slash + path
+
+
 def whole_number(value: Any) -> int:
     if isinstance(value, bool):
         raise ValueError("a whole number")

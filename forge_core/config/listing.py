@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
 
 def setting_rows(config: ForgeConfig) -> list[tuple[str, Any, Origin]]:
-    """Return each setting with its value, JSON-ready, and where that comes from."""
+    """Return each setting with its value, JSON-ready and without secrets, and where that comes from."""
     return [
-        (name, plain_value(getattr(config, name)), config.origins.get(name, Origin.DEFAULT))
+        (name, shown_value(name, getattr(config, name)), config.origins.get(name, Origin.DEFAULT))
         for name in SETTINGS
     ]
+
+
+def shown_value(name: str, value: Any) -> Any:
+    """Return a value as JSON has it, without what is secret in it."""
+    shown = SETTINGS[name].shown
+    return plain_value(value if shown is None or value is None else shown(value))
 
 
 def value_text(value: Any) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from forge_core.config.checks import shown_url
 from forge_core.config.forge_config import OFFLINE_MODEL, Endpoint, Origin
 from forge_core.errors import ConfigError
 
@@ -52,7 +53,7 @@ def choose_endpoint(
     )
     model = model or found.provider.default_model
     if model is None:
-        raise ConfigError(f"No model given for {found.base_url!r}. Name one with --model.")
+        raise ConfigError(f"No model given for {shown_url(found.base_url)!r}. Name one with --model.")
     return endpoint_of(found, is_named=base_url is not None), model
 
 
@@ -64,7 +65,7 @@ def endpoint_of(found: ResolvedEndpoint, *, is_named: bool = True) -> Endpoint:
 
 
 def _key_notice(endpoint: ResolvedEndpoint) -> str:
-    from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, shown_url
+    from forge_core.llm.endpoints import NAMED_KEY_VARIABLE
 
     url, is_local = shown_url(endpoint.base_url), endpoint.provider.is_local
     if endpoint.key_variable is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
+from forge_core.config.checks import shown_url as shown_url
 from forge_core.errors import ConfigError
 
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
@@ -250,14 +251,6 @@ def clean_url(base_url: str) -> str:
             "or 'http://localhost:11434/v1'."
         )
     return url
-
-
-def shown_url(base_url: str) -> str:
-    """Return `base_url` without user, password, query and fragment, for messages."""
-    rest = base_url.split("?", 1)[0].split("#", 1)[0]
-    scheme, separator, tail = rest.rpartition("://")
-    host, slash, path = tail.partition("/")
-    return scheme + separator + host.rpartition("@")[2] + slash + path
 
 
 def is_loopback(host: str) -> bool:

@@ -59,6 +59,21 @@ def test_the_list_names_the_source_of_each_value(
     assert "forge-light  (user config)" in printed
 
 
+def test_the_password_in_a_url_is_never_printed(
+    user_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_file.write_text('base_url = "https://ada:pass1234@models.example/v1?key=abcd1234"\n')
+    assert main(["config"]) != 0
+    assert "pass1234" not in capsys.readouterr().err
+    monkeypatch.setenv("FORGE_MODEL", "m")
+    for options in ([], ["--json"]):
+        assert main(["config", "list", *options]) == 0
+        printed = capsys.readouterr().out
+        assert "https://models.example/v1" in printed
+        assert "pass1234" not in printed
+        assert "abcd1234" not in printed
+
+
 def test_a_value_that_something_stronger_overrides_is_reported(
     user_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
