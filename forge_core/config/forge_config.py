@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import SETTINGS, Settings
@@ -79,6 +80,8 @@ class ForgeConfig(Settings):
     config_dir: Path = field(default_factory=lambda: Path.home() / ".config" / "forge")
     origins: dict[str, Origin] = field(default_factory=dict)
     """Setting → where its value came from."""
+    own_settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the user's own file set."""
     notices: tuple[str, ...] = ()
     """Messages to the user about loading: a project setting that was ignored, a broken file."""
 

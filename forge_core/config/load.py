@@ -70,7 +70,6 @@ def load_config(
     environ = os.environ if environ is None else environ
     root = check_workspace(Path.cwd() if path is None else Path(path), needs_write=needs_write)
     notices: list[str] = []
-    user_file = config_dir(environ) / USER_FILE
     if is_hermetic:
         decided, problem = ProjectState(), None
     else:
@@ -78,8 +77,9 @@ def load_config(
     notices += [problem] if problem else []
     is_trusted = trust or bool(decided.trusted)
     project = read_project_settings(root, notices, is_trusted=is_trusted)
+    own = {} if is_hermetic else read_user_settings(config_dir(environ), notices)
     layers = [
-        _Layer(Origin.USER, {} if is_hermetic else _read_file(user_file, tuple(SETTINGS), notices)),
+        _Layer(Origin.USER, own),
         _Layer(Origin.PROJECT, {name: value for name, value in project.items() if name not in RULE_KINDS}),
         _Layer(Origin.ENVIRONMENT, _read_environment(environ)),
         _Layer(Origin.FLAG, _read_flags(flags or {})),
@@ -94,6 +94,7 @@ def load_config(
         config_dir=config_dir(environ),
         state_dir=state_dir(environ),
         origins=origins,
+        own_settings=own,
         notices=tuple(notices),
         is_trusted=is_trusted,
         own_instructions=() if is_hermetic else _own_instructions(environ, values),
@@ -111,6 +112,11 @@ def config_dir(environ: Mapping[str, str]) -> Path:
 def state_dir(environ: Mapping[str, str]) -> Path:
     """Return the folder of sessions, logs and saved command outputs."""
     return _xdg_dir(environ, "state", "XDG_STATE_HOME", ".local/state")
+
+
+def read_user_settings(config_dir: Path, notices: list[str]) -> dict[str, Any]:
+    """Return the checked settings of the user's own file; errors in it are added to `notices`."""
+    return _read_file(config_dir / USER_FILE, tuple(SETTINGS), notices)
 
 
 def _own_instructions(environ: Mapping[str, str], values: Mapping[str, Any]) -> tuple[Path, ...]:

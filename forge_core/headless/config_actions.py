@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.columns import columns
 from forge_core.config import checks
 from forge_core.config.forge_config import Origin
-from forge_core.config.listing import known_setting, plain_value, setting_rows, value_text
+from forge_core.config.listing import check_theme, known_setting, plain_value, setting_rows, value_text
 from forge_core.config.load import USER_FILE
 from forge_core.config.save import save_user_setting, unset_user_setting
 from forge_core.config.settings import SETTINGS
@@ -35,9 +34,7 @@ def run_action(
         ConfigError: with what is wrong and what to do.
     """
     if options.action == "set" and len(options.values) == 1:
-        name = known_setting(options.name)
-        if SETTINGS[name].check is checks.theme:
-            _check_theme(name, options.values[0], themes())
+        check_theme(known_setting(options.name), options.values[0], themes())
     _ACTIONS[options.action](options, config)
     return ExitCode.COMPLETE
 
@@ -106,13 +103,3 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace, ForgeConfig], None]] = {
     "unset": _unset,
     "path": _path,
 }
-
-
-def _check_theme(setting: str, name: str, themes: Sequence[str]) -> None:
-    """Raise ConfigError where no theme has this name."""
-    if setting == "theme" and themes:
-        themes = (checks.AUTO_THEME, *themes)
-    if themes and name not in themes:
-        near = difflib.get_close_matches(name, themes, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"The themes are: {', '.join(themes)}."
-        raise ConfigError(f"There is no theme {name!r}. {hint}")
