@@ -355,7 +355,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
 
     async def _open_session(self, resume: str | None, before: ForgeSession | None = None) -> ForgeSession:
         """Build a session; it has the endpoint of the one `before`, a new one also its model and mode."""
-        config = self._config
+        config = self.chat.sessions.config
         if before is not None:
             from forge_core.runtime.resuming import continued_settings
 
@@ -430,7 +430,7 @@ def run_chat(
     code = run_app(app, config)
     if code or continue_plain is None or not app.chat.wants_plain:
         return code
-    session = app.session
+    session, config = app.session, app.chat.sessions.config
     if session is None:
         return continue_plain(config, resume)
     status = session.status

@@ -35,6 +35,7 @@ class KeyContext(StrEnum):
     DIFF = "Changes (/diff)"
     MODELS = "Models (/model)"
     ENDPOINTS = "Endpoints (/connect)"
+    SETTINGS = "Settings (/config)"
     SESSIONS = "Saved sessions (/resume)"
     JOBS = "Background commands (/jobs)"
     HISTORY = "What was sent (Ctrl+R)"
@@ -205,6 +206,14 @@ KEYS: tuple[Key, ...] = (
     Key("endpoints.next", "down,ctrl+n", "move(1)", "Up, Down", "Select an endpoint", is_first=True),
     Key("endpoints.previous", "up,ctrl+p", "move(-1)", is_first=True),
     Key("endpoints.other_key", "ctrl+k", "other_key", "Ctrl+K", "Enter another key for it", is_first=True),
+    Key("settings.next", "down,ctrl+n", "move(1)", "Up, Down", "Select a setting", is_first=True),
+    Key("settings.previous", "up,ctrl+p", "move(-1)", is_first=True),
+    Key("settings.page_down", "pagedown", "page(1)", "PageUp, PageDown", "Go on by a page", is_first=True),
+    Key("settings.page_up", "pageup", "page(-1)", is_first=True),
+    Key("settings.change", "", "", "Enter", "Change it: switch it, choose a value, or type one"),
+    Key("settings.next_value", "right", "cycle(1)", "←, →", "Previous, next value", is_first=True),
+    Key("settings.previous_value", "left", "cycle(-1)", is_first=True),
+    Key("settings.unset", "delete,ctrl+x", "unset", "Delete, Ctrl+X", "Back to the default", is_first=True),
     Key("sessions.next", "down,ctrl+n", "move(1)", "Up, Down", "Select a session", is_first=True),
     Key("sessions.previous", "up,ctrl+p", "move(-1)", is_first=True),
     Key("sessions.folders", "tab", "toggle_folders", "Tab", "Those of this folder, or of all", is_first=True),

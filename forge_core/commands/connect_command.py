@@ -7,8 +7,8 @@ import contextlib
 import shlex
 from collections.abc import Sequence
 
+from forge_core.commands.command_spec import ArgumentValue
 from forge_core.commands.result import ChooseEndpoint, CommandNotice, CommandResult, Failure
-from forge_core.commands.specs import ArgumentValue
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import AuthenticationError, ConfigError, ProviderError
 from forge_core.llm.endpoints import DEFAULT_PROVIDER, PROVIDERS, identify, shown_url

@@ -106,6 +106,16 @@ SPECS: tuple[CommandSpec, ...] = (
         values="model_commands:effort_values",
     ),
     CommandSpec(
+        "config",
+        "Show and change the settings",
+        "config_command:config",
+        scope=Scope.SCREEN,
+        accepts=("NAME", "NAME VALUE..."),
+        aliases=("settings",),
+        keywords=("preferences", "options", "set"),
+        values="config_command:setting_values",
+    ),
+    CommandSpec(
         "theme",
         "Show or change the theme",
         "screen_commands:theme",

@@ -31,9 +31,9 @@ def setting_rows(config: ForgeConfig) -> list[tuple[str, Any, Origin]]:
 
 
 def shown_value(name: str, value: Any) -> Any:
-    """Return a value as JSON has it, without what is secret in it."""
-    shown = SETTINGS[name].shown
-    return plain_value(value if shown is None or value is None else shown(value))
+    """Return a value as JSON has it, without what is secret in it: a URL may hold a password."""
+    is_url = SETTINGS[name].check is checks.url
+    return checks.shown_url(value) if is_url and value is not None else plain_value(value)
 
 
 def value_text(value: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from forge_core.config import listing
 from forge_core.config.forge_config import ForgeConfig, Origin
-from forge_core.config.load import ACCESSIBLE, PROJECT_FILE, read_user_settings
+from forge_core.config.load import ACCESSIBLE, ACCESSIBLE_SETTINGS, PROJECT_FILE, read_user_settings
 from forge_core.config.save import save_user_setting, unset_user_setting
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.errors import ConfigError, ForgeError
@@ -122,23 +122,26 @@ class RunningSettings:
         """Return the value that a change begins with, as the user would type it; empty for none, and for one
         that may not be shown."""
         own = self._own.get(name, () if SETTINGS[name].is_list else self.value(name))
-        shown, text = _text(name, own), listing.typed_text(own)
-        return text if own is not None and (SETTINGS[name].shown is None or shown == text) else ""
+        text = "" if own is None else listing.typed_text(own)
+        return text if _text(name, own) == text else ""
 
     def chosen(self, name: str) -> Any:
         """Return the value that the next change is counted from: that of the user's file where it is not in
         effect."""
-        is_in_effect = self.is_live(name) and not self._stronger(name)
-        return self.value(name) if is_in_effect else self._own.get(name, self.value(name))
+        return self.value(name) if self.is_in_effect(name) else self._own.get(name, self.value(name))
 
     def choices(self, name: str) -> tuple[str, ...]:
         """Return the values that a setting can be set to; empty where there is no list of them."""
         return listing.theme_names(name, self._themes()) or listing.settable(name)
 
     def is_live(self, name: str) -> bool:
-        """Whether a change takes effect at once."""
+        """Whether the chat can be told of a change."""
         live = self._live().get(name)
         return live is not None and live.apply is not None
+
+    def is_in_effect(self, name: str) -> bool:
+        """Whether a change of the user's file takes effect at once."""
+        return self.is_live(name) and not self._stronger(name)
 
     def _stronger(self, name: str) -> str:
         """Return what sets a setting and is stronger than the user's file; empty if nothing is."""
@@ -149,8 +152,8 @@ class RunningSettings:
             return f"the project's {PROJECT_FILE}"
         if origin is Origin.FLAG:
             return str(declared.option)
-        variable = declared.variable or ACCESSIBLE
-        return variable if self._environ.get(variable) else ACCESSIBLE
+        is_shared = name in ACCESSIBLE_SETTINGS and not self._environ.get(str(declared.variable))
+        return ACCESSIBLE if is_shared else str(declared.variable)
 
     # Changes
 

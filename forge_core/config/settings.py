@@ -89,7 +89,7 @@ class Setting:
 
     __slots__ = (
         *("alias", "check", "default", "metavar", "option"),
-        *("project", "short_option", "shown", "summary", "table", "variable"),
+        *("project", "short_option", "summary", "table", "variable"),
     )
 
     def __init__(
@@ -105,7 +105,6 @@ class Setting:
         metavar: str | None = None,
         table: str | None = None,
         project: ProjectAccess = "never",
-        shown: Callable[[Any], str] | None = None,
     ) -> None:
         self.default = default
         self.check = check
@@ -123,8 +122,6 @@ class Setting:
         """The table of the file that holds it: `budget_day` is `day` in `[budget]`."""
         self.project = project
         """When a project's own file may set it: always, only in a trusted folder, or never."""
-        self.shown = shown
-        """Return the value without what is secret in it; None where nothing can be."""
 
     @property
     def is_list(self) -> bool:
@@ -166,7 +163,6 @@ class Settings:
         variable="FORGE_BASE_URL",
         option="--base-url",
         metavar="URL",
-        shown=checks.shown_url,
         summary="an OpenAI-compatible endpoint, e.g. http://localhost:11434/v1",
     )
     effort: EffortSetting | None = setting(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from forge_core.commands.columns import columns
-from forge_core.config import checks
 from forge_core.config.forge_config import Origin
 from forge_core.config.listing import check_theme, known_setting, plain_value, setting_rows, value_text
 from forge_core.config.load import USER_FILE

@@ -106,7 +106,7 @@ class EventText:
         self.answers: list[str] = []
         """The model's answers, the oldest first, as received."""
         self._out = out
-        self._speaks_diffs = speaks_diffs
+        self.speaks_diffs = speaks_diffs
         self._answer = _Speech(out, FORGE, redact.known_only())
         self._reasoning = _Speech(out, REASONING, redact.known_only())
         self._reasoning_began = 0.0
@@ -229,7 +229,7 @@ class EventText:
     def _change(self, diff: FileDiff) -> None:
         self._out.say(CHANGE, f"{safe_line(diff.path)}, {diff.added} added, {diff.removed} removed")
         text = diff.diff.rstrip("\n")
-        if self._speaks_diffs:
+        if self.speaks_diffs:
             text = "\n".join(
                 _SPOKEN.get(line[:1], "") + line[line[:1] in _SPOKEN :] for line in text.split("\n")
             )

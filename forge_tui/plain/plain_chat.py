@@ -52,7 +52,8 @@ class PlainChat:
         """The text that the next message begins with."""
         self._piped = ""
         """Text from standard input that goes with the next message."""
-        self._config = config
+        self.config = config
+        """The settings of the next session."""
         self._make_session = make_session
         self._redact = make_redactor(config)
         self._out = out
@@ -83,7 +84,7 @@ class PlainChat:
 
     def saved(self) -> SavedSessions:
         """Return the saved sessions of all folders."""
-        return SavedSessions(self._config.state_dir, self._redact)
+        return SavedSessions(self.config.state_dir, self._redact)
 
     def leave(self) -> None:
         """End the chat after what runs now."""
@@ -110,7 +111,7 @@ class PlainChat:
                 await self.send(plain_text(first_message))
             while not self._is_leaving and (line := await self._next_line()) is not None:
                 if self._history is not None:
-                    await asyncio.to_thread(self._history.add, line, self._config.working_dir)
+                    await asyncio.to_thread(self._history.add, line, self.config.working_dir)
                 await self.submit(line)
         finally:
             await self._close()
@@ -132,7 +133,7 @@ class PlainChat:
         """Make what was sent from the folder in earlier sessions reachable with Up, as the app does."""
         if self._history is None:
             return
-        folder = str(self._config.working_dir)
+        folder = str(self.config.working_dir)
         kept = [one.text for one in await asyncio.to_thread(self._history.read) if one.folder == folder]
         newest = [*dict.fromkeys(reversed(kept))][:RECALLED]
         self._lines.remember(plain_text(safe_text(text)) for text in reversed(newest))
@@ -227,7 +228,7 @@ class PlainChat:
             self._out.say(NOTICE, "! and a command runs it in your own shell. The model reads the output.")
             return
         self._last_shell_line = command
-        self._shell = self._shell or UserShell(self._config.working_dir)
+        self._shell = self._shell or UserShell(self.config.working_dir)
         self._is_shell_running = True
         try:
             with self._lines.typed_lines(self._typed):
@@ -267,7 +268,7 @@ class PlainChat:
 
     async def _open(self, resume: str | None, before: ForgeSession | None) -> None:
         """Open a session, then close the one `before`; it stays if that fails."""
-        config = self._config
+        config = self.config
         if before is not None:
             config = continued_settings(config, before, is_new=resume is None)
         opened = await asyncio.to_thread(self._make_session, config, resume, self.prompts.ask)
@@ -289,7 +290,7 @@ class PlainChat:
             self._session = None
 
     def _greet(self, session: ForgeSession) -> None:
-        status, config = session.status, self._config
+        status, config = session.status, self.config
         self._out.say(
             STATUS,
             f"Forge, plain text. Folder {config.working_dir}, model {status.model}, mode {status.mode}.",

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from forge_core.commands import result as results
 from forge_core.commands.command_spec import Scope
 from forge_core.commands.dispatch import run_command
 from forge_core.commands.specs import SPECS
-from forge_core.config.settings import check_value, choices
+from forge_core.config.listing import known_setting
+from forge_core.config.running_settings import NO_VALUE, LiveSetting, RunningSettings
+from forge_core.config.settings import SETTINGS, check_value, choices
 from forge_core.durations import time_ago
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 from forge_core.session.instruction_notes import write_change
+from forge_core.session.live_settings import session_settings
 from forge_tui.plain.labelled_output import (
     CHANGE,
     ERROR,
@@ -27,6 +31,7 @@ from forge_tui.plain.labelled_output import (
     LabelledOutput,
 )
 from forge_tui.submitted_line import Command
+from forge_tui.theme_files import theme_names
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CommandResult
@@ -64,6 +69,7 @@ class PlainCommands:
             "keys": self._keys,
             "new": self._new,
             "resume": self._resume,
+            "config": self._config,
             "thinking": self._thinking,
             "raw": self._raw,
             "copy": self._raw,
@@ -225,6 +231,36 @@ class PlainCommands:
         at = await self._chat.prompts.choose("Which session?", rows, none="stay")
         if at is not None:
             await self._chat.change_session(listed[at].id)
+
+    async def _config(self, argument: str) -> None:
+        """Write the settings, or one of them; or set it to the value that follows."""
+        named, _, value = argument.partition(" ")
+        name = known_setting(named, "/config") if named else ""
+        settings = RunningSettings(self._chat, self._live_settings, self._theme_names)
+        await settings.read_file()
+        if value.strip():
+            self._out.say(NOTICE, safe_line(await settings.set(name, value.strip())))
+            return
+        states = [settings.state(name)] if name else settings.states()
+        self._out.say(INFO, SETTINGS[name].summary if name else f"{len(states)} settings")
+        for state in states:
+            facts = "; ".join(filter(None, (state.source, state.remark)))
+            self._out.line(safe_line(f"{state.name}: {state.value} ({facts})"))
+        if values := settings.choices(name) if name else ():
+            self._out.line(safe_line("Values: " + ", ".join(values)))
+        way = f"/config {name or 'NAME'}"
+        self._out.line(f"{way} VALUE changes it; {way} {NO_VALUE} removes it from your file.")
+
+    def _live_settings(self) -> Mapping[str, LiveSetting]:
+        """Return the settings that this chat and its session hold."""
+        events = self._chat.events
+        speaks = LiveSetting(lambda: events.speaks_diffs, partial(setattr, events, "speaks_diffs"))
+        thinking = LiveSetting(lambda: events.thinking, partial(setattr, events, "thinking"))
+        session = session_settings(self._chat.session)
+        return {"thinking": thinking, "spoken_diffs": speaks, **session}
+
+    def _theme_names(self) -> Sequence[str]:
+        return theme_names(self._chat.config.config_dir / "themes")
 
     async def _thinking(self, argument: str) -> None:
         values = choices("thinking")

@@ -117,9 +117,25 @@ class ActivityLine(Widget):
         """Returns what is shown while nothing else is."""
 
     def on_mount(self) -> None:
+        self._start_timer()
+
+    def _start_timer(self) -> None:
         self._timer = self.set_interval(
             STILL_FRAME_S if self._is_still else FRAME_S, self._tick, pause=self._working is None
         )
+
+    @property
+    def is_still(self) -> bool:
+        """Whether a fixed mark replaces the spinner."""
+        return self._is_still
+
+    @is_still.setter
+    def is_still(self, is_still: bool) -> None:
+        self._is_still = is_still
+        if self._timer is not None:
+            self._timer.stop()
+            self._start_timer()
+            self.refresh()
 
     @property
     def working(self) -> Working | None:

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from textual.pilot import Pilot
 
-from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.saved_keys import SavedKeys
 from forge_core.llm.endpoints import PROVIDERS
 from forge_core.redact import Redactor
@@ -26,6 +26,7 @@ from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.rewind_picker import RewindPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
+from forge_tui.screens.panels.settings_panel import SettingsPanel
 from tests.support.chat_app import ChatApp, make_app, make_config, ready, shown, until
 from tests.tui.test_session_picker import write
 
@@ -164,6 +165,53 @@ def test_rewind_actions_80x24(snap_compare: Compare, config: ForgeConfig) -> Non
 def test_history_search_80x24(snap_compare: Compare, config: ForgeConfig) -> None:
     run = history_search(config.state_dir, "down", "down")
     assert snap_compare(make_app(config), terminal_size=(80, 24), run_before=run)
+
+
+def settings_panel(*keys: str) -> Before:
+    async def run(pilot: Pilot[None]) -> None:
+        app = await ready(pilot)
+        app.chat.run_by_name("config notify")
+        await until(pilot, lambda: isinstance(app.screen, SettingsPanel) and "❯ notify" in shown(app))
+        await pilot.press(*keys)
+        await pilot.pause()
+
+    return run
+
+
+def some_settings(folder: Path, **changes: Any) -> ChatApp:
+    """An app whose user has set the theme, and an environment that has set the notifications."""
+    config = make_config(
+        folder, notify="bell", origins={"notify": Origin.ENVIRONMENT, "model": Origin.FLAG}, **changes
+    )
+    config.config_dir.mkdir()
+    (config.config_dir / "config.toml").write_text(f'theme = "{config.theme}"\nsandbox = "off"\n')
+    return make_app(config)
+
+
+def test_settings_panel_80x24(snap_compare: Compare, tmp_path: Path) -> None:
+    app = some_settings(tmp_path, theme="nord")
+    assert snap_compare(app, terminal_size=(80, 24), run_before=settings_panel())
+
+
+def test_settings_panel_light(snap_compare: Compare, tmp_path: Path) -> None:
+    app = some_settings(tmp_path, theme="forge-light")
+    assert snap_compare(app, terminal_size=(120, 36), run_before=settings_panel("up"))
+
+
+def test_settings_values_80x24(snap_compare: Compare, tmp_path: Path) -> None:
+    app = some_settings(tmp_path)
+    keys = (*"permission", "enter")
+    assert snap_compare(app, terminal_size=(80, 24), run_before=settings_panel(*keys))
+
+
+def test_settings_wrong_value_80x24(snap_compare: Compare, tmp_path: Path) -> None:
+    app = some_settings(tmp_path)
+
+    async def run(pilot: Pilot[None]) -> None:
+        await settings_panel(*"max_co", "enter", *"much", "enter")(pilot)
+        await until(pilot, lambda: "max_cost is 'much'" in shown(app))
+
+    assert snap_compare(app, terminal_size=(80, 24), run_before=run)
 
 
 def jobs() -> JobTable:

@@ -32,6 +32,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.billing import SessionSpending, TurnSpending
+from forge_core.session.budget import LIMITS, SpendingBudget
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
@@ -42,6 +43,7 @@ from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal, images_beside, journal_path
 from forge_core.store.saved_session import SavedSession
+from forge_core.store.spending_ledger import SpendingLedger
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoItem, TodoList
 from forge_core.tools.shell.job_table import JobTable
@@ -162,6 +164,9 @@ class ScriptedSession:
         )
         self.sandbox = "sandbox: on"
         self.is_away = False
+        limits = {kind.setting: getattr(config, kind.setting) for kind in LIMITS}
+        ledger = SpendingLedger(config.state_dir / "sessions")
+        self.budget = SpendingBudget(limits, ledger, deny_all, lambda: 0.0)
         self.steering = Steering()
         self.can_retry = False
         """Whether `retry` may be called: set by the test, or by a turn whose result says so."""
@@ -223,6 +228,9 @@ class ScriptedSession:
 
     async def composition(self) -> Composition:
         return Composition(self.models.current, self.items, self.status.context_window, reserved=32_000)
+
+    def set_limit(self, setting: str, amount: Decimal | None) -> None:
+        self.budget.set_limit(setting, amount)
 
     def set_mode(self, mode: PermissionMode) -> None:
         self.policy.mode = mode

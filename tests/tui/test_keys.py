@@ -22,6 +22,7 @@ from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
+from forge_tui.screens.panels.settings_panel import SettingsPanel
 from forge_tui.screens.prompts.note import NotePrompt
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.plan import PlanPrompt
@@ -48,6 +49,7 @@ OWNERS = {
     KeyContext.PROMPT: PermissionPrompt,
     KeyContext.QUESTIONS: QuestionPrompt,
     KeyContext.REPLAY: ReplayScreen,
+    KeyContext.SETTINGS: SettingsPanel,
     KeyContext.NOTE: NotePrompt,
     KeyContext.PLAN: PlanPrompt,
 }

@@ -68,6 +68,34 @@ def test_a_setting_chooses_plain_text_and_spoken_diffs(folder: Path) -> None:
     assert 'Removed line: print("hi")\nAdded line: print("bye")\n' in done.stdout
 
 
+def test_settings_are_listed_and_changed(folder: Path) -> None:
+    file = folder.parent / "home" / "config" / "config.toml"
+    lines = [
+        "/config",
+        "/config thinking full",
+        "/config thinking",
+        "/config sandbox off",
+        "/config theme dark",
+        "/config max_cost 2.50",
+        "/budget",
+        "/config thinking default",
+        "/config zzz",
+    ]
+    done = piped("\n".join(lines), folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = done.stdout
+    assert "\nsandbox: auto (default)\n" in text
+    assert "\nmodel: forge/offline (flag; --model sets it)\n" in text
+    assert "Notice: thinking is now full.\n" in text
+    assert "\nthinking: full (user config)\nValues: hidden, folded, full\n" in text
+    assert "Notice: sandbox is now off; it takes effect at the next start.\n" in text
+    assert "Error: There is no theme 'dark'." in text
+    assert "session cost    $0.00  $2.50" in text
+    assert "Notice: thinking is folded again, the default.\n" in text
+    assert "Error: There is no setting 'zzz'. /config shows all settings.\n" in text
+    assert file.read_text() == 'sandbox = "off"\nmax_cost = 2.5\n'
+
+
 def test_permission_is_asked_and_a_pipe_answers_it(folder: Path) -> None:
     request = "replace hi with bye in a.py\n"
     denied = piped(request, folder)

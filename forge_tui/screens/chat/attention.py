@@ -24,7 +24,7 @@ class Attention:
     """Decides whether to notify, and with which text: it reveals at most the name of a tool."""
 
     def __init__(self, setting: Notify, environ: Mapping[str, str], write: Callable[[str], None]) -> None:
-        self._setting = setting
+        self.setting = setting
         self._environ = environ
         self._write = write
         self._is_focused: bool | None = None
@@ -48,7 +48,7 @@ class Attention:
             self._call(f"Forge asks: may it use {safe_line(tool)}?" if tool else "Forge has a question")
 
     def _call(self, words: str) -> None:
-        if sequence := notice(words, self._setting, self._environ):
+        if sequence := notice(words, self.setting, self._environ):
             self._write(sequence)
 
 

@@ -41,6 +41,7 @@ class SessionChange:
         self._screen = screen
         self._queue = queue
         self.config = config
+        """The settings of the next session; `/config` changes them."""
         self._open_session = open_session
         self.is_running = False
         self._left: list[UserText | Command] = []
