@@ -6,6 +6,7 @@ import pytest
 
 from forge_core.commands.specs import SPECS
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.errors import ConfigError
 from forge_tui.keymap import KeyContext, help_rows
 from forge_tui.screens.panels.help import help_content
 from forge_tui.widgets.welcome.welcome_text import rows_above
@@ -125,11 +126,16 @@ async def test_closing_the_theme_picker_restores_the_old_theme(config: ForgeConf
         assert app.theme == "forge-dark" and app.saved == []
 
 
-async def test_a_theme_that_cannot_be_saved_is_applied_with_a_notice(config: ForgeConfig) -> None:
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), ConfigError("theme was not saved: the file is broken.")]
+)
+async def test_a_theme_that_cannot_be_saved_is_applied_with_a_notice(
+    config: ForgeConfig, error: Exception
+) -> None:
     app = make_app(config)
 
     def fail(name: str, value: str) -> None:
-        raise OSError(28, "No space left on device")
+        raise error
 
     app.chat.save_setting = fail
     async with app.run_test(size=(100, 30)) as pilot:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.commands.command_spec import ArgumentValue, argument_values
 from forge_core.config.settings import ThinkingSetting, check_value, choices
+from forge_core.errors import ConfigError
 from forge_core.sanitize import safe_line
 from forge_core.text_width import clip
 from forge_tui.keymap import KeyContext
@@ -151,8 +152,9 @@ def _save(setting: str, value: str, screen: ChatScreen) -> None:
     if screen.save_setting is not None:
         try:
             screen.save_setting(setting, value)
-        except OSError as error:
-            screen.complain(f"The {setting} is {value} now, but could not be kept: {error}.")
+        except (ConfigError, OSError) as error:
+            reason = safe_line(str(error)).removesuffix(".")
+            screen.complain(f"The {setting} is {value} now, but could not be kept: {reason}.")
 
 
 class CannotCopyError(Exception):
