@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-LONG_TABLES = {
-    "forge_core.commands.specs": "one row for each slash command",
-}
+LONG_TABLES: dict[str, str] = {}
 """Modules that are longer than others: a table that is read from one place, and what it is made of."""
 
 BASES_BY_DESIGN = {

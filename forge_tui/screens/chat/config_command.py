@@ -54,7 +54,7 @@ def _live(screen: ChatScreen) -> Mapping[str, LiveSetting]:
     """Return the settings that the screen and its session hold."""
     session, attention, activity = screen.session, screen.attention, screen.activity
     return {
-        "theme": LiveSetting(lambda: screen.app.theme, partial(setattr, screen.app, "theme")),
+        "theme": LiveSetting(lambda: screen.themes.chosen, screen.themes.choose),
         "thinking": LiveSetting(lambda: screen.transcript.thinking, screen.transcript.show_thinking),
         "vim": LiveSetting(lambda: bool(screen.composer.key_mode), screen.use_vim),
         "notify": LiveSetting(lambda: attention.setting, partial(setattr, attention, "setting")),

@@ -46,7 +46,7 @@ class ChosenEndpoint(NamedTuple):
     """What became of its key; empty if none was entered."""
 
 
-class Step(StrEnum):
+class ConnectStep(StrEnum):
     """What the overlay shows; also its CSS class."""
 
     LIST = "list"
@@ -108,14 +108,14 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
         known: Callable[[ForgeConfig], Sequence[KnownEndpoint]] = known_endpoints,
     ) -> None:
         """`base_url` is that of an endpoint that is chosen already."""
-        super().__init__(classes=f"-{Step.LIST}")
+        super().__init__(classes=f"-{ConnectStep.LIST}")
         self._config = config
         self._first_url = base_url
         self._known = known
         self._all: list[KnownEndpoint] | None = None
         """None until it is known which servers run."""
         self._found: list[KnownEndpoint] = []
-        self._step = Step.LIST
+        self._step = ConnectStep.LIST
         self._query = ""
         """What is in the search."""
         self._endpoint: KnownEndpoint | None = None
@@ -144,18 +144,18 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
 
     # What shows
 
-    def _show_step(self, step: Step, keys: str) -> None:
-        self.remove_class(*(f"-{one}" for one in Step))
+    def _show_step(self, step: ConnectStep, keys: str) -> None:
+        self.remove_class(*(f"-{one}" for one in ConnectStep))
         self.add_class(f"-{step}")
         self._step = step
         self.query_one(".panel").border_subtitle = keys
 
     def _show_list(self) -> None:
         """Show the endpoints, as they were left; look for them the first time."""
-        was_url = self._step is Step.URL
+        was_url = self._step is ConnectStep.URL
         self._endpoint, self._key = None, ""
         other = effective_keys().hint("^K", "endpoints.other_key")
-        self._show_step(Step.LIST, f"Enter connect · {other} other key · Esc close")
+        self._show_step(ConnectStep.LIST, f"Enter connect · {other} other key · Esc close")
         search = self.query_one(".search", Input)
         if was_url:
             search.value = self._query = ""
@@ -170,7 +170,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
 
     async def _find(self) -> None:
         self._all = list(await workers.in_thread(lambda: self._known(self._config)))
-        if self._step is Step.LIST:
+        if self._step is ConnectStep.LIST:
             self._show_rows()
 
     def _show_rows(self) -> None:
@@ -208,12 +208,12 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     # Keys
 
     def action_move(self, by: int) -> None:
-        if self._step is Step.LIST and self._all is not None:
+        if self._step is ConnectStep.LIST and self._all is not None:
             self.query_one(ChoiceList).move(by)
             self._show_chosen()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._step is Step.LIST or action not in ("move", "other_key")
+        return self._step is ConnectStep.LIST or action not in ("move", "other_key")
 
     def action_other_key(self) -> None:
         """Ask for a key although there is one."""
@@ -222,11 +222,11 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
 
     def action_leave(self) -> None:
         match self._step:
-            case Step.URL:
+            case ConnectStep.URL:
                 self._show_list()
-            case Step.CHECKING | Step.UNCHECKED if self._key and self._endpoint is not None:
+            case ConnectStep.CHECKING | ConnectStep.UNCHECKED if self._key and self._endpoint is not None:
                 self._ask_key(self._endpoint)
-            case Step.KEY | Step.CHECKING | Step.UNCHECKED if not self._first_url:
+            case ConnectStep.KEY | ConnectStep.CHECKING | ConnectStep.UNCHECKED if not self._first_url:
                 self._show_list()
             case _:
                 self.withdraw()
@@ -237,16 +237,19 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if isinstance(event.input, SecretInput):
-            if self._step in (Step.CHECKING, Step.UNCHECKED) and event.value.strip() != self._key:
+            if (
+                self._step in (ConnectStep.CHECKING, ConnectStep.UNCHECKED)
+                and event.value.strip() != self._key
+            ):
                 self._edit_key()
-        elif event.input.has_class("search") and self._step in (Step.LIST, Step.URL):
+        elif event.input.has_class("search") and self._step in (ConnectStep.LIST, ConnectStep.URL):
             if event.value == self._query:
                 return
             self._query = event.value
             if Redactor()(event.value) != event.value:
                 event.input.value = self._query = ""
                 self._show_about("Choose the endpoint first; its key is asked for next.", is_problem=True)
-            elif self._step is Step.LIST:
+            elif self._step is ConnectStep.LIST:
                 self._show_rows()
 
     def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
@@ -256,18 +259,18 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         match self._step:
-            case Step.LIST if self._all is not None:
+            case ConnectStep.LIST if self._all is not None:
                 self._take_row()
-            case Step.URL:
+            case ConnectStep.URL:
                 self._take_url(event.value)
-            case Step.KEY:
+            case ConnectStep.KEY:
                 self._take_key(event.value.strip())
-            case Step.UNCHECKED if self._key:
+            case ConnectStep.UNCHECKED if self._key:
                 self._finish("not checked")
 
     def on_key(self, event: events.Key) -> None:
         """Accept a key from a variable that could not be checked: no input has the focus."""
-        if event.key == "enter" and self._step is Step.UNCHECKED and not self._key:
+        if event.key == "enter" and self._step is ConnectStep.UNCHECKED and not self._key:
             event.stop()
             self._finish("not checked")
 
@@ -291,7 +294,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     # The URL and the key
 
     def _ask_url(self) -> None:
-        self._show_step(Step.URL, "Enter continue · Esc back")
+        self._show_step(ConnectStep.URL, "Enter continue · Esc back")
         self._show_question("Base URL of a server that speaks OpenAI's protocol:")
         search = self.query_one(".search", Input)
         search.value = self._query = ""
@@ -313,7 +316,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
             self._show_about(f"{problem} {unset}".strip(), is_problem=True)
             return
         self._endpoint, self._key = endpoint, ""
-        self._show_step(Step.KEY, "Enter check and save · Esc back")
+        self._show_step(ConnectStep.KEY, "Enter check and save · Esc back")
         self._show_question(f"API key for {endpoint.label}, sent to {endpoint.base_url} only:")
         secret = self.query_one(SecretInput)
         self.remove_class("-given")
@@ -326,7 +329,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     def _edit_key(self) -> None:
         """Go back to the input of the key, as it is."""
         self._key = ""
-        self._show_step(Step.KEY, "Enter check and save · Esc back")
+        self._show_step(ConnectStep.KEY, "Enter check and save · Esc back")
         self._show_about("It is checked, then saved.")
 
     def _show_question(self, text: str) -> None:
@@ -348,7 +351,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
             remember_entered(key)
         self._endpoint, self._key = endpoint, key
         self.set_class(not key, "-given")
-        self._show_step(Step.CHECKING, "Esc stop")
+        self._show_step(ConnectStep.CHECKING, "Esc stop")
         self._show_question(f"API key for {endpoint.label}" + ("" if key else f" from {endpoint.key_source}"))
         self._show_about("Checking it …")
         workers.start(self, partial(self._run_check, endpoint, key), "check", is_replacing=True)
@@ -363,7 +366,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
         except ProviderError as error:
             if self._is_checking(endpoint, key):
                 saves = "saves it unchecked" if key else "connects nevertheless"
-                self._show_step(Step.UNCHECKED, f"Enter {saves} · Esc back")
+                self._show_step(ConnectStep.UNCHECKED, f"Enter {saves} · Esc back")
                 self._show_about(f"The key could not be checked: {error}", is_problem=True)
         else:
             if self._is_checking(endpoint, key):
@@ -371,7 +374,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
 
     def _is_checking(self, endpoint: KnownEndpoint, key: str) -> bool:
         """Whether the result of a check is still wanted."""
-        return self._step is Step.CHECKING and (self._endpoint, self._key) == (endpoint, key)
+        return self._step is ConnectStep.CHECKING and (self._endpoint, self._key) == (endpoint, key)
 
     def _finish(self, found: str) -> None:
         """Save the key if it was entered, and return the endpoint."""

@@ -212,7 +212,8 @@ def test_yolo_is_no_choice(home: Home) -> None:
     _, settings = home.start()
     assert settings.choices("permission_mode") == ("ask", "accept-edits", "plan", "auto")
     assert settings.choices("vim") == ("true", "false")
-    assert settings.choices("theme") == ("forge-dark", "forge-light")
+    assert settings.choices("theme") == ("auto", "forge-dark", "forge-light")
+    assert settings.choices("theme_dark") == ("forge-dark", "forge-light")
     assert settings.choices("max_cost") == ()
 
 
