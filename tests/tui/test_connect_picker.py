@@ -18,7 +18,7 @@ from forge_core.llm import endpoints
 from forge_core.llm.endpoints import PROVIDERS, Provider
 from forge_core.runtime import build_session, load_session_config
 from forge_core.runtime.local_servers import RunningServer
-from forge_tui.screens.panels.connect_picker import ConnectPicker, SecretInput, Step
+from forge_tui.screens.panels.connect_picker import ConnectPicker, ConnectStep, SecretInput
 from forge_tui.screens.panels.model_picker import ModelPicker
 from forge_tui.widgets.choices import ChoiceList
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, type_text, until
@@ -71,7 +71,7 @@ async def opened(pilot: Pilot[None], command: str = "/connect") -> ChatApp:
     return app
 
 
-def step(app: ChatApp) -> Step:
+def step(app: ChatApp) -> ConnectStep:
     assert isinstance(app.screen, ConnectPicker)
     return app.screen._step
 
@@ -107,7 +107,7 @@ async def test_a_key_is_hidden_checked_saved_and_used(
             await opened(pilot)
             await type_text(pilot, "acme")
             await pilot.press("enter")
-            assert step(app) is Step.KEY
+            assert step(app) is ConnectStep.KEY
             await type_text(pilot, WRONG)
             assert "•" * len(WRONG) in shown(app)
             await pilot.press("enter")
@@ -141,18 +141,18 @@ async def test_a_key_that_cannot_be_checked_is_saved_only_with_enter(offline: Fo
             await opened(pilot, "/connect acme")
             await type_text(pilot, KEY)
             await pilot.press("enter")
-            await until(pilot, lambda: step(app) is Step.UNCHECKED)
+            await until(pilot, lambda: step(app) is ConnectStep.UNCHECKED)
             assert "could not be checked" in shown(app)
             await pilot.press("escape")
-            assert (step(app), app.screen.query_one(SecretInput).value) == (Step.KEY, "")
+            assert (step(app), app.screen.query_one(SecretInput).value) == (ConnectStep.KEY, "")
             await type_text(pilot, WRONG)
             await pilot.press("enter")
-            await until(pilot, lambda: step(app) is Step.UNCHECKED)
+            await until(pilot, lambda: step(app) is ConnectStep.UNCHECKED)
             await pilot.press("backspace")  # the key is another one now
-            await until(pilot, lambda: step(app) is Step.KEY)
+            await until(pilot, lambda: step(app) is ConnectStep.KEY)
             app.screen.query_one(SecretInput).value = KEY
             await pilot.press("enter")
-            await until(pilot, lambda: step(app) is Step.UNCHECKED)
+            await until(pilot, lambda: step(app) is ConnectStep.UNCHECKED)
             assert SavedKeys(offline.state_dir).urls() == []
             await pilot.press("enter")
             await until(pilot, lambda: app.session and app.session.status.model == "m/own")
@@ -169,10 +169,10 @@ async def test_a_check_that_is_stopped_has_no_effect(offline: ForgeConfig, acme:
             await opened(pilot, "/connect acme")
             await type_text(pilot, KEY)
             await pilot.press("enter")
-            await until(pilot, lambda: step(app) is Step.CHECKING and gate.reached.is_set())
+            await until(pilot, lambda: step(app) is ConnectStep.CHECKING and gate.reached.is_set())
             await pilot.press("enter")  # does nothing twice
             await pilot.press("escape")
-            assert step(app) is Step.KEY
+            assert step(app) is ConnectStep.KEY
             gate.open()
             await pilot.press("escape")
             await until(pilot, lambda: not isinstance(app.screen, ConnectPicker))
@@ -191,13 +191,13 @@ async def test_the_keys_of_the_list(offline: ForgeConfig) -> None:
         await pilot.press("down", "down")
         assert "key saved" in rows.rows[1].detail
         await pilot.press("ctrl+k")
-        assert step(app) is Step.KEY
+        assert step(app) is ConnectStep.KEY
         assert "API key for OpenAI" in shown(app)
         await pilot.press("enter")  # without a key
-        assert step(app) is Step.KEY
+        assert step(app) is ConnectStep.KEY
         await pilot.press("down", "ctrl+k", "tab")
         await pilot.press("escape")
-        assert step(app) is Step.LIST
+        assert step(app) is ConnectStep.LIST
         await type_text(pilot, "gro")
         assert [row.label for row in rows.rows] == ["Groq", "Another URL"]
         await pilot.press("ctrl+c")
@@ -211,16 +211,16 @@ async def test_another_url_and_a_key_that_it_may_do_without(offline: ForgeConfig
         async with app.run_test(size=(80, 24)) as pilot:
             await opened(pilot)
             await pilot.press("up", "enter")
-            assert step(app) is Step.URL
+            assert step(app) is ConnectStep.URL
             await type_text(pilot, "ftp")
             await pilot.press("enter")
             assert "neither the name of a provider nor a URL" in " ".join(shown(app).split())
             await pilot.press("escape")
-            assert step(app) is Step.LIST
+            assert step(app) is ConnectStep.LIST
             await type_text(pilot, server.base_url)
             assert "Use this URL" in shown(app)
             await pilot.press("enter")
-            assert step(app) is Step.KEY
+            assert step(app) is ConnectStep.KEY
             assert "Without a key, Enter connects too" in shown(app)
             await pilot.press("enter")
             await until(pilot, lambda: app.session and app.session.status.model == "m")
@@ -242,7 +242,7 @@ async def test_a_key_in_a_variable_is_checked_and_cannot_be_replaced(
             await until(pilot, lambda: "The key was refused" in shown(app))
             assert "unset it to use another" in " ".join(shown(app).split())
             await pilot.press("down", "up", "ctrl+k")
-            assert step(app) is Step.LIST
+            assert step(app) is ConnectStep.LIST
             assert "unset it to use another" in " ".join(shown(app).split())
             monkeypatch.setenv("ACME_API_KEY", KEY)
             await pilot.press("enter")
@@ -260,7 +260,7 @@ async def test_a_key_in_a_variable_that_cannot_be_checked_is_used_with_enter(
             await opened(pilot)
             await type_text(pilot, "acme")
             await pilot.press("enter")
-            await until(pilot, lambda: step(app) is Step.UNCHECKED)
+            await until(pilot, lambda: step(app) is ConnectStep.UNCHECKED)
             await pilot.press("enter")
             await until(pilot, lambda: app.session and app.session.status.model == "m/own")
     assert SavedKeys(offline.state_dir).urls() == []
@@ -276,7 +276,7 @@ async def test_a_key_never_reaches_the_clipboard_and_not_the_search(offline: For
         assert app.clipboard == ""
         assert app.screen.query_one(SecretInput).value == KEY
         await pilot.press("ctrl+c")  # goes back, like Esc
-        assert step(app) is Step.LIST
+        assert step(app) is ConnectStep.LIST
         app.screen.focused.post_message(events.Paste("sk-or-v1-0123456789abcdef"))  # type: ignore[union-attr]
         await until(pilot, lambda: "Choose the endpoint first" in shown(app))
         assert "0123456789abcdef" not in shown(app)
@@ -291,7 +291,7 @@ async def test_a_click_chooses_a_row(offline: ForgeConfig) -> None:
         await opened(pilot)
         rows = app.screen.query_one(ChoiceList)
         rows.post_message(ChoiceList.Clicked(rows, len(rows.rows) - 1))
-        await until(pilot, lambda: step(app) is Step.URL)
+        await until(pilot, lambda: step(app) is ConnectStep.URL)
 
 
 async def test_nothing_changes_during_a_turn(config: ForgeConfig) -> None:

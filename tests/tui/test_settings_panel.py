@@ -119,7 +119,7 @@ async def test_left_and_right_go_through_the_values(config: ForgeConfig) -> None
 @pytest.mark.parametrize(
     ("name", "keys", "value"),
     [
-        ("theme", ("right",), "forge-light"),
+        ("theme", ("right", "right"), "forge-light"),
         ("notify", ("right",), "bell"),
         ("reduced_motion", ("enter",), "true"),
     ],
