@@ -132,7 +132,7 @@ async def test_events_before_the_first_layout_are_shown_later() -> None:
 
 async def test_a_theme_change_recolours_the_visible_rows() -> None:
     async with (app := TranscriptApp()).run_test(size=(60, 16)) as pilot:
-        app.transcript.add_markdown("# Title\n\n`code`")
+        app.transcript.add_markdown("### Title\n\n`code`")
         await pilot.pause()
 
         def colours() -> set[object]:
