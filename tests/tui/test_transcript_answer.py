@@ -135,6 +135,14 @@ def test_an_unfinished_fence_keeps_its_last_line() -> None:
     assert [line.strip() for line in lines if is_text(line)] == ["x = 1".ljust(49) + "python", "y ="]
 
 
+def test_the_lower_edge_of_code_appears_when_the_fence_is_closed() -> None:
+    answer = AnswerBuilder()
+    answer.feed("```python\nx = 1\n")
+    assert [line[2] for line in open_text(answer)] == ["▄", " "]
+    answer.feed("```\n")
+    assert [line[2] for line in text_of(list(answer.take()[0])) if line] == ["▄", " ", "▀"]
+
+
 def test_a_long_fence_is_split_into_pieces_without_a_gap() -> None:
     source = "```python\n" + "".join(f"x_{n} = {n}\n" for n in range(500)) + "```\n"
     blocks = blocks_of([source[at : at + 37] for at in range(0, len(source), 37)])

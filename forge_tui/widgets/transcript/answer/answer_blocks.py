@@ -259,13 +259,14 @@ class CodeBlock(AnswerBlock):
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         lines = self._tokens() or [[]]
         with canvas.indented(GUTTER), canvas.indented(self._prefix(styles)):
+            # An open piece has no lower edge: written again for each line, it would be most of the output.
             draw_code(
                 lines,
                 canvas,
                 styles,
                 self._label,
                 is_beginning=self._is_beginning,
-                is_end=self._is_end,
+                is_end=self._is_end and not self._is_open,
             )
 
     def find_text(self) -> str:
