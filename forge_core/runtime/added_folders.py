@@ -30,10 +30,13 @@ def with_added_folders(config: ForgeConfig, named_by_option: Iterable[str]) -> F
 
 def continued_folders(config: ForgeConfig, saved: SavedSession) -> ForgeConfig:
     """Return the settings with the folders that were added in a saved session. Only in the same folder, as
-    permissions are."""
+    permissions are, and only where their real paths are the same."""
     if saved.working_dir != str(config.working_dir):
         return config
-    return _with(config, saved.folders)
+    moved = [name for name in saved.folders if os.path.realpath(name) != name]
+    notices = (f"The folder {name!r} leads to another folder now. It was not added." for name in moved)
+    config = replace(config, notices=(*config.notices, *notices))
+    return _with(config, [name for name in saved.folders if name not in moved])
 
 
 def _with(config: ForgeConfig, folders: Iterable[str], strict: Iterable[str] = ()) -> ForgeConfig:

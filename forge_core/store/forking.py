@@ -14,6 +14,9 @@ from forge_core.store.journal import JOURNAL_VERSION, images_beside
 from forge_core.store.saved_session import SavedSession
 from forge_core.workspace.record_file import Record, RecordFile
 
+_GIVEN = frozenset({"rules", "folders"})
+"""What the user has allowed in the session alone."""
+
 
 def fork_session(
     saved: SavedSession, path: Path, redact: Redactor, *, records: int | None = None, draft: str | None = None
@@ -21,7 +24,8 @@ def fork_session(
     """Write a journal at `path` that begins with the first `records` records of a session; by default all.
 
     `draft` is what the input holds when the copy is continued; by default the same as in the session. The
-    session's own permissions are left out: the user gave them to the other session. Its images are copied.
+    session's own permissions and added folders are left out: the user gave them to the other session. Its
+    images are copied.
 
     Raises:
         JournalError: the copy cannot be written; then there is none.
@@ -53,8 +57,8 @@ def _copied(records: Sequence[Record], session_id: str, parent: str, count: int 
         data = record.get("data")
         if record["type"] == "session" and isinstance(data, dict):
             copies.append({**record, "data": {**data, "id": session_id, "parent": parent}})
-        elif record["type"] == "state" and isinstance(data, dict) and "rules" in data:
-            kept = {name: value for name, value in data.items() if name != "rules"}
+        elif record["type"] == "state" and isinstance(data, dict) and not _GIVEN.isdisjoint(data):
+            kept = {name: value for name, value in data.items() if name not in _GIVEN}
             copies.append({**record, "data": kept})
         else:
             copies.append(record)

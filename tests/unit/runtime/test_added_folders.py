@@ -11,8 +11,10 @@ from forge_core.approval import deny_all
 from forge_core.commands.result import CommandNotice, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import WorkspaceError
+from forge_core.redact import Redactor
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
+from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.saved_session import load_session
 from forge_core.workspace.trust import TrustStore
 from tests.support.commands import run_command
@@ -120,6 +122,35 @@ async def test_what_is_gone_when_a_session_continues_is_noticed(tmp_path: Path, 
         again = build_session(config, deny_all, resume=session.id)
         assert state_of(again) == ()
         assert any("does not exist" in one.text for one in again.waiting_notices())
+        await again.aclose()
+
+
+async def test_a_folder_that_leads_elsewhere_now_is_not_restored(tmp_path: Path, lib: Path) -> None:
+    (tmp_path / "private").mkdir()
+    with SseServer(answer("hi")) as server:
+        config = config_for(tmp_path, server)
+        session = build_session(config, deny_all)
+        await run_command(f"/add-dir {lib}", session)
+        await say(session, "hello")
+        await session.aclose()
+        lib.rename(tmp_path / "moved")
+        lib.symlink_to(tmp_path / "private")
+        again = build_session(config, deny_all, resume=session.id)
+        assert state_of(again) == ()
+        assert any("leads to another folder now" in one.text for one in again.waiting_notices())
+        await again.aclose()
+
+
+async def test_a_fork_does_not_have_them(tmp_path: Path, lib: Path) -> None:
+    with SseServer(answer("hi")) as server:
+        config = config_for(tmp_path, server)
+        session = build_session(config, deny_all)
+        await run_command(f"/add-dir {lib}", session)
+        await say(session, "hello")
+        await session.aclose()
+        forked = SavedSessions(config.state_dir, Redactor()).fork(session.id)
+        again = build_session(config, deny_all, resume=forked)
+        assert state_of(again) == ()
         await again.aclose()
 
 
