@@ -57,19 +57,24 @@ class Attachments:
         return f"{model} takes no images. Choose a model that does with /model, or remove the image."
 
     async def attached(self, text: str) -> UserContent:
-        """Return a message with what it mentions, its images, and the news.
+        """Return the message of a turn with what it mentions, its images, and the news.
 
         What was read, and what could not be, becomes a notice. If this is cancelled, the message enters the
         history without anything.
         """
-        message = await self._mentions.attached(text)
-        images = self._mentions.images
-        if written := written_images(text):
-            try:
+        try:
+            return await self.attached_within_turn(text)
+        except asyncio.CancelledError:
+            self._mentions.keep_unanswered(text)
+            raise
+
+    async def attached_within_turn(self, text: str) -> UserContent:
+        """Return a message for a running turn with the same. If this is cancelled, nothing has happened."""
+        with self._mentions.nothing_read_if_cancelled():
+            message = await self._mentions.attached(text)
+            images = self._mentions.images
+            if written := written_images(text):
                 images = [*await asyncio.to_thread(self._find, written), *images]
-            except asyncio.CancelledError:
-                self._mentions.keep_unanswered(text)
-                raise
         message = self._news.attached(message)
         images = [*{image.digest: image for image in images}.values()]
         if not images:

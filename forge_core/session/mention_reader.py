@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -89,23 +90,26 @@ class MentionReader:
     async def attached(self, text: str) -> str:
         """Return a message with what it mentions; what was read, and what could not be, becomes a notice.
 
-        A mention of nothing that exists is left as it is, with a notice if it looks like a path. If this is
-        cancelled, the message enters the history without anything, and nothing counts as read.
+        A mention of nothing that exists is left as it is, with a notice if it looks like a path.
         """
         written = mentions_in(text)[:MOST_LOOKED_UP] if "@" in text else []
         self._interrupted.clear()
         self.images = []
         if self._is_interrupted():
             self._interrupted.set()
+        return await self._attached(text, written)
+
+    @contextmanager
+    def nothing_read_if_cancelled(self) -> Iterator[None]:
+        """Count nothing as read that the block has read, if it is cancelled: the model never sees it."""
         reads = dict(self._environment.files)
         try:
-            return await self._attached(text, written)
+            yield
         except asyncio.CancelledError:
             self._environment.files.clear()
             self._environment.files.update(reads)
             if self._environment.folder_instructions is not None:  # some may have been for this message
                 self._environment.folder_instructions.forget()
-            self.keep_unanswered(text)
             raise
 
     def keep_unanswered(self, text: str) -> None:

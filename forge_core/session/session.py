@@ -118,7 +118,7 @@ class ForgeSession:
         )
         self.steering = agent.steering
         """Messages for the running turn: the model reads them with its next call."""
-        self.steering.prepare = self.attachments.attached
+        self.steering.prepare = self.attachments.attached_within_turn
         self._has_begun, self._is_interrupted, self._turn_text, self._turn_began = False, False, "", 0.0
         self.set_mode(config.permission_mode)
 

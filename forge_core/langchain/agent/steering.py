@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -27,8 +28,10 @@ class Steering:
 
     def __init__(self) -> None:
         self.prepare: Callable[[str], Coroutine[Any, Any, UserContent]] | None = None
-        """Returns a message as the model reads it, with what it mentions; an interrupt cancels it."""
+        """Returns a message as the model reads it, with what it mentions; cancelled by an interrupt, and when
+        the message is taken back."""
         self._waiting: list[SteeringMessage] = []
+        self._preparing: tuple[SteeringMessage, asyncio.Task[Any]] | None = None
 
     def add(self, text: str) -> SteeringMessage:
         """Add a message for the next model call. Nobody sends it if there is none: the caller must."""
@@ -40,6 +43,8 @@ class Steering:
         """Take a message back; return False if it was delivered before."""
         if message in self._waiting:
             self._waiting.remove(message)
+        if self._preparing is not None and self._preparing[0] is message:
+            self._preparing[1].cancel()
         return not message.is_delivered
 
     def clear(self) -> None:
@@ -50,15 +55,22 @@ class Steering:
         """Add what waits to a history in which every call has its result; an interrupt leaves the rest."""
         while self._waiting and stop.reason is None:
             message = self._waiting[0]
-            text: UserContent = message.text
-            if self.prepare is not None:
-                prepared = await stop.result_of(self.prepare(message.text))
-                if prepared is None:
-                    return
-                if message not in self._waiting:  # taken back meanwhile
-                    continue
-                text = prepared
-            # No await from here on: the message is in the history and delivered, or neither.
+            await stop.result_of(self._deliver(message, record, events))
+            if message in self._waiting:
+                return
+
+    async def _deliver(self, message: SteeringMessage, record: RunRecord, events: EventSink) -> None:
+        text: UserContent = message.text
+        if self.prepare is not None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._preparing = message, task
+            try:
+                text = await self.prepare(message.text)
+            finally:
+                self._preparing = None
+        # No await from here on: the message is in the history and delivered, or neither.
+        if message in self._waiting:  # not taken back meanwhile
             self._waiting.remove(message)
             message.is_delivered = True
             record.add(Message.user(text, within_turn=True, steered=True))

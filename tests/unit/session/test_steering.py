@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
-from forge_core.approval import Answer
+import pytest
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.events import AgentEvent, Steered, ToolEnd, ToolStart
+from forge_core.langchain.agent.steering import SteeringMessage
 from forge_core.redact import Redactor
 from forge_core.session.replay import replayed_turns
 from forge_core.session.session import ForgeSession
@@ -91,4 +95,71 @@ async def test_a_message_for_a_turn_that_calls_no_model_is_left_to_the_caller(tm
     assert message is not None and session.steering.withdraw(message)
     [_ async for _ in session.send("next")]
     assert "too early" not in last_request(session)
+    await session.aclose()
+
+
+class Unanswered:
+    """An approver that allows all but reading, for which it gives no answer."""
+
+    def __init__(self) -> None:
+        self.is_asked = asyncio.Event()
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalReply:
+        if request.tool != "read":
+            return ApprovalReply(Answer.ONCE)
+        self.is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def reading_session(root: Path) -> tuple[ForgeSession, SteeringMessage, asyncio.Task[None]]:
+    """A session whose turn reads the files of a message that was sent while it ran, and asks about one."""
+    (root / "notes.txt").write_text("the notes\n")
+    (root / ".env").write_text("KEY=1\n")
+    approver = Unanswered()
+    replies = [[Call("echo", {"text": "x"})], ["done"], ["done"]]
+    session = scripted_session(root, replies, tools=[Echo()], approver=approver)
+    session.inform_model("The user has done something.")
+    messages: list[SteeringMessage] = []
+
+    async def run() -> None:
+        async for event in session.send("go"):
+            if isinstance(event, ToolStart) and event.name == "echo":
+                session.inform_model("And something else.")
+                messages.append(session.steering.add("read @notes.txt and @.env"))
+
+    task = asyncio.create_task(run())
+    await asyncio.wait_for(approver.is_asked.wait(), 10)
+    return session, messages[0], task
+
+
+@pytest.mark.parametrize("is_hard", [False, True])
+async def test_an_interrupt_while_its_files_are_read_leaves_it_to_the_caller(
+    tmp_path: Path, is_hard: bool
+) -> None:
+    session, message, task = await reading_session(tmp_path)
+    if is_hard:
+        task.cancel()
+    else:
+        session.interrupt()
+    await asyncio.wait([task])
+    assert session.steering.withdraw(message)
+    assert [one.text for one in session._agent.memory.get_history()][2:] == ["x"]
+    assert session._environment.files == {}
+    assert session.last_result is not None and session.last_result.stopped_reason == "cancelled"
+    [_ async for _ in session.send("next")]
+    assert "And something else." in last_request(session)
+    await session.aclose()
+    saved = load_session(tmp_path / "state" / "journal.jsonl")
+    assert [one.text.partition("\n")[0] for one in saved.messages] == ["go", "", "x", "next", "done"]
+
+
+async def test_taking_it_back_while_its_files_are_read_ends_that(tmp_path: Path) -> None:
+    session, message, task = await reading_session(tmp_path)
+    assert session.steering.withdraw(message)
+    await asyncio.wait_for(task, 10)
+    assert session._environment.files == {}
+    assert [one.text for one in session._agent.memory.get_history()][2:] == ["x", "done"]
+    [_ async for _ in session.send("next")]
+    assert "And something else." in last_request(session)
     await session.aclose()
