@@ -72,6 +72,8 @@ class StreamDriver:
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _steering: list[SteeringMessage] = field(default_factory=list)
     """Messages for the running turn."""
+    _left: list[str] = field(default_factory=list)
+    """Messages that a turn has not taken, for the next ones."""
     _is_running: bool = False
     _session: ForgeSession | None = None
     _is_over: bool = False
@@ -98,12 +100,13 @@ class StreamDriver:
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, args=(source, loop), name="forge-input", daemon=True).start()
         code = int(ExitCode.COMPLETE)
-        while (text := await self._texts.get()) is not None:
-            next_texts = [text]
-            while next_texts:
-                code = await self._run_turn(session, next_texts.pop(0))
-                next_texts[:0] = self._undelivered(session)
+        while (text := await self._next_text()) is not None:
+            code = await self._run_turn(session, text)
+            self._left[:0] = self._undelivered(session)
         return code
+
+    async def _next_text(self) -> str | None:
+        return self._left.pop(0) if self._left else await self._texts.get()
 
     async def _run_turn(self, session: ForgeSession, text: str) -> int:
         """Run a turn and return its exit code."""
@@ -130,6 +133,7 @@ class StreamDriver:
         if self._session is not None:
             self._session.interrupt()
             self._undelivered(self._session)
+        self._left.clear()
         while not self._texts.empty():
             self._texts.get_nowait()
         self._end()

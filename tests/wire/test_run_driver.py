@@ -300,3 +300,18 @@ def test_the_flags_of_a_driven_run_are_checked(tmp_path: Path) -> None:
         done = forge(*at(server, "--input", "stream-json"), cwd=tmp_path)
     assert done.returncode == 1
     assert "--output stream-json" in done.stderr
+
+
+def test_a_signal_starts_no_turn_with_what_a_turn_has_left(tmp_path: Path) -> None:
+    asks = [tool_answer((f"c{at}", "write", {"file_path": f"{at}.txt", "content": "x"})) for at in range(2)]
+    with SseServer(*asks, answer("never")) as server, driven(server, tmp_path) as driver:
+        driver.send(type="user", text="write it")
+        driver.until("permission_request")
+        driver.send(type="user", text="one", steer=True)
+        driver.send(type="user", text="two", steer=True)
+        driver.send(type="interrupt")
+        driver.until("agent_end")
+        driver.until("permission_request")  # of the turn that the first one has begun
+        driver.process.send_signal(signal.SIGTERM)
+        assert driver.end() == 143
+        assert len(server.requests) == 2
