@@ -43,6 +43,7 @@ def _with(config: ForgeConfig, folders: Iterable[str], strict: Iterable[str] = (
     from forge_core.errors import WorkspaceError
     from forge_core.workspace.added_folders import folder_to_add
     from forge_core.workspace.folders import WorkspaceFolders
+    from forge_core.workspace.program_lookup import leave_out_programs
 
     workspace = WorkspaceFolders(config.working_dir, config.added_folders)
     private, notices = (config.config_dir, config.state_dir), list(config.notices)
@@ -58,4 +59,6 @@ def _with(config: ForgeConfig, folders: Iterable[str], strict: Iterable[str] = (
             workspace = workspace.with_added(real)
         elif is_strict:
             notices.append(f"The folder {name!r} is inside the folder that Forge works in already.")
+    if workspace.added:
+        leave_out_programs(workspace.all)
     return replace(config, added_folders=workspace.added, notices=tuple(notices))

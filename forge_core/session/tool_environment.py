@@ -16,6 +16,7 @@ from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.workspace.folders import WorkspaceFolders
+from forge_core.workspace.program_lookup import leave_out_programs
 
 if TYPE_CHECKING:
     from forge_core.context.folder_instructions import FolderInstructions
@@ -91,6 +92,7 @@ class ToolEnvironment:
     async def add_folder(self, folder: Path) -> None:
         """Count a folder as a part of the workspace: the same holds in it from the next call on. It is a real
         path that `workspace.added_folders` accepts."""
+        leave_out_programs((self.working_dir, folder))
         if self.undo is not None:
             await self.undo.add_folder(folder)
         if self.sandbox is not None:

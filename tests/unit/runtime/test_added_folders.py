@@ -16,6 +16,7 @@ from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.saved_session import load_session
+from forge_core.workspace.program_lookup import find_program, search_path
 from forge_core.workspace.trust import TrustStore
 from tests.support.commands import run_command
 from tests.support.saved_journal import config_for, say
@@ -139,6 +140,29 @@ async def test_a_folder_that_leads_elsewhere_now_is_not_restored(tmp_path: Path,
         assert state_of(again) == ()
         assert any("leads to another folder now" in one.text for one in again.waiting_notices())
         await again.aclose()
+
+
+@pytest.mark.parametrize("is_option", [False, True])
+async def test_no_program_is_run_from_any_folder_of_the_workspace(
+    tmp_path: Path, lib: Path, is_option: bool
+) -> None:
+    """A sandboxed command could put one there, where a virtual environment is part of PATH."""
+    for folder in (tmp_path / "work", lib):
+        (folder / "bin").mkdir()
+        (folder / "bin/git").write_text("#!/bin/sh\n")
+        (folder / "bin/git").chmod(0o755)
+    path = f"{tmp_path}/work/bin:{lib}/bin"
+    assert find_program("git", tmp_path / "work", path) == f"{lib}/bin/git"
+    if is_option:
+        loaded(tmp_path, str(lib))
+    else:
+        with SseServer() as server:
+            session = build_session(config_for(tmp_path, server), deny_all)
+        await run_command(f"/add-dir {lib}", session)
+        await session.aclose()
+    for root in (tmp_path / "work", lib):
+        assert find_program("git", root, path) is None
+        assert search_path(root, f"{path}:/usr/bin") == "/usr/bin"
 
 
 async def test_a_fork_does_not_have_them(tmp_path: Path, lib: Path) -> None:
