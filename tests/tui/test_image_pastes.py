@@ -209,6 +209,19 @@ async def test_ctrl_v_pastes_an_image_as_a_chip_that_is_sent(
         assert composer.text == "see  ok"
 
 
+async def test_no_program_of_the_workspace_reads_the_clipboard(
+    tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could be the repository's own, where a virtual environment in it is part of PATH."""
+    use(monkeypatch, install(programs, "xclip", "image/png", {"image/png": png(64, 48)}))
+    app = make_app(make_config(tmp_path, working_dir=tmp_path), [])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+v")
+        await until(pilot, lambda: "install xclip" in shown(app))
+        assert not app.chat.composer.has_chips
+
+
 async def test_ctrl_v_with_text_pastes_text_and_alt_v_the_image(
     app: ChatApp, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,12 +30,14 @@ class ImagePastes:
     async def paste(self, *, only_image: bool) -> None:
         """Paste the image or the copied image files of the clipboard; text in it comes first, unless
         `only_image`. Else paste what was copied last in Forge: as any other paste, it may be the model's."""
-        from forge_tui.terminal.clipboard_image import read_clipboard  # after the first frame
+        from forge_core.workspace.program_lookup import find_program  # after the first frame
+        from forge_tui.terminal.clipboard_image import read_clipboard
 
         composer, copied = self._screen.composer, self._screen.app.clipboard
         if self._screen.focused is not composer:
             return
-        found = await read_clipboard(os.environ)
+        folder = self._screen.sessions.folder
+        found = await read_clipboard(os.environ, lambda name: find_program(name, folder))
         if files := image_files(found.files):
             await self._attach(files)
         elif found.image and (only_image or not found.has_text):
