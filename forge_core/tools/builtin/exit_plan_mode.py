@@ -19,6 +19,8 @@ class SessionPlan:
         self.text = ""
         """The plan that was presented last, in Markdown; empty for none."""
         self.is_approved = False
+        self.is_in_review = False
+        """Whether the user is deciding on it."""
         self.use_mode: Callable[[PermissionMode], None] = lambda mode: None
         """Switches the session to a mode."""
         self._mode: PermissionMode | None = None
@@ -105,6 +107,8 @@ class ExitPlanModeTool(BaseTool):
             raise ToolError("the plan is empty. Send the whole plan in Markdown.")
         if len(text) > MAX_PLAN_CHARS:
             raise ToolError(f"the plan has {len(text):,} characters; at most {MAX_PLAN_CHARS:,}. Shorten it.")
+        if plan.is_in_review:
+            raise ToolError("the user is deciding on another one. Present one plan at a time.")
         plan.present(text)
         reply = await _reply(plan, context)
         if reply.plan.strip():
@@ -117,9 +121,11 @@ async def _reply(plan: SessionPlan, context: ExecutionContext) -> PlanReply:
     if context.review_plan is None:
         return request.unanswered("no user is available")
     started = time.monotonic()
+    plan.is_in_review = True
     try:
         return await context.review_plan(request)
     finally:
+        plan.is_in_review = False
         context.waited_s += time.monotonic() - started
 
 

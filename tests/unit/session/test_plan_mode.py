@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class Reviewer:
 
     async def __call__(self, request: PlanRequest) -> PlanReply:
         self.seen.append(request)
+        for _ in range(20):  # as long as a person thinks: other calls go on
+            await asyncio.sleep(0)
         return self._replies.pop(0)
 
 
@@ -130,6 +133,17 @@ async def test_a_plan_that_the_user_has_edited_is_the_plan(
     await session.aclose()
     assert end.document == session.plan.text == "# Mine"
     assert end.result.endswith("\n\n# Mine")
+
+
+async def test_of_two_plans_at_once_only_one_is_decided_on(tmp_path: Path) -> None:
+    both: list[Piece] = [*PROPOSAL, Call("exit_plan_mode", {"plan": "another"}, id="call_2")]
+    session, reviewer = planning(tmp_path, [both, ["done"]], PlanReply(PlanAnswer.APPROVE))
+    events = await events_of(session)
+    await session.aclose()
+    assert [request.plan for request in reviewer.seen] == [TEXT]
+    second, first = (event for event in events if isinstance(event, ToolEnd))
+    assert first.success and not second.success and "one plan at a time" in second.result
+    assert (session.plan.text, session.plan.is_approved) == (TEXT, True)
 
 
 async def test_planning_goes_on_with_the_next_message(tmp_path: Path) -> None:
