@@ -6,7 +6,8 @@ import argparse
 import os
 import sys
 
-from forge_core.config.settings import SETTINGS
+from forge_core.config.checks import OneOf
+from forge_core.config.settings import SETTINGS, PermissionMode
 from forge_core.exit_codes import ExitCode
 
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms
@@ -18,6 +19,27 @@ COMMANDS = ("chat", "run", "sessions", "replay", "config", "auth", "doctor", "co
 SHELLS = ("bash", "zsh", "fish")
 """Those with completion of `forge`."""
 PIPE_WAIT_S = 3.0
+SHORT_COMMANDS = {
+    "resume": ("chat", "--resume"),
+    "continue": ("chat", "--continue"),
+    "login": ("auth", "login"),
+    "logout": ("auth", "logout"),
+}
+"""Words in the place of a command, and what they are short for."""
+OTHER_OPTIONS = {
+    "--allowedTools": "--allow",
+    "--allowed-tools": "--allow",
+    "--disallowedTools": "--deny",
+    "--disallowed-tools": "--deny",
+    "--debug": "--log-level debug",
+    "--verbose": "--log-level debug",
+    "--yolo": "--permission-mode yolo",
+}
+"""Options of other programs, and those of Forge that do the same."""
+
+
+_UNKNOWN = "unrecognized arguments: "
+"""How argparse begins its message about them."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,14 +50,24 @@ class _Parser(argparse.ArgumentParser):
         from forge_core.sanitize import safe_line
 
         self.print_usage(sys.stderr)
+        if message.startswith(_UNKNOWN):
+            message = _unknown_option(message.removeprefix(_UNKNOWN).split())
         # argparse's own code 2 is ExitCode.PROVIDER here.
         self.exit(ExitCode.USAGE, f"{self.prog}: {safe_line(message)}\n")
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace | int:
-    """Return the parsed options, or the exit code after help, version or a usage error."""
+def parse(arguments: Sequence[str], *, is_terminal: bool = True) -> argparse.Namespace | int:
+    """Return the parsed options, or the exit code after help, version or a usage error.
+
+    `is_terminal`: whether standard output is one. Otherwise `forge -p TEXT` prints the answer.
+    """
     try:
-        options = build_parser().parse_args(_with_default_command(list(arguments)))
+        parser = build_parser()
+        options = parser.parse_args(_with_default_command(list(arguments), is_terminal=is_terminal))
+        if options.command == "run" and options.prompt_option is not None:
+            if options.prompt is not None:
+                parser.error(f"There are two prompts: {options.prompt!r} and that of --prompt")
+            options.prompt = options.prompt_option
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 0
     if options.command == "chat" and options.prompt is None and _is_message(options.path or ""):
@@ -53,7 +85,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog='`forge FOLDER` and `forge "a message"` are short for `forge chat …`. Text with a blank in it '
         "that names no folder is a message; a message of one word goes after -p.",
     )
-    parser.add_argument("-V", "--version", action="version", version=f"forge {__version__}")
+    parser.add_argument("-V", "-v", "--version", action="version", version=f"forge {__version__}")
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", parser_class=_Parser, prog="forge"
     )  # without prog, argparse formats a usage line to find it: 5 ms
@@ -72,12 +104,14 @@ def build_parser() -> argparse.ArgumentParser:
     _add_common(chat)
     run = commands.add_parser("run", help="answer one prompt without a screen")
     run.add_argument("prompt", nargs="?", help='the prompt; "-" or nothing: standard input')
-    run.add_argument("-f", "--file", help="read the prompt from a file")
     run.add_argument(
-        "--output", choices=("text", "json", "stream-json"), default="text", help="what stdout holds"
+        "-p", "--prompt", dest="prompt_option", metavar="TEXT", help="the prompt too, as in `forge chat -p`"
     )
+    run.add_argument("-f", "--file", help="read the prompt from a file")
+    outputs, inputs = ("text", "json", "stream-json"), ("text", "stream-json")
+    run.add_argument("--output", "--output-format", choices=outputs, default="text", help="what stdout holds")
     run.add_argument(
-        "--input", choices=("text", "stream-json"), default="text", help="what standard input holds"
+        "--input", "--input-format", choices=inputs, default="text", help="what standard input holds"
     )
     run.add_argument(
         "--json-schema", metavar="FILE", help="the JSON schema of the final answer, in a file or as text"
@@ -164,10 +198,18 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
                 *filter(None, (setting.short_option, setting.option, setting.alias)),
                 dest=name,
                 action="append" if setting.is_list else "store",
-                choices=setting.choices,
+                type=setting.check.meant if isinstance(setting.check, OneOf) else str,
+                choices=setting.choices and tuple(map(str, setting.choices)),
                 metavar=setting.metavar,
                 help=argparse.SUPPRESS if is_hidden else setting.summary,
             )
+    parser.add_argument(
+        "--dangerously-skip-permissions",
+        dest="permission_mode",
+        action="store_const",
+        const=PermissionMode.YOLO.value,
+        help="the same as --permission-mode yolo",
+    )
     parser.add_argument(
         "--trust",
         action="store_true",
@@ -185,7 +227,9 @@ def _add_resuming(parser: argparse.ArgumentParser, *, picks: bool) -> None:
     chosen.add_argument(
         "-r", "--resume", metavar="ID", help=f"continue the session with this id or title{more}", **options
     )
-    parser.add_argument("--fork", action="store_true", help="continue in a copy; the session stays as it is")
+    parser.add_argument(
+        "--fork", "--fork-session", action="store_true", help="continue in a copy; the session stays as it is"
+    )
 
 
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
@@ -321,14 +365,24 @@ def _help_width() -> int:
         return 78
 
 
-def _with_default_command(arguments: list[str]) -> list[str]:
-    """Insert `chat` if the arguments name no command, as in `forge PATH` and `forge "a message"`."""
+def _with_default_command(arguments: list[str], *, is_terminal: bool) -> list[str]:
+    """Insert the command if the arguments name none, as in `forge PATH` and `forge "a message"`: `chat`, or
+    `run` if the answer is to be printed."""
     first = arguments[0] if arguments else ""
-    if first in COMMANDS or first in ("-h", "--help", "-V", "--version"):
+    if first in COMMANDS or first in ("-h", "--help", "-V", "-v", "--version"):
         return arguments
     if first and not first.startswith("-") and not _is_message(first) and not os.path.exists(first):  # noqa: PTH110
-        build_parser().error(_unknown_command(first))
-    return ["chat", *arguments]
+        if first == "help":
+            return [*arguments[1:2], "--help"]
+        if first not in SHORT_COMMANDS:
+            build_parser().error(_unknown_command(first))
+        return [*SHORT_COMMANDS[first], *arguments[1:]]
+    if "--print" in arguments:
+        arguments.remove("--print")
+        return ["run", *arguments]
+    has_prompt = any(one in ("-p", "--prompt") or one.startswith("--prompt=") for one in arguments)
+    prints = has_prompt and not is_terminal and "--plain" not in arguments
+    return ["run" if prints else "chat", *arguments]
 
 
 def _is_message(text: str) -> bool:
@@ -351,3 +405,17 @@ def _unknown_command(name: str) -> str:
         f"There is no command or folder {name!r}. {hint}`forge --help` lists the commands; "
         'a message needs quotes, as in: forge "fix the failing test"'
     )
+
+
+def _unknown_option(words: Sequence[str]) -> str:
+    """Return what is wrong with arguments that no command takes."""
+    name = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
+    if not name:
+        return f"unrecognized arguments: {' '.join(words)}"
+    from difflib import get_close_matches
+
+    known = SETTINGS.values()
+    options = [*(one.option for one in known if one.option), "--continue", "--resume", "--output", "--trust"]
+    near = OTHER_OPTIONS.get(name) or next(iter(get_close_matches(name, options, 1)), "")
+    hint = f"Did you mean {near}? " if near else ""
+    return f"There is no option {name!r}. {hint}`forge chat --help` and `forge run --help` list the options."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments in (["--version"], ["-V"]):  # without importing argparse
+    if arguments in (["--version"], ["-V"], ["-v"]):  # without importing argparse
         from forge_core import __version__
 
         print(f"forge {__version__}")
@@ -48,7 +48,7 @@ def _dispatch(arguments: list[str]) -> int:
         return print_candidates(arguments[2:])
     from forge_tui.arguments import parse
 
-    parsed = parse(arguments)
+    parsed = parse(arguments, is_terminal=os.isatty(1))
     if isinstance(parsed, int):
         return parsed
     from forge_core.errors import ForgeError

@@ -10,22 +10,35 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 AUTO_THEME = "auto"
 """The value of `theme` that follows the terminal. No theme has this name."""
+MODE_SYNONYMS = {"default": "ask", "acceptedits": "accept-edits", "bypasspermissions": "yolo"}
+"""Names that other programs give to permission modes, in small letters."""
 
 
 class OneOf:
     """The check of a setting with a fixed list of values."""
 
-    def __init__(self, *choices: str, option_only: str | None = None) -> None:
+    def __init__(
+        self, *choices: str, option_only: str | None = None, synonyms: Mapping[str, str] | None = None
+    ) -> None:
         self.choices = choices
         self.option_only = option_only
         """A value that only the command line may set."""
+        self.synonyms = synonyms or {}
+        """Other names of values, in small letters."""
+
+    def meant(self, value: str) -> str:
+        """Return the value that is meant by a name; the name itself if there is none."""
+        name = value.strip().lower()
+        name = self.synonyms.get(name, name)
+        return name if name in self.choices else value
 
     def __call__(self, value: Any) -> str:
-        chosen = text(value).lower()
+        chosen = self.meant(text(value))
         if chosen not in self.choices:
             raise ValueError("one of " + ", ".join(self.choices))
         return next(choice for choice in self.choices if choice == chosen)

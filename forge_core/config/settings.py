@@ -229,7 +229,7 @@ class Settings:
     )
     permission_mode: PermissionMode = setting(
         default=PermissionMode.ASK,
-        check=checks.OneOf(*PermissionMode, option_only=PermissionMode.YOLO),
+        check=checks.OneOf(*PermissionMode, option_only=PermissionMode.YOLO, synonyms=checks.MODE_SYNONYMS),
         variable="FORGE_PERMISSION_MODE",
         option="--permission-mode",
         project="trusted",

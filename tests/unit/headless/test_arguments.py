@@ -213,3 +213,103 @@ def test_trust_is_a_one_time_flag_and_sandbox_is_a_setting(tmp_path: Path) -> No
     assert (config.sandbox, config.deny) == ("strict", ("bash(rm:*)",))
     assert not parsed("chat").trust
     assert config_flags(parsed("chat"))["sandbox"] is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--print", "say hi"),
+        ("--print", "-p", "say hi"),
+        ("-p", "say hi", "--print"),
+        ("run", "-p", "say hi"),
+    ],
+)
+def test_print_answers_without_a_screen(arguments: tuple[str, ...]) -> None:
+    options = parsed(*arguments)
+    assert (options.command, options.prompt) == ("run", "say hi")
+
+
+def test_a_prompt_whose_answer_goes_to_no_terminal_is_printed() -> None:
+    options = parse(["-p", "say hi", "--output-format", "json"], is_terminal=False)
+    assert isinstance(options, argparse.Namespace)
+    assert (options.command, options.prompt, options.output) == ("run", "say hi", "json")
+    for arguments in (["chat", "-p", "hi"], ["-p", "hi", "--plain"], ["-c"], ["fix the test"]):
+        options = parse(arguments, is_terminal=False)
+        assert isinstance(options, argparse.Namespace) and options.command == "chat", arguments
+
+
+def test_two_prompts_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["run", "one", "-p", "two"]) == 1
+    assert "two prompts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (("resume",), ("chat", "--resume")),
+        (("resume", "abc"), ("chat", "--resume", "abc")),
+        (("continue",), ("chat", "--continue")),
+        (("login",), ("auth", "login")),
+        (("logout",), ("auth", "logout")),
+    ],
+)
+def test_words_that_are_options_or_actions_are_understood(
+    arguments: tuple[str, ...], command: tuple[str, ...]
+) -> None:
+    assert vars(parsed(*arguments)) == vars(parsed(*command))
+
+
+def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: forge ")
+    assert parse(["help", "run"]) == 0
+    assert capsys.readouterr().out.startswith("usage: forge run")
+
+
+def test_a_folder_named_like_such_a_word_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "resume").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert parsed("resume").path == "resume"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mode"),
+    [
+        (("--permission-mode", "acceptEdits"), "accept-edits"),
+        (("--permission-mode", "bypassPermissions"), "yolo"),
+        (("--permission-mode", "default"), "ask"),
+        (("--permission-mode", "PLAN"), "plan"),
+        (("--dangerously-skip-permissions",), "yolo"),
+    ],
+)
+def test_modes_have_other_names(arguments: tuple[str, ...], mode: str) -> None:
+    assert parsed(*arguments).permission_mode == mode
+
+
+def test_an_unknown_mode_is_an_error_that_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["--permission-mode", "careful"]) == 1
+    assert "invalid choice: 'careful' (choose from 'ask', 'accept-edits'," in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--modle", "Did you mean --model?"),
+        ("--verbose", "Did you mean --log-level debug?"),
+        ("--allowedTools", "Did you mean --allow?"),
+        ("--yolo=1", "Did you mean --permission-mode yolo?"),
+        ("--zzzz", "`forge chat --help` and `forge run --help` list the options."),
+    ],
+)
+def test_an_unknown_option_names_the_nearest_one(
+    option: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parse([option, "x"]) == 1
+    err = capsys.readouterr().err
+    assert f"There is no option {option.split('=')[0]!r}." in err and hint in err
+
+
+def test_fork_session_and_v_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parsed("-c", "--fork-session").fork
+    assert parse(["-v"]) == 0
+    assert capsys.readouterr().out.startswith("forge ")

@@ -49,7 +49,7 @@ def complete(*words: str) -> tuple[list[str], str]:
         (("chat", "--", "--eff"), [], "folders"),
         (("chat", ".", ""), [], ""),
         (("chat", "-r", "2026010"), ["20260101-101010-abcdef"], ""),
-        (("chat", "-r", "--fo"), ["--fork"], ""),
+        (("chat", "-r", "--fo"), ["--fork", "--fork-session"], ""),
         (("run", "-C", "x"), [], "folders"),
         (("run", "-f", "x"), [], "files"),
         (("run", "--output", ""), ["text", "json", "stream-json"], ""),
