@@ -91,12 +91,18 @@ def fold_blank_lines(lines: Iterable[ExactLine]) -> list[ExactLine]:
         run = list(group)
         if is_blank and len(run) >= FOLDED_LINES:
             kind = "blank" if any(line.text for line in run) else "empty"
-            gutter = f"{run[0].gutter[:1]}⋮ " if role in CHANGED else "⋮ "
+            gutter = _folded_gutter(run[0].gutter, has_sign=role in CHANGED)
             shown_role = role if role in CHANGED else "blank"
             folded.append(ExactLine(f"… {len(run):,} {kind} lines …", shown_role, gutter))
         else:
             folded += run
     return folded
+
+
+def _folded_gutter(gutter: str, *, has_sign: bool) -> str:
+    """Return ⋮ in place of the line numbers, before the sign of a changed line."""
+    sign = gutter[-2:] if has_sign else ""
+    return "⋮".rjust(len(gutter) - len(sign) - 1) + (f" {sign}" if sign else " ")
 
 
 def is_deceptive(lines: Iterable[ExactLine]) -> bool:
@@ -195,7 +201,8 @@ def _line_rows(line: ExactLine, width: int) -> Iterator[ExactRow]:
     room = max(width - cell_len(line.gutter), 4)
     for number, row in enumerate(_wrapped(line, room)):
         gutter = line.gutter if number == 0 else "↪".ljust(cell_len(line.gutter))[: cell_len(line.gutter)]
-        yield ((line.role if line.role in CHANGED else "gutter", gutter), *row)
+        role = f"{line.role} {line.role}-sign" if line.role in CHANGED else "gutter"
+        yield ((role, gutter), *row)
 
 
 def _wrapped(line: ExactLine, room: int) -> Iterator[ExactRow]:

@@ -13,6 +13,7 @@ from forge_core.result import FileDiff
 from forge_tui.screens.prompts.full_view import FullView
 from forge_tui.screens.prompts.permission import UNREAD, PermissionPrompt
 from forge_tui.screens.prompts.request_text import body_of
+from forge_tui.widgets.diff.exact_diff import exact_diff
 from tests.support.asking import ask, asking
 from tests.support.chat_app import (
     ChatApp,
@@ -250,15 +251,15 @@ def test_long_runs_of_blank_lines_are_counted(command: str, rows: list[str]) -> 
 
 def test_blank_lines_of_a_diff_are_counted_by_sign() -> None:
     diff = "@@ -1,2 +1,9 @@\n one\n" + "+\n" * 5 + "+two\n" + "-\n" * 4 + " end\n"
-    lines = body_of(edit_request(diffs=(FileDiff("src/greet.py", diff, 6, 4),)))
-    assert [line.gutter + line.text for line in lines[2:]] == [
-        "  one",
-        "+\u22ee \u2026 5 empty lines \u2026",
-        "+ two",
-        "-\u22ee \u2026 4 empty lines \u2026",
-        "  end",
+    lines = body_of(edit_request(diffs=(FileDiff("src/greet.py", diff, 6, 4),)), exact_diff)
+    assert [line.gutter + line.text for line in lines[1:]] == [
+        "1 1   one",
+        "  \u22ee + \u2026 5 empty lines \u2026",
+        "  7 + two",
+        "  \u22ee - \u2026 4 empty lines \u2026",
+        "6 8   end",
     ]
-    assert [line.role for line in lines[2:]] == ["plain", "added", "added", "removed", "plain"]
+    assert [line.role for line in lines[1:]] == ["plain", "added", "added", "removed", "plain"]
 
 
 # Edits
@@ -270,7 +271,7 @@ async def test_a_long_edit_that_can_be_undone_keeps_yes_and_says_how_much_is_hid
     app = asking(config, a_long_edit(is_undoable=True))
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot)
-        assert "Forge wants to edit a file \u00b7 +60 \u22120 \u00b7 8 of 62 lines" in shown(app)
+        assert "Forge wants to edit a file \u00b7 +60 \u22120 \u00b7 8 of 61 lines" in shown(app)
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.replies == [ONCE])
 

@@ -13,6 +13,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from forge_tui.widgets.blockview.styles import SYNTAX_KINDS
 from forge_tui.widgets.exact_text import CHANGED, ExactLine, ExactRow, exact_rows
 from forge_tui.widgets.role_strip import role_style
 
@@ -28,16 +29,34 @@ class ExactView(ScrollView, can_focus=False):
         color: $foreground;
         & > .exact--gutter, & > .exact--blank { color: $forge-muted; }
         & > .exact--hunk, & > .exact--heading { color: $forge-muted; }
-        & > .exact--added { color: $diff-added; background: $diff-added-background; }
-        & > .exact--removed { color: $diff-removed; background: $diff-removed-background; }
+        & > .exact--added { background: $diff-added-background; }
+        & > .exact--added-sign { color: $diff-added; }
+        & > .exact--added-word { color: $foreground; background: $diff-added-strong; }
+        & > .exact--removed { background: $diff-removed-background; }
+        & > .exact--removed-sign { color: $diff-removed; }
+        & > .exact--removed-word { color: $foreground; background: $diff-removed-strong; }
         & > .exact--foreign { color: $warning; text-style: underline; }
         & > .exact--strange { color: $background; background: $warning; }
         & > .exact--risky { text-style: bold underline; }
+        & > .exact--syntax-keyword { color: $syntax-keyword; }
+        & > .exact--syntax-string { color: $syntax-string; }
+        & > .exact--syntax-number { color: $syntax-number; }
+        & > .exact--syntax-comment { color: $syntax-comment; }
+        & > .exact--syntax-function { color: $syntax-function; }
+        & > .exact--syntax-class { color: $syntax-class; }
+        & > .exact--syntax-operator { color: $syntax-operator; }
+        & > .exact--syntax-builtin { color: $syntax-builtin; }
+        & > .exact--syntax-added { color: $diff-added; }
+        & > .exact--syntax-removed { color: $diff-removed; }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"exact--{role}"
-        for role in ("gutter", "blank", "hunk", "heading", "added", "removed", "foreign", "strange", "risky")
+        for role in (
+            *("gutter", "blank", "hunk", "heading", "foreign", "strange", "risky"),
+            *(f"{side}{part}" for side in CHANGED for part in ("", "-sign", "-word")),
+            *(f"syntax-{kind}" for kind in SYNTAX_KINDS),
+        )
     }
 
     def __init__(self, lines: Sequence[ExactLine]) -> None:
@@ -86,7 +105,7 @@ class ExactView(ScrollView, can_focus=False):
         """Return the number of rows down to the one with the `count`-th changed row of a diff; 0 if nothing
         has changed."""
         rows = enumerate(self.rows_for(width), 1)
-        changed = islice((number for number, row in rows if row[0][0] in CHANGED), count)
+        changed = islice((number for number, row in rows if row[0][0].startswith(CHANGED)), count)
         return max(changed, default=0)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -13,7 +13,8 @@ from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.exact_view import ExactView
 from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_text import ExactLine, diff_lines
+from forge_tui.widgets.diff.exact_diff import exact_diff
+from forge_tui.widgets.exact_text import ExactLine
 
 if TYPE_CHECKING:
     from forge_core.session.instruction_notes import InstructionChange
@@ -83,7 +84,7 @@ class NotePrompt(Prompt[NoteReply]):
         if index >= len(self._changes):
             return [ExactLine(self._none + ": no file is changed.", "heading")]
         change = self._changes[index]
-        return [ExactLine(change.name, is_code=True), *diff_lines(change.diff.diff)]
+        return [ExactLine(change.name, is_code=True), *exact_diff(change.diff)]
 
     # What `Prompt` asks for
 

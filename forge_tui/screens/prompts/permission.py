@@ -44,6 +44,7 @@ from forge_tui.screens.prompts.request_text import (
     warning_of,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
+from forge_tui.widgets.diff.exact_diff import exact_diff
 from forge_tui.widgets.exact_text import ExactLine, exact_line, exact_rows
 
 TITLE_CELLS = 2
@@ -100,7 +101,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._shown_rows = self._request_rows = 0
         """Rows of the body, without the rules below: those on the screen, and all."""
         self._options = options_of(request)
-        self._body = ExactView(body_of(request))
+        self._content = body_of(request, exact_diff)
+        self._body = ExactView(self._content)
         rows = [Choice(f"{option.digit} {option.label}", option.hint) for option in self._options]
         choices = ChoiceList(rows)
         super().__init__(
@@ -235,7 +237,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         """Fill the body, with the rules below if their answers cannot show them; return its rows."""
         are_cut = any(not self._choices.fits(index, width) for index in range(len(self._options)))
         rules = rule_lines(self._request) if are_cut else []
-        self._body.show([*body_of(self._request), *self._cut, *rules])
+        self._body.show([*self._content, *self._cut, *rules])
         count = len(self._body.rows_for(width - 1))
         self._request_rows = count - len(exact_rows(rules, width - 1))
         return count
@@ -317,7 +319,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
 
     def action_read_all(self) -> None:
         """Show the whole request on a screen on which no key answers."""
-        lines = body_of(self._request)
+        lines = [*self._content]
         for more in ([ExactLine(self._warning)], all_facts(self._request, self._workspace)):
             lines += [ExactLine(""), *more] if any(line.text for line in more) else []
         lines += rule_lines(self._request)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.approval import Answer, ApprovalRequest, Effect
+from forge_core.result import FileDiff
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
 from forge_tui.widgets.exact_text import (
@@ -72,9 +74,18 @@ def counts_of(request: ApprovalRequest) -> str:
     return f"+{added} −{removed}" if request.diffs else ""
 
 
-def body_of(request: ApprovalRequest) -> list[ExactLine]:
-    """Return exactly what would be done, line by line, with long runs of blank lines folded."""
-    return fold_blank_lines(_lines_of(request))
+def body_of(
+    request: ApprovalRequest, show_diff: Callable[[FileDiff], list[ExactLine]] | None = None
+) -> list[ExactLine]:
+    """Return exactly what would be done, line by line, with long runs of blank lines folded.
+
+    `show_diff` makes the lines of a change: `exact_diff` on a screen, None for those of the diff itself.
+    """
+    return fold_blank_lines(_lines_of(request, show_diff or _plain_diff))
+
+
+def _plain_diff(diff: FileDiff) -> list[ExactLine]:
+    return diff_lines(diff.diff)
 
 
 def extent_of(shown: int, rows: int, room: int) -> str:
@@ -86,10 +97,11 @@ def extent_of(shown: int, rows: int, room: int) -> str:
 
 def is_disguised(request: ApprovalRequest) -> bool:
     """Return whether what would be done contains invisible, control or look-alike characters."""
-    return is_deceptive(line for line in _lines_of(request) if line.is_code or line.role == "added")
+    lines = _lines_of(request, _plain_diff)
+    return is_deceptive(line for line in lines if line.is_code or line.role == "added")
 
 
-def _lines_of(request: ApprovalRequest) -> list[ExactLine]:
+def _lines_of(request: ApprovalRequest, show_diff: Callable[[FileDiff], list[ExactLine]]) -> list[ExactLine]:
     if request.effect is Effect.RUN:
         return command_lines(request.target, request.risky)
     is_named_below = len(request.diffs) > 1
@@ -98,7 +110,7 @@ def _lines_of(request: ApprovalRequest) -> list[ExactLine]:
         if diff.path != request.target or is_named_below:
             lines += [ExactLine("")] if lines else []
             lines.append(ExactLine(diff.path, is_code=True))
-        lines += diff_lines(diff.diff)
+        lines += show_diff(diff)
     if not request.diffs:
         for name, value in request.arguments.items():
             text = value if isinstance(value, str) else repr(value)

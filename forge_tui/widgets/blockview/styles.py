@@ -24,6 +24,7 @@ _SYNTAX = {
     "removed": ("diff-removed", "error"),
 }
 """Kind of code token → the theme variable of its colour, and its substitute in themes without it."""
+SYNTAX_KINDS = tuple(_SYNTAX)
 
 
 @dataclass(frozen=True, slots=True)

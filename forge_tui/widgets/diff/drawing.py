@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -37,6 +38,24 @@ def tokens_of(lines: Sequence[str], language: str) -> list[list[CodeToken]]:
     ]
 
 
+WORD = "word"
+"""The kind of a part of a line that has changed."""
+
+
+def code_parts(tokens: Sequence[CodeToken], changed: Ranges) -> Iterator[CodeToken]:
+    """Yield one line in parts, each with its kind: that of its token, or `WORD` where the line changed."""
+    edges = [edge for span in changed for edge in span]
+    at = 0
+    for kind, text in tokens:
+        end = at + len(text)
+        start = at
+        for stop in (*(edge for edge in edges if at < edge < end), end):
+            is_changed = any(first <= start and stop <= last for first, last in changed)
+            yield WORD if is_changed else kind, text[start - at : stop - at]
+            start = stop
+        at = end
+
+
 def code_spans(
     tokens: Sequence[CodeToken], changed: Ranges, under: Style, strong: Style, styles: TranscriptStyles
 ) -> Iterator[StyledSpan]:
@@ -45,18 +64,16 @@ def code_spans(
     A language's colours are made for the normal background: text on `strong`, and comments on any other
     background, are in the colour of text.
     """
-    is_plain = under.bgcolor is None
-    edges = [edge for span in changed for edge in span]
-    at = 0
-    for kind, text in tokens:
-        style = under + styles.syntax[kind] if kind and (is_plain or kind != "comment") else under
-        end = at + len(text)
-        start = at
-        for stop in (*(edge for edge in edges if at < edge < end), end):
-            is_changed = any(first <= start and stop <= last for first, last in changed)
-            yield text[start - at : stop - at], under + strong if is_changed else style
-            start = stop
-        at = end
+    for kind, text in code_parts(tokens, changed):
+        if kind == WORD:
+            yield text, under + strong
+        else:
+            is_coloured = kind and (under.bgcolor is None or kind != "comment")
+            yield text, under + styles.syntax[kind] if is_coloured else under
+
+
+LineLook: TypeAlias = "tuple[Segment, Segment, list[StyledSpan], Style | None]"
+"""The gutter of a line's first row and of the others, its spans, and the fill of its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,26 +151,12 @@ def draw_stretches(
     """Add the rows of these stretches of one hunk."""
     painter = _Painter(canvas, styles, look)
     draw = painter.split if look.is_split else painter.stacked
-    # Each side is lexed as one text, so that a string may extend over several stretches.
-    tokens = [
-        iter(tokens_of([line for stretch in stretches for line in lines(stretch)], look.language))
-        for lines in (attrgetter("old"), attrgetter("new"))
-    ]
-    for stretch in stretches:
-        alike = counterparts(stretch)
-        changed: tuple[dict[int, Ranges], dict[int, Ranges]] = ({}, {})
-        for old, new in () if stretch.is_same else alike:
-            changed[0][old], changed[1][new] = changed_words(stretch.old[old], stretch.new[new])
-        draw(
-            stretch,
-            _cells("old", stretch.old_from, stretch.old, stretch.old_is_open, tokens[0], changed[0]),
-            _cells("new", stretch.new_from, stretch.new, stretch.new_is_open, tokens[1], changed[1]),
-            alike,
-        )
+    for row in lines_of(stretches, look.language):
+        draw(row)
 
 
 @dataclass(frozen=True, slots=True)
-class _Cell:
+class DiffLine:
     """One line of one side, with its tokens and changed words."""
 
     number: int
@@ -162,6 +165,64 @@ class _Cell:
     side: Side
     changed: Ranges = ()
     is_open: bool = False
+    """Whether it ends without a newline."""
+    other_number: int | None = None
+    """Of an unchanged line: its number on the old side."""
+
+
+@dataclass(frozen=True, slots=True)
+class StretchLines:
+    """The lines of a stretch: both sides, and which of them are counterparts."""
+
+    stretch: Stretch
+    old: list[DiffLine]
+    new: list[DiffLine]
+    alike: Sequence[tuple[int, int]]
+
+    @property
+    def stacked(self) -> list[DiffLine]:
+        """All removed lines, then all added ones; unchanged ones once."""
+        return self.new if self.stretch.is_same else [*self.old, *self.new]
+
+
+def lines_of(
+    stretches: Sequence[Stretch], language: str, *, has_words: bool = True
+) -> Iterator[StretchLines]:
+    """Yield the lines of these stretches of one hunk with their tokens
+    and, if `has_words`, their changed words."""
+    # Each side is lexed as one text, so that a string may extend over several stretches.
+    tokens = [
+        iter(tokens_of([line for stretch in stretches for line in lines(stretch)], language))
+        for lines in (attrgetter("old"), attrgetter("new"))
+    ]
+    for stretch in stretches:
+        alike = counterparts(stretch) if has_words else ()
+        changed: tuple[dict[int, Ranges], dict[int, Ranges]] = ({}, {})
+        for old, new in () if stretch.is_same else alike:
+            changed[0][old], changed[1][new] = changed_words(stretch.old[old], stretch.new[new])
+        before = _cells("old", stretch, tokens[0], changed[0])
+        after = _cells("new", stretch, tokens[1], changed[1])
+        yield StretchLines(stretch, before, after, alike)
+
+
+def gutter_of(cell: DiffLine, look: DiffLayout) -> str:
+    """Return the line numbers of both sides and the sign of a line."""
+    is_same = cell.other_number is not None
+    old_number = str(cell.other_number) if is_same else str(cell.number) if cell.side == "old" else ""
+    new_number = "" if cell.side == "old" else str(cell.number)
+    numbers = [
+        number.rjust(digits)
+        for number, digits in ((old_number, look.old_digits), (new_number, look.new_digits))
+        if digits
+    ]
+    return f"{' '.join(numbers)} {sign_of(cell)} "
+
+
+def sign_of(cell: DiffLine) -> str:
+    """Return the sign of a line: a blank if it is unchanged."""
+    if cell.other_number is not None:
+        return " "
+    return "-" if cell.side == "old" else "+"
 
 
 class _Painter:
@@ -170,58 +231,41 @@ class _Painter:
         self._styles = styles
         self._look = look
 
-    def stacked(
-        self, stretch: Stretch, old: list[_Cell], new: list[_Cell], alike: Sequence[tuple[int, int]]
-    ) -> None:
+    def stacked(self, lines: StretchLines) -> None:
         """Draw all removed lines, then all added ones."""
-        if stretch.is_same:
-            for at, cell in enumerate(new):
-                self._line(cell, str(stretch.old_from + at))
-        else:
-            for cell in (*old, *new):
-                self._line(cell)
+        for cell in lines.stacked:
+            self._line(cell)
 
-    def split(
-        self, stretch: Stretch, old: list[_Cell], new: list[_Cell], alike: Sequence[tuple[int, int]]
-    ) -> None:
+    def split(self, lines: StretchLines) -> None:
         """Draw the old side on the left, the new one on the right."""
         room = self._canvas.width - 1
-        for old_at, new_at in row_pairs(stretch, alike):
-            left = None if old_at is None else old[old_at]
-            right = None if new_at is None else new[new_at]
+        for old_at, new_at in row_pairs(lines.stretch, lines.alike):
+            left = None if old_at is None else lines.old[old_at]
+            right = None if new_at is None else lines.new[new_at]
             columns = (
-                self._column(left, room // 2, self._look.old_digits, stretch.is_same),
-                self._column(right, room - room // 2, self._look.new_digits, stretch.is_same),
+                self._column(left, room // 2, self._look.old_digits),
+                self._column(right, room - room // 2, self._look.new_digits),
             )
             self._canvas.columns(*columns, Segment("│", self._styles.faint))
             self._note_open_ends(left, right, room // 2)
 
-    def _line(self, cell: _Cell, old_number: str = "") -> None:
-        look = self._look
-        is_same = bool(old_number)
-        new_number = "" if cell.side == "old" else str(cell.number)
-        if cell.side == "old":
-            old_number = str(cell.number)
-        numbers = [
-            number.rjust(digits)
-            for number, digits in ((old_number, look.old_digits), (new_number, look.new_digits))
-            if digits
-        ]
-        first, rest, spans, fill = self._look_of(cell, " ".join(numbers), is_same)
+    def _line(self, cell: DiffLine) -> None:
+        first, rest, spans, fill = self._look_of(cell, gutter_of(cell, self._look))
         with self._canvas.indented([rest], [first]):
-            side = "" if is_same else cell.side
+            side = "" if cell.other_number is not None else cell.side
             self._canvas.text(spans, wrap=wrap_cells, fill=fill, original=cell.text, side=side)
         if cell.is_open:
             self._canvas.decoration([(rest.text + OPEN_END, self._styles.faint)])
 
-    def _column(self, cell: _Cell | None, width: int, digits: int, is_same: bool) -> Column:
+    def _column(self, cell: DiffLine | None, width: int, digits: int) -> Column:
         if cell is None:
             return Column(width)
         margin = " " if cell.side == "new" else ""  # apart from the bar between the columns
-        first, rest, spans, fill = self._look_of(cell, f"{margin}{cell.number:>{digits}}", is_same)
+        gutter = f"{margin}{cell.number:>{digits}} {sign_of(cell)} "
+        first, rest, spans, fill = self._look_of(cell, gutter)
         return Column(width, spans, first, rest, fill, cell.text, cell.side)
 
-    def _note_open_ends(self, left: _Cell | None, right: _Cell | None, width: int) -> None:
+    def _note_open_ends(self, left: DiffLine | None, right: DiffLine | None, width: int) -> None:
         if not any(cell is not None and cell.is_open for cell in (left, right)):
             return
         texts = [
@@ -231,35 +275,38 @@ class _Painter:
         first = clip(texts[0], width).ljust(width)
         self._canvas.decoration([(clip(f"{first}│{texts[1]}", self._canvas.width), self._styles.faint)])
 
-    def _look_of(
-        self, cell: _Cell, numbers: str, is_same: bool
-    ) -> tuple[Segment, Segment, list[StyledSpan], Style | None]:
-        """Return the gutter of a line's first row and of the others, its spans, and the fill of its rows."""
+    def _look_of(self, cell: DiffLine, gutter: str) -> LineLook:
         styles = self._styles
         fill: Style | None
-        if is_same:
-            sign, colour, fill, strong = " ", styles.faint, None, Style.null()
+        if cell.other_number is not None:
+            colour, fill, strong = styles.faint, None, Style.null()
         elif cell.side == "old":
-            sign, colour, fill, strong = "-", styles.removed_sign, styles.removed, styles.removed_strong
+            colour, fill, strong = styles.removed_sign, styles.removed, styles.removed_strong
         else:
-            sign, colour, fill, strong = "+", styles.added_sign, styles.added, styles.added_strong
-        gutter = f"{numbers} {sign} "
+            colour, fill, strong = styles.added_sign, styles.added, styles.added_strong
         spans = code_spans(cell.tokens, cell.changed, fill or styles.text, strong, styles)
         return Segment(gutter, colour), Segment(" " * len(gutter), fill), without_tabs(spans), fill
 
 
 def _cells(
-    side: Side,
-    first: int,
-    lines: Sequence[str],
-    is_open: bool,
-    tokens: Iterator[list[CodeToken]],
-    changed: Mapping[int, Ranges],
-) -> list[_Cell]:
+    side: Side, stretch: Stretch, tokens: Iterator[list[CodeToken]], changed: Mapping[int, Ranges]
+) -> list[DiffLine]:
     """Return the cells of one side of a stretch; consume their tokens."""
+    is_old = side == "old"
+    lines = stretch.old if is_old else stretch.new
+    first = stretch.old_from if is_old else stretch.new_from
+    is_open = stretch.old_is_open if is_old else stretch.new_is_open
     last = len(lines) - 1
     return [
-        _Cell(first + at, line, next(tokens), side, changed.get(at, ()), is_open and at == last)
+        DiffLine(
+            first + at,
+            line,
+            next(tokens),
+            side,
+            changed.get(at, ()),
+            is_open and at == last,
+            stretch.old_from + at if stretch.is_same else None,
+        )
         for at, line in enumerate(lines)
     ]
 

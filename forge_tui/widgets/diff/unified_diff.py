@@ -140,9 +140,10 @@ class Patch:
         return max(1, old), max(1, new)
 
 
-def read_patch(diff: str) -> Patch:
+def read_patch(diff: str, *, is_exact: bool = False) -> Patch:
     """Parse a unified diff. Lines before the first hunk are ignored; a missing hunk header counts as line
-    1."""
+    1. With `is_exact`, the lines are as they are, and not safe to show.
+    """
     patch = Patch()
     body: list[str] = []
     first, is_header = (1, 1), False
@@ -154,9 +155,8 @@ def read_patch(diff: str) -> Patch:
             patch.hunks[-1].stretches += _stretches(body, *first)
             body.clear()
 
-    for line in (
-        safe_text(_plain_ends(diff), keep_invisible=True).removesuffix("\n").split("\n") if diff else ()
-    ):
+    text = diff if is_exact else safe_text(_plain_ends(diff), keep_invisible=True)
+    for line in text.removesuffix("\n").split("\n") if diff else ():
         if hunk := _HUNK.match(line):
             close()
             patch.hunks.append(DiffHunk(safe_line(hunk[5])))
@@ -186,6 +186,11 @@ def _place(stretches: Sequence[Stretch]) -> str:
     start = first.new_from if has_new else first.old_from
     end = last.new_from + len(last.new) - 1 if has_new else last.old_from + len(last.old) - 1
     return f"line {start:,}" if end <= start else f"lines {start:,}–{end:,}"
+
+
+def is_only_hunks(diff: str) -> bool:
+    """Return whether `read_patch` keeps every line of a diff: each belongs to a hunk, or begins one."""
+    return all(line[:1] in ("+", "-", " ", "\\") or _HUNK.match(line) for line in diff.split("\n") if line)
 
 
 def _plain_ends(diff: str) -> str:
