@@ -126,10 +126,10 @@ async def open_chat(pilot: Pilot[None], app: ChatApp) -> None:
     app.chat.welcome.display = False
 
 
-async def click(pilot: Pilot[None], app: ChatApp, word: str) -> None:
+async def click(pilot: Pilot[None], app: ChatApp, word: str, *, control: bool = False) -> None:
     rows = shown(app).splitlines()
     y = next(y for y, row in enumerate(rows) if word in row)
-    await pilot.click(offset=(rows[y].index(word) + 1, y))
+    await pilot.click(offset=(rows[y].index(word) + 1, y), control=control)
 
 
 async def test_paths_in_answers_and_cards_become_links_when_the_answer_has_ended(tmp_path: Path) -> None:
@@ -180,6 +180,20 @@ async def test_a_click_copies_what_cannot_be_opened(tmp_path: Path) -> None:
         before = app.clipboard
         await click(pilot, app, "See")
         assert app.clipboard == before
+
+
+async def test_a_click_on_a_link_in_a_card_unfolds_it_and_with_ctrl_follows_the_link(tmp_path: Path) -> None:
+    app = in_folder(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await open_chat(pilot, app)
+        app.chat.transcript.apply(tool_started("read", "1", file_path="src/app.py"))
+        app.chat.transcript.apply(tool_ended("read", "in the file", call_id="1"))
+        await until(pilot, lambda: "src/app.py" in links_shown(app))
+        await click(pilot, app, "src/app.py", control=True)
+        await until(pilot, lambda: app.clipboard == "src/app.py")
+        assert "in the file" not in shown(app)
+        await click(pilot, app, "src/app.py")
+        await until(pilot, lambda: "in the file" in shown(app))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the opener has another name elsewhere")

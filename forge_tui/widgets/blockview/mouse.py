@@ -189,10 +189,12 @@ class Mouse:
                 if text := block.copied_at(place[1], event.x):
                     view.request_copy(text)
                     return
-                if view.follow_link(event.x, event.y):
+                if event.ctrl and view.follow_link(event.x, event.y):
                     return
-                has_folded = view.toggle_at(event.y, lambda: block.toggle(place[1]))
-                self._clicked = position, block if has_folded else None
+                if view.toggle_at(event.y, lambda: block.toggle(place[1])):
+                    self._clicked = position, block
+                else:
+                    view.follow_link(event.x, event.y)
             return
         if self._clicked is None:
             return
