@@ -171,6 +171,20 @@ async def test_what_was_typed_before_the_session_was_ready_is_sent(root: Path) -
         assert server.requests[-1].json["messages"][-1]["content"] == "early"
 
 
+async def test_a_draft_does_not_come_back_after_a_message_was_sent(root: Path) -> None:
+    """The user is typing the next message by then, which would be appended to the draft."""
+    with SseServer(answer("one"), answer("two")) as server:
+        config = config_for(root, server)
+        app = app_for(config, await saved_session(config, "first", draft="half a sentence"))
+        app.take_typed_text("early")
+        async with app.run_test(size=SIZE) as pilot:
+            await pilot.press("enter")
+            await idle(pilot, app, "two")
+            assert app.chat.composer.is_blank
+            await pilot.press("up")
+            assert app.chat.composer.text == "half a sentence"
+
+
 async def test_a_crash_keeps_the_draft_of_a_continued_session(root: Path) -> None:
     with SseServer(answer("one")) as server:
         config = config_for(root, server)

@@ -151,7 +151,7 @@ class SessionChange:
             text = with_paired_marks(safe_text(with_folded(turn.text, turn.folded), keep_invisible=True))
             screen.composer.remember(message_line(text), has_paste=True)
         if draft := safe_text(saved.draft, keep_invisible=True):
-            if screen.composer.is_blank:
+            if screen.composer.is_blank and not len(self._queue):  # else the next message is being typed
                 screen.composer.replace_edited(draft)
             elif screen.composer.typed != draft:
                 screen.composer.remember(draft, has_paste=True)
