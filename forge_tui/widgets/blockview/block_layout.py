@@ -20,7 +20,7 @@ from forge_tui.widgets.blockview.heights import Heights
 from forge_tui.widgets.blockview.rows import NO_LINE, RenderedBlock, Row, keep_rows
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
-_KEPT_ROWS = 3_000
+_KEPT_ROWS = 1_000
 RenderKey: TypeAlias = tuple[int, int, int, TranscriptStyles]
 """What rows depend on: the block's revision and gap, the width, the styles."""
 
