@@ -10,7 +10,7 @@ from forge_core.events import (
     AgentEnd,
     AgentEvent,
     LLMChunk,
-    Notice,
+    LLMStart,
     Permission,
     ToolEnd,
     ToolProgress,
@@ -47,7 +47,8 @@ class ReplayedTurn:
 
         They are read from the records each time: a long session is not converted at once. They are without
         live output and granted permissions, which a finished turn does not show. Every ToolStart has its
-        ToolEnd, and an AgentEnd ends each run, also where the program was killed; only notices may follow it.
+        ToolEnd, and an AgentEnd ends each run, also where the program was killed. Notices and a compaction may
+        follow it.
         """
         runs: list[list[AgentEvent]] = [[]]
         for record in self.records:
@@ -119,8 +120,10 @@ def missing_ends(events: Sequence[AgentEvent]) -> list[AgentEvent]:
         if isinstance(event, ToolStart | ToolEnd) and event.call_id in own_lines:
             continue
         last = event.timestamp
-        if not isinstance(event, Notice):  # one may come after the turn
-            is_ended = isinstance(event, AgentEnd)
+        if isinstance(event, AgentEnd):
+            is_ended = True
+        elif isinstance(event, LLMStart | ToolStart):  # notices and a compaction may come after the turn
+            is_ended = False
         if isinstance(event, ToolStart):
             open_calls[event.call_id] = event
         elif isinstance(event, ToolEnd):

@@ -24,6 +24,7 @@ from forge_core.events import AgentEnd, AgentEvent, Compaction, LLMEnd, LLMStart
 from forge_core.langchain.messages.conversion import langchain_to_forge
 from forge_core.llm.models import Message, ToolCall
 from forge_core.redact import Redactor
+from forge_core.session.replay import replayed_turns
 from forge_core.session.session import ForgeSession
 from forge_core.store.forking import fork_session
 from forge_core.store.journal import read_journal
@@ -522,3 +523,12 @@ async def test_what_a_compaction_costs_in_the_prompt_cache_is_said_before_the_ne
     notices = [event.text async for event in session.compact(is_fast=True) if isinstance(event, Notice)]
     assert notices[-1] == "That costs $1."
     await session.aclose()
+
+
+async def test_a_turn_is_not_shown_as_interrupted_after_a_compaction_by_the_user(tmp_path: Path) -> None:
+    session = await filled(tmp_path, ["SUMMARY"])
+    await compacting(session)
+    await session.aclose()
+    [*_, last] = replayed_turns(saved(session))
+    assert [type(event) for event in last.events][-3:] == [AgentEnd, LLMEnd, Compaction]
+    assert one(last.events, AgentEnd).result.stopped_reason == "complete"
