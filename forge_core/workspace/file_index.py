@@ -221,8 +221,8 @@ class FileIndex:
             on_part()
 
     def _found(self) -> Iterator[str]:
+        self._added_read = self._added()  # first: the limit may leave them out
         yield from self._below(self._root, "")
-        self._added_read = self._added()
         for folder in self._added_read:
             yield f"{folder}/"
             yield from self._below(folder, f"{folder}/")

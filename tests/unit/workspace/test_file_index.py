@@ -200,3 +200,15 @@ def test_files_of_added_folders_are_found_by_their_absolute_paths(
     index.wait()
     assert found(index, "added_view") == [f"{lib}/added_view.py"]
     assert f"{lib}/added_view.py" not in found(index, "")
+
+
+def test_added_folders_beyond_the_limit_are_not_read_again_at_every_key(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    lib = tmp_path_factory.mktemp("lib")
+    parts: list[None] = []
+    index = FileIndex(root, added=lambda: (lib,), limit=2, clock=lambda: 0.0)
+    for _ in range(3):
+        index.refresh(lambda: parts.append(None))
+        index.wait()
+    assert len(parts) == 1
