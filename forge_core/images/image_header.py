@@ -29,6 +29,9 @@ HEAD_BYTES = 12
 _PNG, _WEBP_LOSSY = b"\x89PNG\r\n\x1a\n", b"\x9d\x01\x2a"
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers of the segments that have the dimensions: SOF0 to SOF15 (ITU-T T.81, table B.1)."""
+_JPEG_MARKERS = 20_000
+"""As many are looked at: a colour profile may have 255 segments, and cameras write a few kilobytes of fill
+bytes."""
 _JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD9)})
 
 
@@ -114,7 +117,9 @@ def _gif(data: bytes) -> tuple[int, int]:
 def _jpeg(data: bytes) -> tuple[int, int]:
     """Return the dimensions of the first frame: skip the segments before it."""
     at = 2
-    while data[at] == 0xFF:
+    for _ in range(_JPEG_MARKERS):
+        if data[at] != 0xFF:
+            break
         marker = data[at + 1]
         if marker == 0xFF:  # a fill byte
             at += 1

@@ -309,9 +309,11 @@ class OpenRouterClient:
         )
 
     async def _encode(self, request: CompletionRequest, *, stream: bool) -> bytes:
-        if self._prepare is not None:
-            request = await self._prepare(request)
-        return encode_body(build_body(request, self.provider, stream=stream))
+        prepared = request if self._prepare is None else await self._prepare(request)
+        body = build_body(prepared, self.provider, stream=stream)
+        if prepared is request:
+            return encode_body(body)
+        return await asyncio.to_thread(encode_body, body)  # megabytes of images
 
     def _read_answer(self, headers: Mapping[str, str], body: bytes) -> CompletionResponse:
         generation_id = headers.get("x-generation-id")

@@ -80,3 +80,12 @@ def test_an_image_over_a_limit_is_refused_with_a_command_that_makes_it_smaller()
 )
 def test_size_text(size: int, text: str) -> None:
     assert size_text(size) == text
+
+
+def test_the_segments_before_the_dimensions_are_limited() -> None:
+    """Millions of them, in a file that was made for that, would take seconds."""
+    start, frame = jpeg()[:2], jpeg()[2:]
+    segment = b"\xff\xfe\x00\x02"
+    assert checked_header(start + segment * 2_000 + frame, "a.jpg").width > 0
+    with pytest.raises(ImageError, match="damaged JPEG"):
+        checked_header(start + segment * 100_000 + frame, "a.jpg")
