@@ -22,6 +22,7 @@ _KEYS = (
 )
 """In a home folder: keys, logins, and what other programs keep for themselves."""
 # fmt: on
+_TEMPORARY = tuple(map(Path, ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp")))
 _HOMES = tuple(map(Path, ("/home", "/Users")))
 _NEVER_IN = (".git", ".forge")
 
@@ -63,11 +64,14 @@ def _refusal(real: Path, workspace: WorkspaceFolders, private: Sequence[Path]) -
     homes = _homes()
     if real.parent in _HOMES or any(home.is_relative_to(real) for home in homes):
         return "it is or holds a home folder. Add the folder in it that you need"
-    if any(_meets(real, Path(one)) for one in _SYSTEM):
+    if real in _TEMPORARY:
+        return "it is where every program keeps its temporary files. Add the folder in it that you need"
+    meets = _Places(real).meets
+    if any(meets(Path(one)) for one in _SYSTEM):
         return "it belongs to the system"
-    if any(_meets(real, home / one) for home in homes for one in _KEYS):
+    if any(meets(home / one) for home in homes for one in _KEYS):
         return "it holds keys or logins"
-    if any(_meets(real, Path(os.path.realpath(one))) for one in private):
+    if any(meets(Path(os.path.realpath(one))) for one in private):
         return "it holds Forge's own settings, keys or sessions"
     if not {part.casefold() for part in real.parts}.isdisjoint(_NEVER_IN):
         return "what is in .git and .forge controls git and Forge"
@@ -80,5 +84,30 @@ def _homes() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(os.path.realpath(one)) for one in named if one.startswith("/")))
 
 
-def _meets(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)
+class _Places:
+    """A folder and those above it, recognized by other paths too: where a file system ignores case, or where
+    one is mounted twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._above = _identities(folder)
+
+    def meets(self, other: Path) -> bool:
+        """Return whether one of the two folders is in the other, or the same."""
+        if self._folder.is_relative_to(other) or other.is_relative_to(self._folder):
+            return True
+        found = _identities(other)
+        return found[0] is not None and (found[0] in self._above or self._above[0] in found)
+
+
+def _identities(folder: Path) -> list[tuple[int, int] | None]:
+    """Return the device and number of a folder and of each above it; None for one that does not exist."""
+    return [_identity(one) for one in (folder, *folder.parents)]
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    try:
+        status = folder.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino

@@ -1,5 +1,8 @@
 """Which folders may be added to a workspace."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,7 @@ def test_what_is_inside_already_is_none(home: Path, name: str) -> None:
         ("/etc", "belongs to the system"),
         ("/usr", "belongs to the system"),
         ("/proc/self", "belongs to the system"),
+        ("/var/tmp", "every program keeps"),
         (".ssh", "keys or logins"),
         (".ssh/keys", "keys or logins"),
         (".config", "keys or logins"),
@@ -67,6 +71,39 @@ def test_others_are_refused_with_the_reason(home: Path, name: str, reason: str) 
     (home / "to-ssh").symlink_to(".ssh")
     with pytest.raises(WorkspaceError, match=reason):
         add(home, home / name)
+
+
+def test_another_path_of_a_folder_that_is_refused_is_refused_too(home: Path) -> None:
+    """As where a file system ignores case: `~/.SSH`. Here the folder is mounted at a second place."""
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("this machine has no namespaces for users")
+    code = """
+from pathlib import Path
+from forge_core.workspace.added_folders import folder_to_add
+from forge_core.workspace.folders import WorkspaceFolders
+home = Path.home()
+for name in ("keys", "above/.ssh", "own", "lib"):
+    try:
+        print(folder_to_add(home / name, WorkspaceFolders(home / "work"), (home / "state",)))
+    except Exception as error:
+        print(str(error))
+"""
+    for name in ("keys", "above", "own"):
+        (home / name).mkdir()
+    mounts = "".join(
+        f'mount --bind "$HOME/{one}" "$HOME/{other}" && '
+        for one, other in ((".ssh", "keys"), (".", "above"), ("state", "own"))
+    )
+    command = f'{mounts} exec "$0" -c "$1"'
+    done = subprocess.run(
+        [unshare, "-rm", "sh", "-c", command, sys.executable, code], capture_output=True, text=True
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4, done.stderr
+    assert "keys or logins" in lines[0] and "keys or logins" in lines[1]
+    assert "Forge's own" in lines[2]
+    assert lines[3] == str(home / "lib")
 
 
 def test_a_home_folder_is_refused_wherever_forge_works(home: Path, tmp_path: Path) -> None:
