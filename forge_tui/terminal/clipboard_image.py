@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from forge_tui.terminal.clipboard import Which, absolute_program, is_remote
 
 TIMEOUT_S = 3.0
+"""For all programs together: keys wait meanwhile, as what is typed next comes after the image."""
 MAX_BYTES = 40_000_000
 """Of what a program prints: an image over the limit is named with its size, but nothing endless is read."""
 KINDS = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -46,9 +47,22 @@ class Clipboard:
 
 
 async def read_clipboard(
-    environment: Mapping[str, str], which: Which = shutil.which, system: str = sys.platform
+    environment: Mapping[str, str],
+    which: Which = shutil.which,
+    system: str = sys.platform,
+    timeout_s: float = TIMEOUT_S,
 ) -> Clipboard:
     """Return what the clipboard holds. It is read only by programs of the machine that Forge runs on."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _read(environment, which, system)
+    except TimeoutError:
+        return Clipboard(
+            problem="The clipboard did not answer. Try again, or mention an image file: @shot.png"
+        )
+
+
+async def _read(environment: Mapping[str, str], which: Which, system: str) -> Clipboard:
     if is_remote(environment):
         return Clipboard(
             problem="Over SSH the clipboard is that of your own machine, where Forge cannot read it. Copy "
@@ -110,7 +124,8 @@ async def _read_windows(program: str) -> Clipboard:
 
 
 async def _output(command: Sequence[str]) -> bytes:
-    """Return what a program prints; nothing if it fails, is too slow or prints too much."""
+    """Return what a program prints; nothing if it fails or prints too much. If this is cancelled, the program
+    is ended."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -124,12 +139,11 @@ async def _output(command: Sequence[str]) -> bytes:
     assert process.stdout is not None
     data = bytearray()
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            while (piece := await process.stdout.read(1 << 16)) and len(data) <= MAX_BYTES:
-                data += piece
-            if len(data) <= MAX_BYTES:
-                await process.wait()
-    except (TimeoutError, OSError):
+        while (piece := await process.stdout.read(1 << 16)) and len(data) <= MAX_BYTES:
+            data += piece
+        if len(data) <= MAX_BYTES:
+            await process.wait()
+    except OSError:
         return b""
     finally:
         if process.returncode is None:

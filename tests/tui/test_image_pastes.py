@@ -84,7 +84,15 @@ async def test_an_endless_program_is_ended(programs: Path) -> None:
     (programs / "xclip").write_text(
         "#!/bin/sh\ncase $* in *TARGETS*) echo image/png;; *) exec /bin/cat /dev/zero;; esac"
     )
-    assert await read_clipboard(environment, system="linux") == Clipboard()
+    assert not (await read_clipboard(environment, system="linux")).image
+
+
+async def test_a_clipboard_that_does_not_answer_is_left_after_one_timeout(programs: Path) -> None:
+    """Some programs wait for the one that owns the clipboard, at each of their calls."""
+    environment = install(programs, "xclip", "image/png", {})
+    (programs / "xclip").write_text("#!/bin/sh\necho text/uri-list image/png\nexec /bin/sleep 60\n")
+    found = await read_clipboard(environment, system="linux", timeout_s=0.3)
+    assert "did not answer" in found.problem and not found.image
 
 
 async def test_on_a_mac_the_image_is_read_from_hexadecimal_digits(programs: Path) -> None:
