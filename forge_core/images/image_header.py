@@ -75,24 +75,27 @@ def kind_of(data: bytes) -> ImageKind | None:
 
 def checked_header(data: bytes, name: str, size_bytes: int | None = None) -> ImageHeader:
     """Return the header of an image that may be sent; `data` may be its beginning if `size_bytes` is given.
+    `name` is that of its file, empty if it comes from none.
 
     Raises:
         ImageError: it is of another kind, damaged, or too large; with what to do.
     """
-    kind = kind_of(data)
+    kind, subject = kind_of(data), repr(name) if name else "The image"
     if kind is None:
-        raise ImageError(f"{name!r} is not an image that models take: PNG, JPEG, GIF or WebP. Convert it.")
+        raise ImageError(f"{subject} is not an image that models take: PNG, JPEG, GIF or WebP. Convert it.")
     try:
         header = ImageHeader(kind, *_DIMENSIONS[kind](data))
     except (struct.error, IndexError, ValueError) as error:
-        raise ImageError(f"{name!r} is a damaged {kind.label} file. Save it again.") from error
-    advice = f"Make it smaller, for example: magick {shlex.quote(name)} -resize 50% smaller.{kind.value}"
+        raise ImageError(f"{subject} is a damaged {kind.label} file. Save it again.") from error
+    advice = "Copy a smaller one."
+    if name:
+        advice = f"Make it smaller, for example: magick {shlex.quote(name)} -resize 50% smaller.{kind.value}"
     if (size_bytes or len(data)) > MAX_BYTES:
         size, most = size_text(size_bytes or len(data)), size_text(MAX_BYTES)
-        raise ImageError(f"{name!r} has {size}, an image may have {most}. {advice}")
+        raise ImageError(f"{subject} has {size}, an image may have {most}. {advice}")
     if max(header.width, header.height) > MAX_SIDE:
         sides = f"{header.width}×{header.height} pixels"
-        raise ImageError(f"{name!r} has {sides}, a side may have {MAX_SIDE}. {advice}")
+        raise ImageError(f"{subject} has {sides}, a side may have {MAX_SIDE}. {advice}")
     return header
 
 

@@ -31,7 +31,7 @@ class ImageStore:
         Raises:
             ImageError: it is no image that may be sent, or it cannot be stored.
         """
-        header = checked_header(data, name or "the image")
+        header = checked_header(data, name)
         reference = ImageReference(_digest(data), header, len(data), safe_name(name) if name else "")
         path = self.path(reference)
         if not path.exists():

@@ -75,6 +75,15 @@ def test_an_image_over_a_limit_is_refused_with_a_command_that_makes_it_smaller()
     assert checked_header(png(8000, 1), "a").width == 8000
 
 
+def test_an_image_without_a_file_is_not_to_be_converted_by_a_command() -> None:
+    for data, reason in ((png(8001, 1), "8001×1 pixels"), (png(extra=MAX_BYTES), "3.9 MB")):
+        with pytest.raises(ImageError) as found:
+            checked_header(data, "")
+        assert str(found.value).startswith(f"The image has {reason}") and "magick" not in str(found.value)
+    with pytest.raises(ImageError, match=r"^The image is a damaged PNG file"):
+        checked_header(png()[:20], "")
+
+
 @pytest.mark.parametrize(
     ("size", "text"), [(0, "0 B"), (999, "999 B"), (1_000, "1 KB"), (999_499, "999 KB"), (999_500, "1.0 MB")]
 )
