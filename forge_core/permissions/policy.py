@@ -220,7 +220,8 @@ class PermissionPolicy:
         )
 
     def _line(self, tool_name: str, use: ToolUse) -> Verdict:
-        found = decide_line(use.target, self._context(tool_name, needs_network=use.needs_network))
+        context = self._context(tool_name, needs_network=use.needs_network)
+        found = decide_line(use.target, context)
         is_asking = found.decision is Decision.ASK and not found.always_asks
         always_rule, scripts = self._always(found, use) if is_asking else ("", ())
         return Verdict(
@@ -236,6 +237,7 @@ class PermissionPolicy:
             switches_git_off=found.decision is Decision.ALLOW and self.mode is not PermissionMode.YOLO,
             is_usual=is_asking and self._is_usual(found, use),
             risky=self._risky(found, use) if found.decision is Decision.ASK else (),
+            is_sandbox_weak=bool(context.weakness),
             shows_keys=self.mode is PermissionMode.YOLO or found.names_keys,
         )
 

@@ -51,6 +51,8 @@ class Verdict:
     """When asking: the reason says no more than what the call is."""
     risky: tuple[tuple[int, int], ...] = ()
     """When asking about a command line: where the parts are that make it ask (see `risky_parts`)."""
+    is_sandbox_weak: bool = False
+    """Of a command line: a full sandbox counts as weak now, as something cannot be hidden or protected."""
     shows_keys: bool = False
     """The call names a file with keys, or a rule names its file: whoever allows it lets the model read keys.
     Else private keys in its result are left out."""

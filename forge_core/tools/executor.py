@@ -239,15 +239,17 @@ class _JudgedCall:
             is_destructive=verdict.is_destructive,
             is_undoable=bool(diffs) and not verdict.is_destructive and self._is_undoable(use),
             needs_network=use.needs_network,
-            sandbox=self._sandbox_of(use),
+            sandbox=self._sandbox_of(use, verdict),
             risky=verdict.risky,
             details=use.details,
         )
 
-    def _sandbox_of(self, use: ToolUse) -> Literal["full", "weak", "off", ""]:
+    def _sandbox_of(self, use: ToolUse, verdict: Verdict) -> Literal["full", "weak", "off", ""]:
         if use.kind is not ToolKind.RUN or use.effect is not Effect.RUN:
             return ""
-        return self.context.sandbox.state.strength if self.context.sandbox is not None else "off"
+        if self.context.sandbox is None:
+            return "off"
+        return "weak" if verdict.is_sandbox_weak else self.context.sandbox.state.strength
 
     def _is_undoable(self, use: ToolUse) -> bool:
         """Return whether undo covers the call: it keeps no files of git's own."""

@@ -51,7 +51,10 @@ async def request_for(
         requests.append(request)
         return request.unanswered("seen")
 
-    executor = ToolExecutor(PermissionPolicy(folder), approver)
+    strength = "off" if sandbox is None else sandbox.state.strength
+    unmasked = None if sandbox is None else sandbox.unmasked_reason
+    policy = PermissionPolicy(folder, sandbox=strength, unmasked_reason=unmasked)
+    executor = ToolExecutor(policy, approver)
     context = ExecutionContext(working_dir=folder, sandbox=sandbox)
     await executor.execute(tool, arguments, context)
     return requests[0]
@@ -65,3 +68,14 @@ async def test_a_request_says_where_its_command_would_run(tmp_path: Path) -> Non
     request = await request_for(BashTool(), tmp_path, command="ls && rm -r a", sandbox=weak)
     assert request.sandbox == "weak" and request.risky == ((6, 13),)
     assert (await request_for(WriteTool(), tmp_path, file_path="a", content="b")).sandbox == ""
+
+
+async def test_a_sandbox_that_cannot_hide_all_keys_is_called_weak(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    box = Sandbox(SandboxState(SandboxKind.BUBBLEWRAP), work, state_dir=tmp_path / "state")
+    assert (await request_for(BashTool(), work, command="make", sandbox=box)).sandbox == "full"
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/.forge").symlink_to(tmp_path)
+    box.add_folder(tmp_path / "lib")
+    assert (await request_for(BashTool(), work, command="make", sandbox=box)).sandbox == "weak"
