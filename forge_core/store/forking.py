@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from itertools import islice
@@ -44,6 +45,7 @@ def fork_session(
         ImageStore(images_beside(saved.path)).copy_to(images_beside(path))
     except OSError as error:
         path.unlink(missing_ok=True)
+        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
         raise JournalError(
             f"Session {saved.id} cannot be copied to {str(path)!r}: {error.strerror}."
         ) from error

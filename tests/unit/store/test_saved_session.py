@@ -11,12 +11,14 @@ import pytest
 
 from forge_core.errors import JournalError, SessionInUseError
 from forge_core.events import LLMChunk, LLMEnd, LLMStart, ToolEnd, ToolStart
+from forge_core.images.image_store import ImageStore
 from forge_core.llm.models import Message, MessageRole, TokenUsage, ToolCall
 from forge_core.redact import MASK, Redactor
 from forge_core.session.turn_recorder import message_record
 from forge_core.store.forking import fork_session
-from forge_core.store.journal import JOURNAL_VERSION, Journal, read_journal
+from forge_core.store.journal import JOURNAL_VERSION, Journal, images_beside, read_journal
 from forge_core.store.saved_session import TITLE_CHARS, SavedSession, load_session
+from tests.support.images import png
 
 JOURNALS = Path(__file__).parents[2] / "fixtures" / "journals"
 USAGE = TokenUsage(prompt_tokens=10, completion_tokens=2, cost_usd=Decimal("0.5"))
@@ -280,6 +282,20 @@ def test_a_fork_has_the_conversation_and_not_the_permissions(writer: Writer, tmp
     assert (forked.id, forked.parent) == ("20261124-000000-000001", saved.id)
     assert (forked.messages, forked.todos, forked.rules) == (saved.messages, saved.todos, [])
     assert forked.omitted_instructions == ["/w/A.md"]
+
+
+def test_a_copy_that_fails_leaves_nothing(writer: Writer, tmp_path: Path) -> None:
+    writer.user("go")
+    saved = writer.load()
+    images = ImageStore(images_beside(writer.path))
+    for width in (10, 20):
+        images.keep(png(width))
+    copy = tmp_path / "20261124-000000-000001.jsonl"
+    last = [*images.folder.iterdir()][-1].name
+    (images_beside(copy) / last).mkdir(parents=True)  # it cannot be written
+    with pytest.raises(JournalError, match="cannot be copied"):
+        fork_session(saved, copy, Redactor())
+    assert not copy.exists() and not copy.with_suffix("").exists()
 
 
 def test_a_fork_from_an_earlier_point_ends_there(writer: Writer, tmp_path: Path) -> None:
