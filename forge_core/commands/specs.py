@@ -121,7 +121,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "screen_commands:theme",
         scope=Scope.SCREEN,
         accepts=("NAME...",),
-        keywords=("dark", "light", "colour"),
+        keywords=("dark", "light", "colour", "color"),
         values="screen_commands:theme_values",
     ),
     CommandSpec(
@@ -145,7 +145,8 @@ SPECS: tuple[CommandSpec, ...] = (
         "doctor",
         "Check what Forge needs: terminal, settings, keys, endpoint, sandbox",
         "doctor_command:doctor",
-        keywords=("diagnose", "problem", "health", "check", "report"),
+        aliases=("status",),
+        keywords=("diagnose", "problem", "health", "check", "report", "bug", "version"),
         working="Checking terminal, settings, endpoint, sandbox and disk …",
     ),
     CommandSpec(
@@ -189,7 +190,7 @@ SPECS: tuple[CommandSpec, ...] = (
         tier=Tier.IDLE,
     ),
     CommandSpec(
-        "todo", "Show the model's list of tasks", "session_commands:todo", keywords=("plan", "tasks", "todos")
+        "todo", "Show the model's tasks", "session_commands:todo", aliases=("todos",), keywords=("plan",)
     ),
     CommandSpec(
         "plan",
@@ -203,7 +204,8 @@ SPECS: tuple[CommandSpec, ...] = (
         "Show the commands running in the background, or stop one",
         "session_commands:jobs",
         accepts=("stop N",),
-        keywords=("background", "bashes", "ps"),
+        aliases=("bashes", "tasks"),
+        keywords=("background", "ps", "kill", "stop"),
     ),
     CommandSpec(
         "permissions",
@@ -256,7 +258,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "cost",
         "Show tokens and cost, by model and turn",
         "cost_command:cost",
-        keywords=("tokens", "usage", "price", "stats"),
+        aliases=("usage", "stats"),
     ),
     CommandSpec(
         "compact",
@@ -280,7 +282,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "Show what fills the context window and what it costs; drop parts",
         "context_command:context",
         accepts=("drop results", "drop N...", "restore"),
-        keywords=("tokens", "window", "status"),
+        keywords=("tokens", "window"),
     ),
     CommandSpec(
         "memory",
@@ -363,11 +365,10 @@ def nearest(name: str) -> CommandSpec | None:
     meant = next((spec for spec in SPECS if name.lower() in spec.keywords), None)
     if meant is not None:
         return meant
-    close = difflib.get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.65)  # "mcp" is not like "copy"
     if close:
         return _BY_NAME[close[0]]
-    found = suggest(name)
-    return found[0] if found else None
+    return next((spec for spec in suggest(name) if _rank(spec, name.lower()) != 4), None)  # not scattered
 
 
 def _rank(spec: CommandSpec, typed: str) -> int | None:
@@ -377,6 +378,6 @@ def _rank(spec: CommandSpec, typed: str) -> int | None:
         spec.name.startswith(typed),
         any(alias.startswith(typed) for alias in spec.aliases),
         any(word.startswith(typed) for word in spec.keywords),
-        all(letter in letters for letter in typed),
+        all(letter in letters for letter in typed),  # scattered
     )
     return matches.index(True) if True in matches else None

@@ -56,12 +56,10 @@ def test_a_typo_suggests_the_nearest_command(typed: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "name"),
     [
-        ("status", "context"),
-        ("usage", "cost"),
-        ("todos", "todo"),
-        ("bashes", "jobs"),
         ("approvals", "permissions"),
-        ("checkpoint", "rewind"),
+        ("kill", "jobs"),
+        ("color", "theme"),
+        ("version", "doctor"),
         ("models", "model"),
     ],
 )
@@ -70,8 +68,24 @@ def test_the_name_that_another_program_uses_suggests_the_command(typed: str, nam
     assert near is not None and near.name == name
 
 
-def test_an_unrecognizable_name_has_no_suggestion() -> None:
-    assert specs.nearest("zzzzqqq") is None
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("status", "doctor"),
+        ("usage", "cost"),
+        ("todos", "todo"),
+        ("bashes", "jobs"),
+        ("tasks", "jobs"),
+    ],
+)
+def test_the_exact_name_that_another_program_uses_is_an_alias(typed: str, name: str) -> None:
+    found = specs.find(typed)
+    assert found is not None and found.name == name
+
+
+@pytest.mark.parametrize("typed", ["zzzzqqq", "mcp", "hooks", "feedback", "output-style"])
+def test_a_name_without_a_similar_command_has_no_suggestion(typed: str) -> None:
+    assert specs.nearest(typed) is None
 
 
 @pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
