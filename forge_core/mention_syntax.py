@@ -1,4 +1,5 @@
-"""Mentions of files in a message: `@path`, `@"a path"`, each also with lines as in `@path:10-20`.
+"""Mentions of files in a message: `@path`, `@"a path"`, each also with lines as in `@path:10-20` or
+`@path#L10-20`.
 
 A mention begins after white space or at the beginning of a line, so that e-mail addresses are none.
 """
@@ -8,9 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_MENTION = re.compile(r'(?<!\S)@(?:"(?P<quoted>[^"\n]+)"(?P<after>:\d+(?:-\d+)?)?|(?P<plain>[^\s"]+))')
+_MENTION = re.compile(
+    r'(?<!\S)@(?:"(?P<quoted>[^"\n]+)"(?P<after>(?::|#L)\d+(?:-L?\d+)?)?|(?P<plain>[^\s"]+))'
+)
 _OPEN = re.compile(r'(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))\Z')
-_LINES = re.compile(r":(?P<first>\d{1,9})(?:-(?P<last>\d{0,9}))?\Z")
+_LINES = re.compile(r"(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{0,9}))?\Z")
 _TRAILING = ".,;:!?)]}'"
 """Punctuation that ends a sentence and not a path."""
 

@@ -23,6 +23,10 @@ from forge_core.mention_syntax import (
         ("@a.py:12-7", MentionedPath("a.py", 12, 12)),
         ('@"a b.txt"', MentionedPath("a b.txt")),
         ('@"a b.txt":3-4 please', MentionedPath("a b.txt", 3, 4)),
+        ("@a.py#L7-12", MentionedPath("a.py", 7, 12)),
+        ("@a.py#L7-L12.", MentionedPath("a.py", 7, 12)),
+        ('@"a b.txt"#L3', MentionedPath("a b.txt", 3)),
+        ("@a.py#7", MentionedPath("a.py#7")),
         ("Look at @a.py.", MentionedPath("a.py.", shorter="a.py")),
         ("Look at @a.py:3-4, please", MentionedPath("a.py", 3, 4)),
     ],
@@ -46,6 +50,7 @@ def test_each_mention_counts_once() -> None:
         ("@", OpenMention(0, "")),
         ("see @sr", OpenMention(4, "sr")),
         ("@a.py:10-", OpenMention(0, "a.py", ":10-")),
+        ("@a.py#L10-", OpenMention(0, "a.py", "#L10-")),
         ('@"my dir/', OpenMention(0, "my dir/")),
         ("ada@ex", None),
         ("@a.py ", None),
@@ -56,7 +61,7 @@ def test_the_mention_before_the_cursor(before: str, mention: OpenMention | None)
     assert mention_before(before) == mention
 
 
-@pytest.mark.parametrize("path", ["a.py", "a b.txt", "odd:10", "tab\there"])
+@pytest.mark.parametrize("path", ["a.py", "a b.txt", "odd:10", "odd#L10", "tab\there"])
 def test_a_written_mention_is_read_as_the_same_path(path: str) -> None:
     assert [one.path for one in mentions_in(written_mention(path))] == [path]
     assert mentions_in(written_mention(path, ":2-3")) == [MentionedPath(path, 2, 3)]
