@@ -496,5 +496,5 @@ class Composer(CaretTextArea):
         self._popup.close(text)
         self._has_paste = self._has_paste or self.recall.was_pasted(text)
         self.replace_text(text)
-        if by < 0:
+        if by < 0 and self.wrapped_document.height > 1:
             self.selection = Selection.cursor((0, 0))

@@ -446,3 +446,15 @@ async def test_undo_of_many_lines_restores_the_text_and_the_cursor(config: Forge
         composer.action_redo()
         await pilot.pause()
         assert composer.cursor_location == (13, 7)
+
+
+async def test_a_message_from_the_history_of_one_line_is_continued_at_its_end(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        app.chat.composer.remember("first")
+        app.chat.composer.remember("two\nlines")
+        await pilot.press("up", "up")
+        assert app.chat.composer.text == "first"
+        await type_text(pilot, " more")
+        assert app.chat.composer.text == "first more"
