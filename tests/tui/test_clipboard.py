@@ -145,6 +145,16 @@ def test_copy_copies_an_answer_or_its_code(argument: str, text: str) -> None:
     assert pick(ANSWERS, argument) == text
 
 
+def test_code_without_the_number_of_an_answer_is_that_of_the_last_answer_that_has_any() -> None:
+    later = [*ANSWERS, AnswerText("Done.")]
+    assert pick(later, "code") == "plain"
+    assert pick(later, "code 1") == "x = 1"
+    with pytest.raises(CannotCopyError, match="Answer 1 has no block of code"):
+        pick(later, "1 code")
+    with pytest.raises(CannotCopyError, match="Answer 1 has no block of code"):
+        pick([AnswerText("Done.")], "code")
+
+
 @pytest.mark.parametrize(
     ("argument", "complaint"),
     [

@@ -177,6 +177,8 @@ def pick(answers: Sequence[AnswerText], argument: str) -> str:
     if not 1 <= number <= len(written):
         there = _count(len(written), "answer")
         raise CannotCopyError(f"There is no answer {number} among {there}; the last one is 1.")
+    if asked["code"] and not asked["answer"]:  # the last answer that has code
+        number = next((back for back, one in enumerate(reversed(written), 1) if one.code_blocks), 1)
     answer = written[-number]
     if asked["code"] is None:
         return answer.source.strip("\n")
