@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import ClassVar
 
 from textual import events
@@ -35,6 +36,8 @@ class Choice:
     """Text of the second column."""
     marks: tuple[int, ...] = ()
     """The indexes of the label's characters that match what was typed."""
+    short: str = ""
+    """The label where all choices stand in one row."""
 
 
 class ChoiceList(Widget):
@@ -45,11 +48,14 @@ class ChoiceList(Widget):
         height: auto;
         color: $foreground;
         & > .choices--chosen { color: $primary; text-style: bold; }
+        & > .choices--chip { color: $background; background: $primary; text-style: bold; }
         & > .choices--hint { color: $forge-muted; }
         & > .choices--match { color: $primary; text-style: underline; }
     }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"choices--chosen", "choices--hint", "choices--match"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"choices--{role}" for role in ("chosen", "chip", "hint", "match")
+    }
 
     class Clicked(Message):
         """A row was clicked: the main button was pressed and released on it."""
@@ -79,6 +85,8 @@ class ChoiceList(Widget):
         self._widths = _widths(self.rows)
         self.chosen = chosen
         self._max_rows = max_rows
+        self._is_in_row = False
+        self._note = ""
         self._first = 0
         self._pressed: int | None = None
         """The row on which the main button was pressed last."""
@@ -92,6 +100,17 @@ class ChoiceList(Widget):
         self._keep_chosen_in_view()
         self.refresh(layout=not is_same_height)
 
+    @property
+    def is_in_row(self) -> bool:
+        """Whether all choices stand in one row, by their short labels."""
+        return self._is_in_row
+
+    def lay_out(self, *, is_in_row: bool, note: str = "") -> None:
+        """Show the choices in one row, with a muted note below, or one per row."""
+        if (is_in_row, note) != (self._is_in_row, self._note):
+            self._is_in_row, self._note, self._pressed = is_in_row, note, None
+            self.refresh(layout=True)
+
     def move(self, by: int) -> None:
         """Choose `by` rows further, wrapping around; from no row, choose the first or the last."""
         if self.rows:
@@ -104,7 +123,10 @@ class ChoiceList(Widget):
         self.refresh()
 
     def fits(self, index: int, width: int) -> bool:
-        """Return whether this row's label and hint fit in `width` cells."""
+        """Return whether this row's label and hint fit in `width` cells; if all stand in one row, whether
+        that and the note do."""
+        if self._is_in_row:
+            return max(sum(map(cell_len, self._cells())), cell_len(NO_MARK + self._note)) <= width
         return _cells_of(self.rows[index]) <= self._label_room(self.rows[index], width)
 
     def detail_fits(self, index: int, width: int) -> bool:
@@ -114,12 +136,16 @@ class ChoiceList(Widget):
     @property
     def shown_rows(self) -> int:
         """Rows visible at a time, if there is room."""
+        if self._is_in_row:
+            return 2 if self._note else 1
         return min(len(self.rows), self._max_rows)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, min(len(self.rows), self._max_rows))
+        return max(1, self.shown_rows)
 
     def render_line(self, y: int) -> Strip:
+        if self._is_in_row:
+            return self._render_row() if y == 0 else self._render_note()
         width, index = self.size.width, self._first + y
         if index >= len(self.rows):
             return role_strip(self, "choices", [])
@@ -137,6 +163,21 @@ class ChoiceList(Widget):
             gap = column - sum(cell_len(text) for _, text in texts)
             texts += [("plain", " " * gap), ("hint", clip(row.detail, width - column))]
         return role_strip(self, "choices", texts)
+
+    def _cells(self) -> list[str]:
+        """Return the text of each choice where all stand in one row."""
+        return [
+            f"{MARK if index == self.chosen else NO_MARK}{row.short} " for index, row in enumerate(self.rows)
+        ]
+
+    def _render_row(self) -> Strip:
+        texts = [
+            ("chip" if index == self.chosen else "plain", text) for index, text in enumerate(self._cells())
+        ]
+        return role_strip(self, "choices", texts)
+
+    def _render_note(self) -> Strip:
+        return role_strip(self, "choices", [("hint", clip(NO_MARK + self._note, self.size.width))])
 
     def _label_room(self, row: Choice, width: int) -> int:
         """Return the cells for mark, label and hint: the whole row, or the first of two columns."""
@@ -170,6 +211,11 @@ class ChoiceList(Widget):
 
     def _row_at(self, event: events.MouseEvent) -> int | None:
         offset = event.get_content_offset(self)
+        if self._is_in_row:
+            ends = accumulate(map(cell_len, self._cells()))
+            if offset is None or offset.y > 0:
+                return None
+            return next((at for at, end in enumerate(ends) if offset.x < end), None)
         index = len(self.rows) if offset is None else self._first + offset.y
         return index if index < len(self.rows) else None
 

@@ -51,7 +51,7 @@ def test_an_answer_has_the_same_key_in_every_prompt() -> None:
         (["down", "tab", "enter"], ApprovalReply(Answer.SESSION)),
         (["down", "tab", "home", "X", "enter"], ApprovalReply(Answer.SESSION, rule="Xbash(pytest tests:*)")),
         (["down", "down", "tab", "backspace", "space", "x", ")", "enter"], "bash(pytest:* x)"),
-        (["down", "down", "right", "left", "backspace", "enter"], "bash(pytest:)"),
+        (["right", "right", "tab", "left", "backspace", "enter"], "bash(pytest:)"),
     ],
 )
 async def test_a_rule_is_granted_unchanged(

@@ -39,6 +39,7 @@ from forge_tui.screens.prompts.request_text import (
     is_disguised,
     options_of,
     rule_lines,
+    rules_note,
     title_of,
     unconfined_of,
     warning_of,
@@ -55,6 +56,8 @@ NOTE_ROWS = 2
 """The most rows for the facts, the warning and the problem of a rule: a model can make them long."""
 ROOMY = 24
 """Rows of a terminal from which the conversation keeps four, instead of two."""
+ROW_FROM = 100
+"""Columns of a terminal from which the answers stand in one row."""
 WRAP_CELLS = 12
 """Cells that wrapping between words may leave empty."""
 KEYS_HINT = "Enter answer · Esc no"
@@ -103,7 +106,10 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._options = options_of(request)
         self._content = body_of(request, exact_diff)
         self._body = ExactView(self._content)
-        rows = [Choice(f"{option.digit} {option.label}", option.hint) for option in self._options]
+        rows = [
+            Choice(f"{one.digit} {one.label}", one.hint, short=f"{one.digit} {one.short}")
+            for one in self._options
+        ]
         choices = ChoiceList(rows)
         super().__init__(
             self._body,
@@ -172,7 +178,9 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         width, rows, blank = self.measure()
         conversation = 4 if rows >= ROOMY else 2
         # First, what is always shown: frame, answers and the line.
-        left = rows - BESIDE_ROWS - FRAME_ROWS - 2 * blank - len(self._options) - self.is_writing
+        is_in_row = self.screen.size.width >= ROW_FROM
+        self._choices.lay_out(is_in_row=is_in_row, note=rules_note(self._options) if is_in_row else "")
+        left = rows - BESIDE_ROWS - FRAME_ROWS - 2 * blank - self._choices.shown_rows - self.is_writing
         left -= place(self._problem, self._problem_text, width, min(NOTE_ROWS, max(left - 1, 0)))
         wanted = self._fill_body(width)
         least = min(wanted, 2)
@@ -284,6 +292,14 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self._choices.move(by)
         self._complain("")
         self.show_hint()
+
+    def action_step(self, by: int) -> None:
+        """Select the answer to the left or right where all stand in one row; otherwise → edits the rule."""
+        if self._choices.is_in_row:
+            if not self.is_typed_on:  # there, the key may be meant for the text
+                self.action_choose(by)
+        elif by > 0:
+            self.action_edit_rule()
 
     def action_digit(self, digit: int) -> None:
         """Select an answer, which is given unless text follows."""

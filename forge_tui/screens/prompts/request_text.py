@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,8 @@ class Option:
     digit: int
     """The key of the answer: the same in every prompt."""
     label: str
+    short: str
+    """The label where all answers stand in one row."""
     answer: Answer
     hint: str = ""
     rule: str = ""
@@ -243,19 +245,31 @@ def is_only_the_command(request: ApprovalRequest, rule: str) -> bool:
 def options_of(request: ApprovalRequest) -> list[Option]:
     """Return the answers in order."""
     longer = (
-        (2, "Yes, for this session:", Answer.SESSION, request.session_rule),
-        (3, "Always in this project:", Answer.ALWAYS, request.always_rule),
+        (2, "Yes, for this session:", "session", Answer.SESSION, request.session_rule),
+        (3, "Always in this project:", "always", Answer.ALWAYS, request.always_rule),
     )
     return [
-        Option(1, "Yes, once", Answer.ONCE),
+        Option(1, "Yes, once", "once", Answer.ONCE),
         *(
-            Option(digit, label, answer, hint=_hint(request, rule), rule=rule)
-            for digit, label, answer, rule in longer
+            Option(digit, label, short, answer, hint=_hint(request, rule), rule=rule)
+            for digit, label, short, answer, rule in longer
             if rule
         ),
-        Option(4, "No", Answer.NO),
-        Option(5, "No, and tell it why", Answer.NO, asks_why=True),
+        Option(4, "No", "no", Answer.NO),
+        Option(5, "No, and tell it why", "no, because…", Answer.NO, asks_why=True),
     ]
+
+
+def rules_note(options: Sequence[Option]) -> str:
+    """Return in one line what the answers with a rule would allow; "" without any."""
+    digits: dict[str, list[str]] = {}
+    for option in options:
+        if option.rule:
+            digits.setdefault(option.hint, []).append(str(option.digit))
+    return " · ".join(
+        f"{' and '.join(which)} {'allow' if len(which) > 1 else 'allows'} {hint}"
+        for hint, which in digits.items()
+    )
 
 
 def _hint(request: ApprovalRequest, rule: str) -> str:
