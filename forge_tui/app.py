@@ -299,6 +299,7 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
         await workers.in_thread(self.chat.transcript.warm)
         await self._look_around()
         await self.chat.sending.earlier.load()
+        await self.chat.sending.uses.load()
         await workers.in_thread(
             partial(import_module, "forge_tui.screens.diff.screen")
         )  # so that /diff opens at once

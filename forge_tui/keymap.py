@@ -62,6 +62,8 @@ class Key:
     summary: str = ""
     is_first: bool = False
     """Whether the binding has priority over the widget with the focus."""
+    command: str = ""
+    """The slash command that does the same or a part of it; menus show the key beside it."""
 
     @property
     def context(self) -> KeyContext:
@@ -120,7 +122,14 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("composer.redo", "ctrl+y,alt+underscore,alt+shift+minus", "redo", "Ctrl+Y, Alt+_", "Redo"),
     Key("chat.interrupt", "escape", "escape", "Esc", "Close what is open or selected, else interrupt"),
-    Key("chat.rewind", "", "", "Esc Esc", "Go back to an earlier message, if nothing is typed"),
+    Key(
+        "chat.rewind",
+        "",
+        "",
+        "Esc Esc",
+        "Go back to an earlier message, if nothing is typed",
+        command="rewind",
+    ),
     Key(
         "chat.copy_or_interrupt",
         "ctrl+c,super+c",
@@ -128,8 +137,17 @@ KEYS: tuple[Key, ...] = (
         "Ctrl+C",
         "Copy the selection, else interrupt, else clear; twice: leave Forge",
     ),
-    Key("chat.leave", "ctrl+d", "leave_if_empty", "Ctrl+D", "Leave Forge, if nothing is typed"),
-    Key("chat.cycle_mode", "shift+tab", "cycle_mode", "Shift+Tab", "Change the permission mode"),
+    Key(
+        "chat.leave", "ctrl+d", "leave_if_empty", "Ctrl+D", "Leave Forge, if nothing is typed", command="exit"
+    ),
+    Key(
+        "chat.cycle_mode",
+        "shift+tab",
+        "cycle_mode",
+        "Shift+Tab",
+        "Change the permission mode",
+        command="mode",
+    ),
     Key(
         "chat.toggle_cards",
         "ctrl+o",
@@ -144,10 +162,18 @@ KEYS: tuple[Key, ...] = (
         "Alt+R",
         "Toggle an answer's Markdown source",
         is_first=True,
+        command="raw",
     ),
     Key("chat.background", "ctrl+b", "background", "Ctrl+B", "Move the running command to the background"),
-    Key("chat.jobs", "f3", "jobs", "F3", "Show the commands running in the background"),
-    Key("chat.toggle_todos", "ctrl+t", "toggle_todos", "Ctrl+T", "Show or hide the list of tasks"),
+    Key("chat.jobs", "f3", "jobs", "F3", "Show the commands running in the background", command="jobs"),
+    Key(
+        "chat.toggle_todos",
+        "ctrl+t",
+        "toggle_todos",
+        "Ctrl+T",
+        "Show or hide the list of tasks",
+        command="todo",
+    ),
     Key(
         "chat.paste",
         "ctrl+v",
@@ -162,16 +188,18 @@ KEYS: tuple[Key, ...] = (
         "Alt+V",
         "Paste the clipboard's image, where the terminal takes Ctrl+V or there is text as well",
     ),
-    Key("chat.editor", "ctrl+g", "edit_message", "Ctrl+G", "Edit the message in your editor"),
+    Key(
+        "chat.editor", "ctrl+g", "edit_message", "Ctrl+G", "Edit the message in your editor", command="editor"
+    ),
     Key(
         "chat.stash", "ctrl+s", "stash", "Ctrl+S", "Put the message aside; if nothing is typed, take it back"
     ),
     Key("chat.history", "ctrl+r", "search_history", "Ctrl+R", "Search what you have sent, in all sessions"),
-    Key("chat.queue", "alt+q", "queue", "Alt+Q", "List the queued messages", is_first=True),
+    Key("chat.queue", "alt+q", "queue", "Alt+Q", "List the queued messages", is_first=True, command="queue"),
     Key("chat.palette", "ctrl+p", "palette", "Ctrl+P", "Find a command"),
-    Key("chat.models", "alt+p", "choose_model", "Alt+P", "Choose the model"),
+    Key("chat.models", "alt+p", "choose_model", "Alt+P", "Choose the model", command="model"),
     Key("chat.next_model", "f2", "next_model", "F2", "Switch to the model used before"),
-    Key("chat.help", "f1", "help", "F1", "Help"),
+    Key("chat.help", "f1", "help", "F1", "Help", command="help"),
     Key("chat.page_up", "pageup", "page(-1)", "PageUp, PageDown", "Scroll by a page"),
     Key("chat.page_down", "pagedown", "page(1)"),
     Key("chat.scroll_top", "ctrl+home", "end(-1)", "Ctrl+Home, Ctrl+End", "To the beginning, to the end"),

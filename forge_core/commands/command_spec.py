@@ -72,6 +72,8 @@ class CommandSpec:
     """A sentence that follows the error for a wrong argument."""
     is_open: bool = False
     """Whether names that no menu lists are accepted too."""
+    ends_app: bool = False
+    """Whether the app ends with it: how often it is used says nothing about what comes next."""
     working: str = ""
     """What is shown while its body runs, if that may take seconds."""
     values: str = ""

@@ -6,6 +6,7 @@ To add a command, add a row to `SPECS` and write its body.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 
 from forge_core.commands.command_spec import CommandSpec, Scope, Tier
 from forge_core.config.settings import PermissionMode, choices
@@ -329,6 +330,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "screen_commands:continue_plain",
         scope=Scope.SCREEN,
         keywords=("accessible", "text", "screen reader"),
+        ends_app=True,
         tier=Tier.IDLE,
     ),
     CommandSpec(
@@ -338,6 +340,7 @@ SPECS: tuple[CommandSpec, ...] = (
         scope=Scope.SCREEN,
         aliases=("quit", "q"),
         keywords=("bye",),
+        ends_app=True,
     ),
 )
 
@@ -349,13 +352,14 @@ def find(name: str) -> CommandSpec | None:
     return _BY_NAME.get(name.lower())
 
 
-def suggest(prefix: str) -> list[CommandSpec]:
+def suggest(prefix: str, use: Callable[[str], float] = lambda name: 0.0) -> list[CommandSpec]:
     """Return the commands that match what was typed after the slash, best first: the exact name, then by
-    prefix of the name, of an alias, of a keyword, then those that contain the letters in order."""
+    prefix of the name, of an alias, of a keyword, then those that contain the letters in order.
+
+    Of those that match equally, the ones with more `use` come first.
+    """
     typed = prefix.lower()
-    ranked = [
-        (rank, index, spec) for index, spec in enumerate(SPECS) if (rank := _rank(spec, typed)) is not None
-    ]
+    ranked = [(rank, -use(spec.name), spec) for spec in SPECS if (rank := _rank(spec, typed)) is not None]
     return [spec for _, _, spec in sorted(ranked, key=lambda row: row[:2])]
 
 

@@ -91,6 +91,17 @@ def fold_key() -> str:
     return _effective.hint("Ctrl+O", "chat.toggle_cards")
 
 
+def command_keys() -> dict[str, str]:
+    """Return the key that does the same as a slash command, by the command's name, as it is shown."""
+    found = {}
+    for key in KEYS:
+        if key.command and not key.keys:
+            found[key.command] = key.label
+        elif key.command and (names := _effective.keys.get(key.id)):
+            found[key.command] = show(names[0])
+    return found
+
+
 def use_keys(keys: EffectiveKeys) -> None:
     """Put these keys into effect. Widgets follow at the next key: see `dispatch`."""
     global _effective

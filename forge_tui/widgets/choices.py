@@ -34,6 +34,8 @@ class Choice:
     """Muted text right after the label: an argument, a rule."""
     detail: str = ""
     """Text of the second column."""
+    key: str = ""
+    """Muted text at the right edge: the key that does the same."""
     marks: tuple[int, ...] = ()
     """The indexes of the label's characters that match what was typed."""
     short: str = ""
@@ -76,11 +78,14 @@ class ChoiceList(Widget):
         chosen: int = 0,
         max_rows: int = 8,
         label_share: tuple[int, int] | None = (3, 8),
+        counts: bool = False,
     ) -> None:
         """`label_share` is the part of a row, as a fraction, that labels with a detail may take; None for all
-        that the longest detail leaves, but at least a third."""
+        that the longest detail leaves, but at least a third. If it `counts`, a line below rows that scroll
+        says which of how many is chosen."""
         super().__init__()
         self._label_share = label_share
+        self._counts = counts
         self.rows: tuple[Choice, ...] = tuple(rows)
         self._widths = _widths(self.rows)
         self.chosen = chosen
@@ -93,7 +98,7 @@ class ChoiceList(Widget):
 
     def show(self, rows: Sequence[Choice], chosen: int = 0) -> None:
         """Show other rows; the height follows."""
-        is_same_height = min(len(rows), self._max_rows) == min(len(self.rows), self._max_rows)
+        is_same_height = self._height_of(len(rows)) == self._height_of(len(self.rows))
         self.rows, self._first, self._pressed = tuple(rows), 0, None
         self._widths = _widths(self.rows)
         self.chosen = min(max(chosen, NONE_CHOSEN), max(len(rows) - 1, 0))
@@ -141,12 +146,20 @@ class ChoiceList(Widget):
         return min(len(self.rows), self._max_rows)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, self.shown_rows)
+        return self._height_of(len(self.rows))
+
+    def _height_of(self, count: int) -> int:
+        """Return the rows that so many choices take."""
+        if self._is_in_row:
+            return self.shown_rows
+        return max(1, min(count, self._max_rows)) + (self._counts and count > self._max_rows)
 
     def render_line(self, y: int) -> Strip:
         if self._is_in_row:
             return self._render_row() if y == 0 else self._render_note()
         width, index = self.size.width, self._first + y
+        if self._counts and y >= self._max_rows:
+            return role_strip(self, "choices", [("hint", self._count.rjust(width))])
         if index >= len(self.rows):
             return role_strip(self, "choices", [])
         row, is_chosen = self.rows[index], index == self.chosen
@@ -161,7 +174,11 @@ class ChoiceList(Widget):
         if row.detail:
             column = self._column(width)
             gap = column - sum(cell_len(text) for _, text in texts)
-            texts += [("plain", " " * gap), ("hint", clip(row.detail, width - column))]
+            room = width - column - (cell_len(row.key) + GAP if row.key else 0)
+            texts += [("plain", " " * gap), ("hint", clip(row.detail, room))]
+        if row.key:
+            gap = max(width - sum(cell_len(text) for _, text in texts) - cell_len(row.key), 1)
+            texts.append(("hint", " " * gap + row.key))
         return role_strip(self, "choices", texts)
 
     def _cells(self) -> list[str]:
@@ -178,6 +195,12 @@ class ChoiceList(Widget):
 
     def _render_note(self) -> Strip:
         return role_strip(self, "choices", [("hint", clip(NO_MARK + self._note, self.size.width))])
+
+    @property
+    def _count(self) -> str:
+        """Which of how many rows is chosen."""
+        total = f"{len(self.rows):,}"
+        return total if self.chosen == NONE_CHOSEN else f"{self.chosen + 1:,} of {total}"
 
     def _label_room(self, row: Choice, width: int) -> int:
         """Return the cells for mark, label and hint: the whole row, or the first of two columns."""
@@ -216,7 +239,7 @@ class ChoiceList(Widget):
             if offset is None or offset.y > 0:
                 return None
             return next((at for at, end in enumerate(ends) if offset.x < end), None)
-        index = len(self.rows) if offset is None else self._first + offset.y
+        index = len(self.rows) if offset is None or offset.y >= self._max_rows else self._first + offset.y
         return index if index < len(self.rows) else None
 
 

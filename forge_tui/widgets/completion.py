@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forge_core.commands import specs
@@ -14,6 +14,7 @@ from forge_core.commands.command_spec import ArgumentValue, CommandSpec
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len
 from forge_core.workspace.path_completion import PathCompletion, shortened
+from forge_tui.keys.effective import command_keys
 from forge_tui.widgets.choices import MARK, NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -47,8 +48,13 @@ ArgumentValues: TypeAlias = Callable[[str], Sequence[ArgumentValue]]
 """Command name → the values of its argument that only the screen or the session knows."""
 
 
-def offer(text: str, argument_values: ArgumentValues) -> Offer:
-    """Return how `text` can be completed, with the cursor at its end."""
+def offer(
+    text: str, argument_values: ArgumentValues, use: Callable[[str], float] = lambda name: 0.0
+) -> Offer:
+    """Return how `text` can be completed, with the cursor at its end.
+
+    Of commands that match equally, the ones with more `use` come first.
+    """
     if not text.startswith("/") or "\n" in text or text.startswith("//"):
         return Offer()
     name, space, argument = text[1:].partition(" ")
@@ -56,18 +62,23 @@ def offer(text: str, argument_values: ArgumentValues) -> Offer:
         return Offer()
     if space:
         return _argument_offer(name, argument.lstrip(), argument_values)
-    found = tuple(
-        Candidate(
-            line=f"/{spec.name}",
-            label=f"/{spec.name}",
-            hint=spec.argument_hint,
-            detail=spec.summary,
-            is_sure=any(known.startswith(name.lower()) for known in (spec.name, *spec.aliases)),
-            takes_argument=bool(spec.argument_hint),
-        )
-        for spec in specs.suggest(name)
-    )
+    keys, suggested = command_keys(), specs.suggest(name, use)
+    found = tuple(_command_candidate(spec, name, keys.get(spec.name, "")) for spec in suggested)
+    if not name and suggested[0] is not specs.SPECS[0]:  # Enter runs nothing because it was run often
+        found = (replace(found[0], is_sure=False), *found[1:])
     return Offer(found, 0 if found else NONE_CHOSEN)
+
+
+def _command_candidate(spec: CommandSpec, typed: str, key: str) -> Candidate:
+    return Candidate(
+        line=f"/{spec.name}",
+        label=f"/{spec.name}",
+        hint=spec.argument_hint,
+        detail=spec.summary,
+        key=key,
+        is_sure=any(known.startswith(typed.lower()) for known in (spec.name, *spec.aliases)),
+        takes_argument=bool(spec.argument_hint),
+    )
 
 
 def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> Offer:
@@ -128,8 +139,12 @@ class CompletionPopup(ChoiceList):
     }
     """
 
-    def __init__(self, argument_values: ArgumentValues, paths: PathCompletion) -> None:
-        super().__init__()
+    def __init__(
+        self, argument_values: ArgumentValues, paths: PathCompletion, use: Callable[[str], float]
+    ) -> None:
+        """`use` returns how much a command is used."""
+        super().__init__(counts=True)
+        self._use = use
         self._argument_values = argument_values
         self.paths = paths
         self._found: tuple[Candidate, ...] = ()
@@ -172,7 +187,7 @@ class CompletionPopup(ChoiceList):
             return
         is_other, self._text, self._before = text != self._text, text, (row, before)
         if text.startswith("/") and is_other:
-            found, chosen = offer(text, self._argument_values)
+            found, chosen = offer(text, self._argument_values, self._use)
             if len(found) == 1 and found[0].line == text and not found[0].takes_argument:
                 found = ()
             self._offer(found, chosen)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from forge_core.commands import specs
 from forge_core.commands.command_spec import ArgumentValue
 from forge_core.commands.specs import SPECS
+from forge_core.commands.usage import SavedCommandUses
 from forge_core.config.forge_config import ForgeConfig
+from forge_tui.keymap import KEYS
+from forge_tui.keys.effective import command_keys
+from forge_tui.screens.panels.command_palette import CommandPalette
 from forge_tui.screens.panels.model_picker import ModelPicker
+from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.completion import offer
 from tests.support.chat_app import make_app, ready, say, shown, type_text, until
 
@@ -104,6 +111,79 @@ async def test_the_popup_shows_names_arguments_and_summaries(config: ForgeConfig
         screen = shown(app)
         assert "/tools [NAME]" in screen and "List the tools with their parameters" in screen
         assert "❯ /help" in screen
+
+
+async def test_what_is_used_most_comes_first_but_a_stray_enter_does_not_run_it(config: ForgeConfig) -> None:
+    SavedCommandUses(config.state_dir).add("cost")
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: app.chat.sending.uses.score("cost"))
+        await type_text(pilot, "/")
+        await until(pilot, lambda: "❯ /cost" in shown(app))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.chat.composer.text == "/cost"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.composer.text == "")
+        await until(pilot, lambda: SavedCommandUses(config.state_dir).read().get("cost", 0) > 1.9)
+
+
+async def test_uses_are_counted_for_typed_and_chosen_commands_only(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        uses = app.chat.sending.uses
+        await pilot.press("f3")
+        await say(pilot, "/todo")
+        await pilot.press("ctrl+p")
+        await type_text(pilot, "budget")
+        await pilot.press("enter")
+        await until(pilot, lambda: uses.score("budget"))
+        assert (uses.score("todo"), uses.score("jobs")) == (1.0, 0.0)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        assert [row.label for row in app.screen.query_one(ChoiceList).rows][:2] == ["/todo", "/budget"]
+
+
+async def test_without_a_history_no_use_is_kept(config: ForgeConfig) -> None:
+    app = make_app(replace(config, history=False))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/todo")
+        await until(pilot, lambda: app.chat.sending.uses.score("todo"))
+        await pilot.pause()
+    assert not (config.state_dir / "commands.json").exists()
+
+
+async def test_the_menu_says_which_of_how_many_is_chosen(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await type_text(pilot, "/")
+        await until(pilot, lambda: f"1 of {len(SPECS)}" in shown(app))
+        await pilot.press("up")
+        await until(pilot, lambda: f"{len(SPECS)} of {len(SPECS)}" in shown(app))
+        last = app.chat.popup.region.bottom - 1
+        await pilot.click(offset=(app.size.width - 5, last))  # the count is no row
+        await pilot.pause()
+        assert app.chat.composer.text == "/"
+        await type_text(pilot, "the")
+        await until(pilot, lambda: " of " not in shown(app))
+
+
+async def test_the_key_of_a_command_is_shown_at_the_right(config: ForgeConfig) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await type_text(pilot, "/jo")
+        await until(pilot, lambda: "/jobs" in shown(app))
+        row = next(line for line in shown(app).splitlines() if "❯ /jobs" in line)
+        assert row.endswith(" F3")
+
+
+def test_keys_name_commands_that_there_are() -> None:
+    assert {key.command for key in KEYS if key.command} <= {spec.name for spec in SPECS}
+    assert command_keys()["rewind"] == "Esc Esc"
+    assert command_keys()["mode"] == "Shift+Tab"
 
 
 async def test_tab_completes_the_name_and_appends_a_space(config: ForgeConfig) -> None:

@@ -111,6 +111,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             PathCompletion(
                 config.working_dir, self._used_files, self._repository.changed, self._added_folders
             ),
+            self.sending.uses.score,
         )
         self.prompts = PromptArea(self, environment.clock, config.working_dir)
         self.unsent = InputSaver(self, self.sending.queue)
@@ -416,7 +417,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def action_palette(self) -> None:
         from forge_tui.screens.panels.command_palette import CommandPalette
 
-        self.app.push_screen(CommandPalette(), self.run_by_name)
+        self.app.push_screen(CommandPalette(self.sending.uses.score), self.sending.run_chosen)
 
     def action_choose_model(self) -> None:
         self.run_by_name("model")

@@ -7,9 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_core.commands.command_spec import Scope, Tier
+from forge_core.commands.specs import find
 from forge_tui import workers
 from forge_tui.pastes.folded_text import plain_text, with_labels
 from forge_tui.screens.chat.command_runner import CommandRunner
+from forge_tui.screens.chat.command_uses import CommandUses
 from forge_tui.screens.chat.earlier_prompts import EarlierPrompts
 from forge_tui.screens.chat.first_message import FirstMessage
 from forge_tui.screens.chat.image_pastes import ImagePastes
@@ -40,6 +42,7 @@ class Sending:
         self.queue = MessageQueue()
         self.queue_rows = QueueRows()
         self.commands = CommandRunner(screen)
+        self.uses = CommandUses(screen)
         self.shell = ShellLines(screen)
         self.images = ImagePastes(screen)
         self.earlier = EarlierPrompts(screen)
@@ -97,6 +100,7 @@ class Sending:
                 with self.commands.showing(plain_text(message.text)):
                     screen.complain(complaint)
             case Command():
+                self.uses.add(line.spec)
                 self._submit_command(line)
             case ShellLine():
                 self.shell.run(line)
@@ -108,6 +112,12 @@ class Sending:
         line = None if name is None else parse_line(f"/{name}")
         if isinstance(line, Command):
             self._submit_command(line)
+
+    def run_chosen(self, name: str | None) -> None:
+        """Run a command that was chosen from the palette; do nothing without a name."""
+        if name is not None and (spec := find(name)) is not None:
+            self.uses.add(spec)
+        self.run_by_name(name)
 
     def send(self, line: UserText) -> None:
         """Start a turn with a message, or queue it."""

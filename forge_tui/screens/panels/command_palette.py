@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +12,7 @@ from textual.widgets import Input
 
 from forge_core.commands import specs
 from forge_tui.keymap import keys_of
+from forge_tui.keys.effective import command_keys
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.choices import Choice, ChoiceList
 
@@ -29,9 +31,11 @@ class CommandPalette(Overlay[str | None]):
         Binding(keys_of("chat.palette"), "leave", show=False, id="chat.palette"),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, use: Callable[[str], float]) -> None:
+        """`use` returns how much a command is used: those that are used most come first."""
         super().__init__()
-        self._found = list(specs.SPECS)
+        self._use = use
+        self._found = specs.suggest("", use)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
@@ -40,16 +44,20 @@ class CommandPalette(Overlay[str | None]):
             search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
             search.cursor_blink = False
             yield search
-            yield ChoiceList(self._rows(), max_rows=12)
+            yield ChoiceList(self._rows(), max_rows=12, counts=True)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
 
     def _rows(self) -> list[Choice]:
-        return [Choice(f"/{spec.name}", spec.argument_hint, spec.summary) for spec in self._found]
+        keys = command_keys()
+        return [
+            Choice(f"/{spec.name}", spec.argument_hint, spec.summary, keys.get(spec.name, ""))
+            for spec in self._found
+        ]
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._found = specs.suggest(event.value.strip().removeprefix("/"))
+        self._found = specs.suggest(event.value.strip().removeprefix("/"), self._use)
         self.query_one(ChoiceList).show(self._rows() or [Choice("Nothing found")])
 
     def on_input_submitted(self) -> None:
