@@ -42,7 +42,7 @@ def rows(width: int) -> list[str]:
 def test_the_card_fits_and_says_what_to_do(width: int) -> None:
     text = rows(width)
     assert all(cell_len(row) <= width for row in text)
-    assert "1 problem and 1 warning found" in " ".join(" ".join(text).split())
+    assert " ".join(" ".join(text).split()).endswith("✗ 1 problem and 1 warning found: Endpoint, Disk")
     flat = "\n".join(text)
     assert "✗" in flat and "!" in flat and "→" in flat and "\x1b" not in flat and "[bold]" in flat
 
@@ -82,7 +82,7 @@ async def test_the_command_shows_the_card_below_its_line(tmp_path: Path) -> None
     async with app.run_test(size=(80, 70)) as pilot:
         await ready(pilot)
         await say(pilot, "/doctor")
-        await until(pilot, lambda: "Doctor ·" in shown(app))
+        await until(pilot, lambda: " Doctor\n" in shown(app))
         text = shown(app)
-        assert text.index("/doctor") < text.index("Doctor ·") and "Sandbox" in text and "Git" in text
+        assert text.index("/doctor") < text.index(" Doctor\n") and "Sandbox" in text and "Git" in text
         assert "Checking" not in app.chat.activity.text

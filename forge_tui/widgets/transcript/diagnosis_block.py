@@ -31,7 +31,7 @@ class DiagnosisBlock(Block):
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         colours = {Level.OK: styles.success, Level.WARNING: styles.warning, Level.PROBLEM: styles.error}
         with canvas.indented(GUTTER):
-            canvas.text([("Doctor", styles.heading), (f" · {verdict(self._findings)}", styles.muted)])
+            canvas.text([("Doctor", styles.heading)])
         section = ""
         for finding in self._findings:
             if finding.section != section:
@@ -41,6 +41,15 @@ class DiagnosisBlock(Block):
             self._draw_finding(
                 canvas, styles, finding, Segment(_SIGNS[finding.level], colours[finding.level])
             )
+
+        # Last, where it is in view: the card is longer than many terminals.
+        worst = max((finding.level for finding in self._findings), key=[*_SIGNS].index, default=Level.OK)
+        where = dict.fromkeys(safe_line(one.section) for one in self._findings if one.level is not Level.OK)
+        sections = f": {', '.join(where)}" if where else ""
+        with canvas.indented(
+            [*GUTTER, Segment("  ")], [*GUTTER, Segment(_SIGNS[worst], colours[worst]), Segment(" ")]
+        ):
+            canvas.text([(verdict(self._findings), styles.strong), (sections, styles.muted)])
 
     @staticmethod
     def _draw_finding(canvas: Canvas, styles: TranscriptStyles, finding: Finding, sign: Segment) -> None:
@@ -58,4 +67,4 @@ class DiagnosisBlock(Block):
     def estimate(self, width: int) -> int:
         texts = [text for one in self._findings for text in (one.text, one.advice) if text]
         sections = len({one.section for one in self._findings})
-        return self.gap + 1 + sections + estimate_rows(texts, width - _NAME_CELLS)
+        return self.gap + 2 + sections + estimate_rows(texts, width - _NAME_CELLS)
