@@ -66,8 +66,11 @@ async def effort(argument: str, session: ForgeSession) -> CommandResult:
     models = session.models
     if not argument:
         if not models.takes_effort:
-            return CommandNotice(f"{models.current} does not reason, so that it takes no effort.")
-        return CommandNotice(f"Effort: {models.effort or DEFAULT_EFFORT}. /effort high changes it.")
+            return CommandNotice(f"{models.current} does not reason: there is no effort to set.")
+        others = ", ".join((*choices("effort"), DEFAULT_EFFORT))
+        return CommandNotice(
+            f"Effort: {models.effort or DEFAULT_EFFORT}. /effort VALUE changes it: {others}."
+        )
     wanted = argument.lower()
     try:
         models.set_effort(None if wanted == DEFAULT_EFFORT else check_value("effort", wanted))

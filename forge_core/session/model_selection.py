@@ -79,7 +79,7 @@ class ModelSelection:
             ConfigError: the model does not reason.
         """
         if effort is not None and not self.takes_effort:
-            raise ConfigError(f"{self.current!r} does not reason, so that it takes no effort.")
+            raise ConfigError(f"{self.current!r} does not reason: there is no effort to set.")
         self._provider.preferences.effort = effort
         self._use(self._provider.make_llm(self.current))
         self._record()

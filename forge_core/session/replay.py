@@ -47,8 +47,8 @@ class ReplayedTurn:
 
         They are read from the records each time: a long session is not converted at once. They are without
         live output and granted permissions, which a finished turn does not show. Every ToolStart has its
-        ToolEnd, and an AgentEnd ends each run, also where the program was killed. Notices and a compaction may
-        follow it.
+        ToolEnd, and an AgentEnd ends each run, also where the program was killed. Notices and a compaction
+        may follow it.
         """
         runs: list[list[AgentEvent]] = [[]]
         for record in self.records:

@@ -73,7 +73,7 @@ async def test_a_model_without_reasoning_takes_no_effort_and_another_takes_it_ag
         session = build_session(config_at(tmp_path, server, effort="high"), deny_all)
         session.models.choose(PLAIN)
         refused = await run_command("/effort low", session)
-        assert refused == Failure(f"{PLAIN!r} does not reason, so that it takes no effort.")
+        assert refused == Failure(f"{PLAIN!r} does not reason: there is no effort to set.")
         await turn(session)
         session.models.choose(REASONING)
         await turn(session)
