@@ -125,6 +125,9 @@ def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("FORGE_HOME", str(home / "forge"))
+    monkeypatch.setenv(
+        "PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring"
+    )  # never the person's keyring
     for name in _CLEARED:
         monkeypatch.delenv(name, raising=False)
     return home

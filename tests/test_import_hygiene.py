@@ -17,6 +17,7 @@ HEAVY = (
     "pydantic",
     "importlib.metadata",
     "tiktoken",
+    "keyring",
 )
 
 NOT_BEFORE_THE_FRAME = (

@@ -18,7 +18,7 @@ from forge_core.runtime.connecting import (
     name_of,
     offered,
     prepare,
-    resolve_for,
+    resolve_with_key,
     url_of,
 )
 from forge_core.sanitize import safe_line
@@ -34,7 +34,7 @@ async def connect(argument: str, session: ForgeSession) -> CommandResult:
         return Failure("The name of a model contains no spaces. /connect alone asks for the endpoint.")
     try:
         url = url_of(name)
-        endpoint = await asyncio.to_thread(resolve_for, session.config, url)
+        endpoint = await asyncio.to_thread(resolve_with_key, session.config, url)
     except ConfigError as error:
         return Failure(str(error))
     if endpoint.provider.needs_key and endpoint.api_key is None:
@@ -42,7 +42,7 @@ async def connect(argument: str, session: ForgeSession) -> CommandResult:
     connection = prepare(session, endpoint, model.strip())
     result = await _use(connection, session)
     if not isinstance(result, CommandNotice):
-        await connection.provider.close()
+        await connection.close()
     return result
 
 

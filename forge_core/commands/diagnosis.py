@@ -196,10 +196,12 @@ def _keys(config: ForgeConfig) -> Iterator[Finding]:
     used = config.endpoint.key_variable
     for name in held:
         yield Finding(section, name, "set, used for the endpoint" if name == used else "set")
-    saved = SavedKeys(config.state_dir).urls()
-    for url in saved:
+    keys = SavedKeys(config.state_dir)
+    saved = keys.places()
+    for url, place in saved.items():
         is_used = used == SAVED_KEYS and url == config.endpoint.base_url
-        yield Finding(section, shown_url(url), f"key saved{', used for the endpoint' if is_used else ''}")
+        use = ", used for the endpoint" if is_used else ""
+        yield Finding(section, shown_url(url), f"key saved in {keys.name_of(place)}{use}")
     if not held and not saved:
         is_offline = config.endpoint.kind == "offline"
         advice = "For a real model: forge auth login, or name a local endpoint with --base-url."
@@ -237,9 +239,13 @@ def _endpoint(config: ForgeConfig) -> Iterator[Finding]:
 async def _reached(config: ForgeConfig) -> tuple[Level, str, str]:
     """Return what the endpoint answered to requests that cost nothing, with advice. Raises ProviderError."""
     from forge_core.errors import ModelNotFoundError
+    from forge_core.runtime import with_saved_key
     from forge_core.runtime.provider_setup import build_client
     from forge_core.session.event_channel import EventChannel
 
+    config, problem = await asyncio.to_thread(with_saved_key, config)
+    if problem:
+        return Level.WARNING, "not asked: its key could not be read", problem
     client = build_client(config, EventChannel(), lambda generation_id: None)
     try:
         if client.provider.reports_bills and config.endpoint.api_key:

@@ -62,14 +62,16 @@ def run_action(options: argparse.Namespace, state_dir: Path, ask: Callable[[str]
                 "nevertheless."
             ) from error
         found = "not checked"
-    keys.save(url, key)
-    print(f"Saved for {shown_url(url)} ({found}), in a file that only you can read: {keys.path}")
+    saved = keys.save(url, key)
+    print(f"Saved for {shown_url(url)} ({found}), in {keys.name_of(saved.place)}")
+    if saved.problem:
+        print(f"forge: {saved.problem}", file=sys.stderr)
     return ExitCode.COMPLETE
 
 
 def status(keys: SavedKeys) -> str:
     """Return which endpoints have a key, and where it is from; never a key."""
-    rows = [(shown_url(url), "saved") for url in keys.urls()]
+    rows = [(shown_url(url), f"saved in {keys.name_of(place)}") for url, place in keys.places().items()]
     variables = {NAMED_KEY_VARIABLE: "the endpoint that you name"}
     variables |= {one.key_variable: shown_url(one.base_url) for one in PROVIDERS.values() if one.key_variable}
     rows += [

@@ -108,7 +108,7 @@ def _notices(config: ForgeConfig) -> Iterator[str]:
             f"This folder is not trusted, so this was ignored: {'; '.join(findings)}. Let it count with "
             "--trust for once, or decide in forge chat."
         )
-    if config.endpoint.api_key and config.endpoint.key_notice:
+    if config.endpoint.key_variable and config.endpoint.key_notice:
         yield config.endpoint.key_notice
 
 

@@ -29,7 +29,7 @@ def choose_endpoint(
 
     That is the base URL that is set, otherwise OpenRouter with a key in OPENROUTER_API_KEY or a saved one,
     otherwise the offline model, which the model name `offline` also selects. `saved_key` returns the key that
-    was saved for a base URL.
+    was saved for a base URL, an empty string for one that is read later.
 
     Raises:
         ConfigError: a model was asked for and there is nothing that could serve it.
@@ -37,7 +37,7 @@ def choose_endpoint(
     if model in ("offline", OFFLINE_MODEL):
         return _OFFLINE, OFFLINE_MODEL
     has_key = base_url is not None or environ.get("OPENROUTER_API_KEY", "").strip()
-    if not has_key and not saved_key(_OPENROUTER_URL):
+    if not has_key and saved_key(_OPENROUTER_URL) is None:
         if model is not None and origins.get("model") in (Origin.FLAG, Origin.ENVIRONMENT):
             from forge_core.llm.endpoints import DEFAULT_PROVIDER, missing_key
 

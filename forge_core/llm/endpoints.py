@@ -155,7 +155,7 @@ class ResolvedEndpoint:
     base_url: str
     api_key: str | None = field(default=None, repr=False)
     key_variable: str | None = None
-    """The environment variable that held the key; None without a key."""
+    """The environment variable that held the key, or SAVED_KEYS; None without a key."""
 
 
 def identify(base_url: str) -> Provider:
@@ -191,16 +191,16 @@ def resolve(
     """Return the endpoint at `base_url` (None: the default provider) with its key from `environ`.
 
     The key is that of FORGE_API_KEY where the endpoint is named, else that of the provider's own variable,
-    else the one that `saved_key` returns for the exact base URL, else none. `may_carry_key=False` is for a
-    URL that came from a project's file: it gets no key at all.
+    else the one that `saved_key` returns for the exact base URL, else none; an empty string is one that is
+    read later. `may_carry_key=False` is for a URL that came from a project's file: it gets no key at all.
     """
     url = clean_url(base_url or OPENROUTER_URL)
     provider = identify(url)
     for variable in _key_variables(provider, is_named=base_url is not None) if may_carry_key else ():
         if key := environ.get(variable, "").strip():
             return ResolvedEndpoint(provider, url, key, variable)
-    if may_carry_key and (saved := saved_key(url)):
-        return ResolvedEndpoint(provider, url, saved, SAVED_KEYS)
+    if may_carry_key and (saved := saved_key(url)) is not None:
+        return ResolvedEndpoint(provider, url, saved or None, SAVED_KEYS)
     return ResolvedEndpoint(provider, url)
 
 

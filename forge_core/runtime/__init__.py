@@ -44,7 +44,7 @@ def load_session_config(
     named = absolute_folders((flags or {}).get("add_dirs") or ())
     config = load_config(
         path,
-        choose_endpoint=choose_endpoint if is_hermetic else partial(choose_endpoint, saved_key=saved.get),
+        choose_endpoint=choose_endpoint if is_hermetic else partial(choose_endpoint, saved_key=saved.find),
         flags={**(flags or {}), "add_dirs": named or None},
         environ=environ,
         needs_write=needs_write,
@@ -79,7 +79,9 @@ def build_session(
     from forge_core.runtime.resuming import open_journal
     from forge_core.session.event_channel import EventChannel
 
+    config, key_problem = with_saved_key(config)
     events, redact = EventChannel(), make_redactor(config)
+    events.warnings([key_problem] if key_problem else [])
     journal, saved = open_journal(config, resume, redact, events.error)
     try:
         return _assemble(
@@ -153,6 +155,26 @@ def _assemble(
         session.restore(saved)
         events.warnings([*refused, *notices_of(saved)])
     return session
+
+
+def with_saved_key(config: ForgeConfig) -> tuple[ForgeConfig, str]:
+    """Return the settings with the endpoint's key if that is in the system keyring, and why it could not be
+    read. May block for seconds."""
+    from dataclasses import replace
+
+    from forge_core.config.saved_keys import SavedKeys
+    from forge_core.errors import ConfigError
+    from forge_core.llm.endpoints import SAVED_KEYS
+
+    endpoint = config.endpoint
+    if endpoint.api_key is not None or endpoint.key_variable != SAVED_KEYS:
+        return config, ""
+    try:
+        key, problem = SavedKeys(config.state_dir).get(endpoint.base_url), ""
+    except ConfigError as error:
+        key, problem = None, str(error)
+    variable = None if key is None else SAVED_KEYS
+    return replace(config, endpoint=replace(endpoint, api_key=key, key_variable=variable)), problem
 
 
 def make_redactor(config: ForgeConfig | None = None) -> Redactor:

@@ -16,6 +16,7 @@ from forge_core.llm.endpoints import (
     NAMED_KEY_VARIABLE,
     OPENROUTER_URL,
     PROVIDERS,
+    SAVED_KEYS,
     Provider,
     ResolvedEndpoint,
     clean_url,
@@ -64,12 +65,25 @@ def name_of(base_url: str) -> str:
 def resolve_for(
     config: ForgeConfig, base_url: str, environ: Mapping[str, str] | None = None
 ) -> ResolvedEndpoint:
-    """Return the endpoint with the key that Forge has for it. FORGE_API_KEY belongs to the endpoint of the
-    user's settings alone."""
+    """Return the endpoint with the key that Forge has for it, which is missing if it is in the keyring.
+    FORGE_API_KEY belongs to the endpoint of the user's settings alone."""
     variables = dict(os.environ if environ is None else environ)
     if not _is_configured(config, base_url) or config.origins.get("base_url") is Origin.PROJECT:
         variables.pop(NAMED_KEY_VARIABLE, None)
-    return resolve(base_url, variables, saved_key=SavedKeys(config.state_dir).get)
+    return resolve(base_url, variables, saved_key=SavedKeys(config.state_dir).find)
+
+
+def resolve_with_key(config: ForgeConfig, base_url: str) -> ResolvedEndpoint:
+    """Return the same with the key that is in the keyring. May block for seconds.
+
+    Raises:
+        ConfigError: the keyring does not return it.
+    """
+    found = resolve_for(config, base_url)
+    if found.key_variable != SAVED_KEYS or found.api_key is not None:
+        return found
+    key = SavedKeys(config.state_dir).get(base_url)
+    return replace(found, api_key=key, key_variable=None if key is None else SAVED_KEYS)
 
 
 def _is_configured(config: ForgeConfig, base_url: str) -> bool:
@@ -85,6 +99,10 @@ class Connection(NamedTuple):
     def with_model(self, model: str) -> Connection:
         """Return the same with a model chosen."""
         return self._replace(config=replace(self.config, model=model))
+
+    async def close(self) -> None:
+        """Close what the session does not use."""
+        await self.provider.close()
 
     def models(self) -> ModelSelection:
         """Return the choice of a model before the session uses the endpoint."""

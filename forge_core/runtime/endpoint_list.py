@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.llm.account.key_check import check_key
 from forge_core.llm.endpoints import PROVIDERS, SAVED_KEYS
-from forge_core.runtime.connecting import resolve_for
+from forge_core.runtime.connecting import resolve_for, resolve_with_key
 from forge_core.runtime.local_servers import RunningServer, local_servers
 
 
@@ -75,5 +76,10 @@ def endpoint_at(config: ForgeConfig, base_url: str) -> KnownEndpoint:
 
 
 async def check(config: ForgeConfig, base_url: str, key: str = "") -> str:
-    """Check a key at its endpoint, by default the one that Forge has; see `check_key`."""
-    return await check_key(base_url, key or resolve_for(config, base_url).api_key or "")
+    """Check a key at its endpoint, by default the one that Forge has; see `check_key`.
+
+    Raises also ConfigError if the keyring does not return that.
+    """
+    if not key:
+        key = (await asyncio.to_thread(resolve_with_key, config, base_url)).api_key or ""
+    return await check_key(base_url, key)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.config.saved_keys import SavedKeys, remember_entered
 from forge_core.errors import AuthenticationError, ConfigError, ProviderError
-from forge_core.runtime.connecting import name_of, offered, prepare, resolve_for, url_of
+from forge_core.runtime.connecting import name_of, offered, prepare, resolve_with_key, url_of
 from forge_core.runtime.endpoint_list import check, endpoint_at, known_endpoints
 from forge_core.sanitize import safe_line
 from forge_tui.plain.labelled_output import ERROR, NOTICE, QUESTION, STATUS, LabelledOutput
@@ -67,8 +67,9 @@ class EndpointChoice:
         if (found := await self._checked(url, key)) is None:
             return False
         keys = SavedKeys(self._chat.session.config.state_dir)
-        await asyncio.to_thread(keys.save, url, key)
-        self._out.say(NOTICE, f"The key was saved for {url} ({found}).")
+        saved = await asyncio.to_thread(keys.save, url, key)
+        where = f"The key was saved for {url} ({found}), in {keys.name_of(saved.place)}."
+        self._out.say(NOTICE, f"{where} {saved.problem}".rstrip())
         return True
 
     async def _checked(self, url: str, key: str) -> str | None:
@@ -89,14 +90,14 @@ class EndpointChoice:
         session = self._chat.session
         if endpoint_at(session.config, url).picks_model:
             return ""
-        connection = prepare(session, await asyncio.to_thread(resolve_for, session.config, url))
+        connection = prepare(session, await asyncio.to_thread(resolve_with_key, session.config, url))
         try:
             known = await offered(connection)
         except ProviderError as error:
             self._out.say(ERROR, f"The endpoint did not list its models. {error}")
             known = ()
         finally:
-            await connection.provider.close()
+            await connection.close()
         return await self._choose_model(known)
 
     async def _choose_model(self, known: tuple[str, ...]) -> str | None:

@@ -50,20 +50,20 @@ def test_a_damaged_file_holds_no_key_and_is_not_overwritten(keys: SavedKeys, tex
 
 def test_a_saved_key_is_used_for_its_own_endpoint_alone(keys: SavedKeys) -> None:
     keys.save(OPENROUTER_URL, KEY)
-    endpoint, _ = choose_endpoint(None, None, {}, {}, keys.get)
+    endpoint, _ = choose_endpoint(None, None, {}, {}, keys.find)
     assert (endpoint.kind, endpoint.api_key, endpoint.key_variable) == ("openrouter", KEY, SAVED_KEYS)
-    elsewhere, _ = choose_endpoint(LOCAL, "m", {}, {"base_url": Origin.FLAG}, keys.get)
+    elsewhere, _ = choose_endpoint(LOCAL, "m", {}, {"base_url": Origin.FLAG}, keys.find)
     assert elsewhere.api_key is None
     keys.save(LOCAL, "sk-local-012345")
-    named, _ = choose_endpoint(LOCAL, "m", {}, {"base_url": Origin.FLAG}, keys.get)
+    named, _ = choose_endpoint(LOCAL, "m", {}, {"base_url": Origin.FLAG}, keys.find)
     assert named.api_key == "sk-local-012345"
-    from_project, _ = choose_endpoint(LOCAL, "m", {}, {"base_url": Origin.PROJECT}, keys.get)
+    from_project, _ = choose_endpoint(LOCAL, "m", {}, {"base_url": Origin.PROJECT}, keys.find)
     assert from_project.api_key is None
 
 
 def test_a_variable_comes_before_a_saved_key(keys: SavedKeys) -> None:
     keys.save(OPENROUTER_URL, KEY)
-    endpoint, _ = choose_endpoint(None, None, {"OPENROUTER_API_KEY": "from-env"}, {}, keys.get)
+    endpoint, _ = choose_endpoint(None, None, {"OPENROUTER_API_KEY": "from-env"}, {}, keys.find)
     assert endpoint.api_key == "from-env"
 
 
