@@ -122,7 +122,7 @@ async def test_a_key_is_hidden_checked_saved_and_used(
             await type_text(pilot, "two")
             await pilot.press("enter")
             await until(pilot, lambda: app.session and app.session.status.model == "m/two")
-            assert "The key for Acme was saved (accepted" in shown(app)
+            assert "The key for Acme was saved in a file that only you can read" in shown(app)
             await say(pilot, "what is my key?")
             await until(pilot, lambda: "Your key is" in shown(app))
             assert KEY not in app.clipboard

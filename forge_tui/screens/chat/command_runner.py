@@ -117,9 +117,7 @@ class CommandRunner:
 
                 self._screen.app.push_screen(ModelPicker(session.models), self._choose_model)
             case results.ChooseEndpoint(base_url):
-                from forge_tui.screens.chat.connecting import choose_endpoint
-
-                choose_endpoint(self._screen, session, base_url)
+                self._choose_endpoint(session, base_url)
             case results.ShowRewound():
                 self._screen.rewinding.show(result)
             case results.ForkSession():
@@ -141,6 +139,46 @@ class CommandRunner:
     def _choose_model(self, model: str | None) -> None:
         self._screen.refresh_status()  # the picker may have changed the effort
         self._screen.run_by_name(model and f"model {model}")
+
+    def _choose_endpoint(self, session: ForgeSession, base_url: str) -> None:
+        """Ask for an endpoint, its key and its model, and connect to it; `base_url` is that of an endpoint
+        that is chosen already."""
+        from forge_core.runtime.endpoint_list import known_endpoints
+        from forge_tui.screens.panels.connect_picker import ChosenEndpoint, ConnectPicker
+
+        screen = self._screen
+
+        def use(chosen: ChosenEndpoint | None) -> None:
+            if chosen is not None:
+                if chosen.report:
+                    screen.say(chosen.report)
+                workers.start(screen, partial(self._connect, session, chosen.base_url), "connect")
+
+        known = partial(known_endpoints, find_servers=screen.environment.local_servers)
+        screen.app.push_screen(ConnectPicker(session.config, base_url, known), use)
+
+    async def _connect(self, session: ForgeSession, base_url: str) -> None:
+        """Connect to an endpoint that has a model of its own choice; ask for the model of another."""
+        from forge_core.runtime.connecting import name_of, prepare, resolve_with_key
+        from forge_core.runtime.endpoint_list import endpoint_at
+        from forge_tui.screens.panels.model_picker import ModelPicker
+
+        screen, name = self._screen, name_of(base_url)
+        if endpoint_at(session.config, base_url).picks_model:
+            screen.run_by_name(f"connect {name}")
+            return
+        try:
+            endpoint = await workers.in_thread(lambda: resolve_with_key(session.config, base_url))
+        except ForgeError as error:
+            screen.complain(str(error))
+            return
+        connection = prepare(session, endpoint)
+
+        def use(model: str | None) -> None:
+            workers.start(screen, connection.close, "connect")
+            screen.run_by_name(model and f"connect {name} {model}")
+
+        screen.app.push_screen(ModelPicker(connection.models()), use)
 
     def _edit(self, session: ForgeSession, path: Path, name: str) -> None:
         """Open an instruction file in the user's editor, and use what it holds afterwards."""

@@ -389,11 +389,12 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     async def _save(self, endpoint: KnownEndpoint, key: str, found: str) -> None:
         keys = SavedKeys(self._config.state_dir)
         try:
-            await workers.in_thread(lambda: keys.save(endpoint.base_url, key))
+            saved = await workers.in_thread(lambda: keys.save(endpoint.base_url, key))
         except ConfigError as error:
             self._ask_key(endpoint, str(error))
             return
-        report = f"The key for {endpoint.label} was saved ({found})."
+        where = "in the system keyring" if saved.place == "keyring" else "in a file that only you can read"
+        report = f"The key for {endpoint.label} was saved {where} ({found}). {saved.problem}".rstrip()
         self.dismiss(ChosenEndpoint(endpoint.base_url, report))
 
 
