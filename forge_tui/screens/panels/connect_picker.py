@@ -128,8 +128,8 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
             panel.border_title = "Connect"
             search = Input(classes="search", compact=True, select_on_focus=False)
             search.cursor_blink = False
-            yield search
             yield Static("", classes="asks", markup=False)
+            yield search
             yield ChoiceList(
                 max_rows=_ROWS if self.app.size.height >= _TALL else _FEW_ROWS, label_share=(1, 3)
             )
