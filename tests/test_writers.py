@@ -20,6 +20,7 @@ REDACTING = {
 }
 """Writers of what a conversation contains; each gets its `Redactor` from the caller."""
 EXACT = {
+    "forge_core/commands/usage.py": "names of commands and how often each was used",
     "forge_core/config/project_state.py": "rules must match exactly, and hold what the user granted",
     "forge_core/config/save.py": "settings, none of which is a key",
     "forge_core/config/model_lists.py": "names of models and of endpoints",
