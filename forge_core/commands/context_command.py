@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from forge_core.commands.columns import columns, table
 from forge_core.commands.figures import dollars, percent_text, share_text, tokens_text, window_text
-from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
+from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text, Tint
 from forge_core.context.elision import droppable
 from forge_core.context.ledger import Composition, Item, Kind
 from forge_core.sanitize import safe_line
@@ -42,6 +42,7 @@ _KINDS = {
 """How the bar shows a category: its letter, then its shade, so that it needs no colour."""
 
 
+_CATEGORIES = {signs: number for number, (signs, _) in enumerate(_KINDS.values())}
 _CHANGED = "{} is no longer there to leave out. /context lists what is, with its number."
 
 
@@ -58,7 +59,8 @@ async def context(argument: str, session: ForgeSession) -> CommandResult:
     listed = await asyncio.to_thread(droppable, composition, MAX_ITEMS)
     session.context.listed = tuple(listed)
     report = await asyncio.to_thread(_report, composition, listed, len(session.context.left_out))
-    return Text("\n\n".join([report, *_cache_breaks(session)]), "Context")
+    body = "\n\n".join([report, *_cache_breaks(session)])
+    return Text(body, "Context", tuple(_tints(body, composition)))
 
 
 def _cache_breaks(session: ForgeSession) -> list[str]:
@@ -153,10 +155,27 @@ def _report(composition: Composition, listed: Sequence[Item], omitted: int) -> s
 def bar(composition: Composition) -> str:
     """Draw the window in `BAR_CELLS` cells, or only the used part if its size is unknown."""
     parts = _parts(composition)
-    size = max(composition.window or 0, composition.used, 1)
-    widths = _spread([tokens for _, _, tokens in parts], size)
-    drawn = zip((signs for signs, _, _ in parts), widths, strict=True)
+    drawn = zip((signs for signs, _, _ in parts), _widths(parts, composition), strict=True)
     return "".join((signs[0] + signs[1] * width)[:width] for signs, width in drawn)
+
+
+def _tints(body: str, composition: Composition) -> Iterator[Tint]:
+    """Yield the parts of the bar and the signs of its legend, each in the colour of its category."""
+    parts, at = _parts(composition), body.index(bar(composition))
+    categories = [_CATEGORIES.get(signs) for signs, _, _ in parts]
+    for category, width in zip(categories, _widths(parts, composition), strict=True):
+        if width:
+            yield Tint(at, at + width, category)
+        at += width
+    for category, (signs, name, _) in zip(categories, parts, strict=True):
+        at = body.index(f"\n{signs[0]}  {name}", at) + 1
+        yield Tint(at, at + 1, category)
+
+
+def _widths(parts: Sequence[tuple[str, str, int]], composition: Composition) -> list[int]:
+    """Return the cells of each part in the bar."""
+    size = max(composition.window or 0, composition.used, 1)
+    return _spread([tokens for _, _, tokens in parts], size)
 
 
 def _parts(composition: Composition) -> list[tuple[str, str, int]]:

@@ -15,11 +15,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Tint:
+    """A part of a text that has the colour of a category. The text says the same without colours."""
+
+    start: int
+    end: int
+    category: int | None
+    """Categories of one number have one colour; None for what is empty."""
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """Plain text in fixed columns."""
 
     body: str
     title: str = ""
+    tints: tuple[Tint, ...] = ()
+    """In order, within lines, without overlaps."""
 
 
 @dataclass(frozen=True, slots=True)

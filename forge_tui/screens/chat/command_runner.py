@@ -85,8 +85,8 @@ class CommandRunner:
         from forge_core.commands import result as results
 
         match result:
-            case results.Text(body, title):
-                self._screen.show_text(body, title)
+            case results.Text(body, title, tints):
+                self._screen.show_text(body, title, tints)
             case results.Document(body, title):
                 self.show_line()
                 self._screen.show_document(body, title)

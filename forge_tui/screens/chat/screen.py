@@ -50,7 +50,7 @@ from forge_tui.widgets.welcome.welcome_view import Welcome
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forge_core.commands.result import CompactConversation
+    from forge_core.commands.result import CompactConversation, Tint
     from forge_core.session.session import ForgeSession
     from forge_tui.app_themes import AppThemes
     from forge_tui.widgets.blockview.blocks import Block
@@ -272,10 +272,10 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
 
     # What commands do to the screen: they scroll to the end, so that their output shows
 
-    def show_text(self, body: str, title: str) -> None:
+    def show_text(self, body: str, title: str, tints: Sequence[Tint] = ()) -> None:
         self.welcome.display = False  # at 80x24 it would leave a few rows for the text
         self.sending.commands.show_line()
-        self.transcript.add_text(body, title)
+        self.transcript.add_text(body, title, tints)
         self.transcript.scroll_to_end()
 
     def show_block(self, block: Block) -> None:

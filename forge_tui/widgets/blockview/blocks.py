@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
@@ -14,10 +14,11 @@ from rich.style import Style
 from forge_core.sanitize import safe_line, safe_text
 from forge_tui.keys.effective import fold_key
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
-from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock
+from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 
 if TYPE_CHECKING:
+    from forge_core.commands.result import Tint
     from forge_tui.terminal.editor_links import Links
 
 MARGIN = " "
@@ -161,6 +162,10 @@ class Passage:
     number: int = 0
 
 
+_TINTS = ("keyword", "operator", "string", "number", "class", "builtin", "comment", "function")
+"""The colours of categories: those of code, which every theme keeps apart and readable."""
+
+
 class LinesBlock(Block):
     """Plain text, line by line."""
 
@@ -180,22 +185,42 @@ class TextBlock(LinesBlock):
 
     is_wide = True
 
-    def __init__(self, text: str, title: str = "") -> None:
-        super().__init__(safe_text(text, keep_invisible=True).rstrip("\n").split("\n"))
+    def __init__(self, text: str, title: str = "", tints: Sequence[Tint] = ()) -> None:
+        safe = safe_text(text, keep_invisible=True)
+        super().__init__(safe.rstrip("\n").split("\n"))
         self._title = safe_line(title)
+        self._tints = tuple(tints) if safe == text else ()
+        """Their places are those of the text as it was."""
 
     def draw(self, canvas: Canvas, styles: TranscriptStyles) -> None:
         with canvas.indented(GUTTER):
             if self._title:
                 canvas.text([(self._title, styles.heading)])
+            at = 0
             for line in self._lines:
-                canvas.text([(line.expandtabs(8), styles.text)], original=line)
+                tints = [tint for tint in self._tints if at <= tint.start < at + len(line)]
+                spans = _tinted(line, at, tints, styles) if tints else [(line.expandtabs(8), styles.text)]
+                canvas.text(spans, original=line)
+                at += len(line) + 1
 
     def find_text(self) -> str:
         return f"{self._title}\n{super().find_text()}" if self._title else super().find_text()
 
     def estimate(self, width: int) -> int:
         return super().estimate(width) + bool(self._title)
+
+
+def _tinted(line: str, at: int, tints: Sequence[Tint], styles: TranscriptStyles) -> list[StyledSpan]:
+    """Return the spans of a line that begins at `at` in its text."""
+    spans: list[StyledSpan] = []
+    done = 0
+    for tint in tints:
+        start, end = tint.start - at, tint.end - at
+        is_empty = tint.category is None
+        style = styles.muted if is_empty else styles.syntax[_TINTS[(tint.category or 0) % len(_TINTS)]]
+        spans += [(line[done:start], styles.text), (line[start:end], style)]
+        done = end
+    return [*spans, (line[done:], styles.text)]
 
 
 class CommandBlock(LinesBlock):

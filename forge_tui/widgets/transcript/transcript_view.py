@@ -29,6 +29,7 @@ from forge_tui.widgets.transcript.markdown import markdown_parser
 from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 
 if TYPE_CHECKING:
+    from forge_core.commands.result import Tint
     from forge_core.session.replay import ReplayedTurn
     from forge_tui.terminal.editor_links import EditorLinks
 
@@ -98,9 +99,9 @@ class Transcript(BlockView):
         """Show a block of its own."""
         self._add(block)
 
-    def add_text(self, text: str, title: str = "") -> None:
+    def add_text(self, text: str, title: str = "", tints: Sequence[Tint] = ()) -> None:
         """Show the output of a command as it is."""
-        self._add(TextBlock(text, title))
+        self._add(TextBlock(text, title, tints))
 
     def add_markdown(self, text: str) -> None:
         """Show complete Markdown: help, a replayed answer."""

@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.commands.context_command import BAR_CELLS, MAX_ITEMS, bar, context
 from forge_core.commands.figures import dollars
-from forge_core.commands.result import CommandNotice, Failure
+from forge_core.commands.result import CommandNotice, Failure, Text
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Composition, Item, Kind, reserved_output
@@ -72,6 +72,23 @@ async def test_context_is_listed_by_kind_turn_and_item(tmp_path: Path) -> None:
     assert "echo a long text" in blocks[4] and "turn 1" in blocks[4]
     assert max(map(cell_len, text.splitlines())) <= WIDTH
     await assert_adds_up(session)
+    await session.aclose()
+
+
+async def test_each_part_of_the_bar_has_the_colour_of_its_legend(tmp_path: Path) -> None:
+    session = scripted_session(tmp_path, [["Hello."]])
+    session._agent.llm.prompt_tokens = 500  # type: ignore[attr-defined]
+    async for _ in session.send("hi"):
+        pass
+    result = await context("", session)
+    assert isinstance(result, Text)
+    drawn = bar(await session.context.composition())
+    parts = [(result.body[one.start : one.end], one.category) for one in result.tints]
+    in_bar = [(text, category) for text, category in parts if text in drawn and len(text) > 1]
+    legend = {text: category for text, category in parts if len(text) == 1}
+    assert "".join(text for text, _ in parts[: len(parts) - len(legend)]).startswith(drawn[:8])
+    assert in_bar and all(legend[text[0]] == category for text, category in in_bar)
+    assert legend["·"] is None and len({*legend.values()} - {None}) == len(legend) - 1
     await session.aclose()
 
 
