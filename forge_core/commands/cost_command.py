@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
 from forge_core.commands.columns import table
 from forge_core.commands.figures import cost_text, percent_text, tokens_text
-from forge_core.commands.result import CommandResult, Text
+from forge_core.commands.result import CommandResult, Text, Tint
 from forge_core.llm.account.spending import Spending
 from forge_core.llm.models import TokenUsage
 from forge_core.sanitize import safe_line
@@ -20,6 +21,12 @@ MAX_TURNS = 20
 WIDTH = 74
 """Cells of a row, in a terminal of 80 columns. Names get what the figures do not need."""
 HEADER = ("In", "Cached", "Out", "Reasoning", "Cost", "Share")
+BAR_CELLS = 6
+"""Of the bar after a row of turns: so long for the row that cost most."""
+BAR_CATEGORY = 7
+_BAR = re.compile("▇+$", re.MULTILINE)
+LEAST_NAME = 12
+"""Cells of the names below which there are no bars."""
 _LARGE = 100
 """Dollars from which cents are enough."""
 
@@ -35,11 +42,17 @@ async def cost(argument: str, session: ForgeSession) -> CommandResult:
     turns = [(name, cells_of(part)) for name, part in _turns(spent.turns)]
     total = cells_of(spent.total)
     room = WIDTH - _width([cells for _, cells in (*models, *turns)] + [total])
-    head = [("By model", *HEADER), *((clip_start(name, room), *cells) for name, cells in models)]
-    body = [("By turn", *("" for _ in HEADER)), *((clip(name, room), *cells) for name, cells in turns)]
-    lines = [line.rstrip() for line in table([*head, *body, ("Total", *total)]).splitlines()]
+    bars = [""] * len(turns)
+    if room - BAR_CELLS - 2 >= LEAST_NAME:
+        room -= BAR_CELLS + 2
+        bars = _bars([part.usage for _, part in _turns(spent.turns)], spent.total.usage)
+    head = [("By model", *HEADER, ""), *((clip_start(name, room), *cells, "") for name, cells in models)]
+    body = [("By turn", *("" for _ in HEADER), "")]
+    body += [(clip(name, room), *cells, drawn) for (name, cells), drawn in zip(turns, bars, strict=True)]
+    lines = [line.rstrip() for line in table([*head, *body, ("Total", *total, "")]).splitlines()]
     blocks = [lines[: len(head)], lines[len(head) : -1], lines[-1:], _notes(spent, provider)]
-    return Text("\n\n".join("\n".join(block) for block in blocks if block), "Cost")
+    text = "\n\n".join("\n".join(block) for block in blocks if block)
+    return Text(text, "Cost", tuple(Tint(*bar.span(), BAR_CATEGORY) for bar in _BAR.finditer(text)))
 
 
 def _width(rows: Sequence[tuple[str, ...]]) -> int:
@@ -67,6 +80,14 @@ def _share(usage: TokenUsage, whole: TokenUsage) -> str:
     if whole.cost_usd:
         return percent_text(float(usage.cost_usd or 0), float(whole.cost_usd))
     return percent_text(usage.total_tokens, whole.total_tokens)
+
+
+def _bars(parts: Sequence[TokenUsage], whole: TokenUsage) -> list[str]:
+    """Return a bar for each part, by cost or by tokens as its share is; any use fills a cell."""
+    amounts = [float(part.cost_usd or 0) if whole.cost_usd else part.total_tokens for part in parts]
+    most = max(amounts, default=0)
+    cells = [max(round(BAR_CELLS * amount / most), 1) if amount else 0 for amount in amounts]
+    return [("▇" * filled).ljust(BAR_CELLS) for filled in cells]
 
 
 def _turns(turns: Sequence[TurnSpending]) -> list[tuple[str, Spending]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from forge_core.commands.cost_command import MAX_TURNS, WIDTH
+from forge_core.commands.cost_command import MAX_TURNS, WIDTH, cost
+from forge_core.commands.result import Text
 from forge_core.llm.models import TokenUsage
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import cell_len
@@ -23,14 +24,14 @@ async def played(root: Path, turns: list[str], reply: list[Piece] | None = None)
 
 
 TABLE = """\
-By model                        In  Cached  Out  Reasoning     Cost  Share
-scripted/model                  20       -    2          -  $0.0020   100%
+By model                In  Cached  Out  Reasoning     Cost  Share
+scripted/model          20       -    2          -  $0.0020   100%
 
 By turn
-1 fix the parser, please, and…  10       -    1          -  $0.0010    50%
-2 日本語で説明してください、…   10       -    1          -  $0.0010    50%
+1 fix the parser, ple…  10       -    1          -  $0.0010    50%  ▇▇▇▇▇▇
+2 日本語で説明してく…   10       -    1          -  $0.0010    50%  ▇▇▇▇▇▇
 
-Total                           20       -    2          -  $0.0020   100%"""
+Total                   20       -    2          -  $0.0020   100%"""
 
 
 async def test_the_cost_table_shows_two_turns(tmp_path: Path) -> None:
@@ -41,6 +42,14 @@ async def test_the_cost_table_shows_two_turns(tmp_path: Path) -> None:
     await session.aclose()
 
 
+async def test_the_bars_of_the_cost_table_have_a_colour(tmp_path: Path) -> None:
+    session = await played(tmp_path, ["one", "▇▇ two"])
+    result = await cost("", session)
+    assert isinstance(result, Text)
+    assert [result.body[one.start : one.end] for one in result.tints] == ["▇" * 6, "▇" * 6]
+    await session.aclose()
+
+
 async def test_the_cost_table_shows_the_last_turns_and_sums_up_older_ones(tmp_path: Path) -> None:
     session = await played(tmp_path, [f"turn {number}" for number in range(1, 31)])
     lines = (await command_text("/cost", session)).splitlines()
@@ -48,7 +57,8 @@ async def test_the_cost_table_shows_the_last_turns_and_sums_up_older_ones(tmp_pa
     assert len(rows) == MAX_TURNS
     assert rows[0].startswith("11 turn 11") and rows[-1].startswith("30 turn 30")
     together = next(line for line in lines if line.startswith("1-10 total"))
-    assert together.split()[-2:] == ["$0.0100", "33%"]
+    assert together.split()[-3:] == ["$0.0100", "33%", "▇" * 6]
+    assert rows[0].endswith("  ▇")
     assert len(lines) < 35 and max(map(cell_len, lines)) <= WIDTH
     await assert_adds_up(session)
     await session.aclose()
