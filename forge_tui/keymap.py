@@ -127,7 +127,7 @@ KEYS: tuple[Key, ...] = (
         "",
         "",
         "Esc Esc",
-        "Go back to an earlier message, if nothing is typed",
+        "Clear the message; if nothing is typed, go back to an earlier one",
         command="rewind",
     ),
     Key(

@@ -337,11 +337,11 @@ async def test_ctrl_b_reports_that_no_command_runs(config: ForgeConfig) -> None:
         assert "No command is running that could continue in the background" in shown(app)
 
 
-async def test_escape_with_nothing_open_and_nothing_running_does_nothing(config: ForgeConfig) -> None:
+async def test_one_escape_with_nothing_open_and_nothing_running_does_nothing(config: ForgeConfig) -> None:
     app = make_app(config)
     async with app.run_test() as pilot:
         await type_text(pilot, "keep")
-        await pilot.press("escape", "escape")
+        await pilot.press("escape")
         assert app.chat.composer.text == "keep"
 
 

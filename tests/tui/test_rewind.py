@@ -199,12 +199,36 @@ async def test_another_key_or_time_between_the_presses_begins_again(config: Forg
     await with_one_turn(config, check)
 
 
-async def test_esc_with_a_draft_does_nothing(config: ForgeConfig) -> None:
+async def test_two_presses_of_esc_clear_a_draft_and_up_brings_it_back(config: ForgeConfig) -> None:
     async def check(app: ChatApp, pilot: Pilot[None]) -> None:
+        composer = app.chat.composer
         await type_text(pilot, "draft")
-        await pilot.press("escape", "escape")
+        await pilot.press("escape")
+        await until(pilot, lambda: "Esc again clears the message" in shown(app))
+        assert composer.text == "draft"
+        await pilot.press("escape")
+        await until(pilot, lambda: composer.is_blank)
+        await pilot.press("escape")
         await pilot.pause()
-        assert "Esc again rewinds" not in shown(app)
+        assert app.screen is app.chat, "the press that cleared does not count for a rewind"
+        await pilot.press("up")
+        assert composer.text == "draft"
+        await pilot.press("escape")
+        await type_text(pilot, "s")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert composer.text == "drafts", "another key between them begins again"
+
+    await with_one_turn(config, check)
+
+
+async def test_esc_leaves_a_draft_alone_with_vim_keys(config: ForgeConfig) -> None:
+    async def check(app: ChatApp, pilot: Pilot[None]) -> None:
+        await say(pilot, "/vim on")
+        await until(pilot, lambda: app.chat.composer.key_mode is not None)
+        await type_text(pilot, "draft")
+        await pilot.press("escape", "escape", "escape", "escape")
+        await pilot.pause()
         assert app.chat.composer.text == "draft"
 
     await with_one_turn(config, check)

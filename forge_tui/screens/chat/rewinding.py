@@ -28,12 +28,26 @@ class Rewinding:
         self._turn = turn
         self._clock = clock
         self._escape = DoublePress(clock, screen.activity, "Esc again rewinds")
+        self._clearing = DoublePress(
+            clock, screen.activity, "Esc again clears the message; Up brings it back"
+        )
 
     def escape(self) -> None:
-        """Take an Esc that has nothing else to do; the second one opens the picker."""
-        if self._screen.session is None or self._clock() - self._turn.ended_at < PAUSE_S:
+        """Take an Esc that has nothing else to do; the second one clears the message, or opens the picker."""
+        composer = self._screen.composer
+        if self._clock() - self._turn.ended_at < PAUSE_S:
             return
-        if self._escape.is_second_press:
+        if not composer.is_blank:
+            if composer.key_mode is not None:
+                return  # with the keys of Vim, Esc is typed by habit
+            if self._clearing.is_second_press:
+                self._clearing.reset()
+                composer.clear_into_history()
+            else:
+                self._clearing.press()
+        elif self._screen.session is None:
+            return
+        elif self._escape.is_second_press:
             self._escape.reset()
             self._screen.run_by_name("rewind")
         else:
@@ -42,6 +56,7 @@ class Rewinding:
     def other_key(self) -> None:
         """Make the next Esc the first of two."""
         self._escape.reset()
+        self._clearing.reset()
 
     def choose(self, points: Sequence[RewindPoint]) -> None:
         """Ask which message to go back to, and with what."""

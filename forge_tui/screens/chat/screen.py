@@ -342,7 +342,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             pass
         elif self.has_turn:
             self.interrupt()
-        elif self.composer.is_blank:
+        else:
             self.rewinding.escape()
 
     def action_move_offer(self, by: int) -> None:
