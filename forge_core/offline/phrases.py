@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 MARK = "offline model"
 """Part of every text in which the model introduces itself."""
 INTRO = (
-    "*I am Forge's built-in offline model: rules, no AI. For a real one: `export OPENROUTER_API_KEY=…` and "
-    "restart, or start with `--base-url URL --model NAME`.*"
+    "*I am Forge's built-in offline model: rules, no AI. For a real one: `/connect` in the chat, or "
+    "`export OPENROUTER_API_KEY=…`.*"
 )
 CONNECT = """\
 I am the offline model: I follow rules and need no key and no network. To connect a real model, take \
 one of these:
 
+- **In the chat**: `/connect` asks for a provider and its key, and goes on in this session
 - **OpenRouter** (hundreds of models, keys at <https://openrouter.ai/keys>): `export OPENROUTER_API_KEY=…`, \
 then `forge chat`
 - **Any server that speaks the OpenAI protocol** (OpenAI, vLLM, LM Studio, llama.cpp, Ollama): \

@@ -380,7 +380,7 @@ async def test_work_that_needs_a_real_model_gets_a_two_line_answer(talk: Talk) -
 async def test_the_offline_model_introduces_itself_once(talk: Talk) -> None:
     first, second = await talk("list the files"), await talk("which branch am I on?")
     assert "OPENROUTER_API_KEY" in first
-    assert "--base-url" in first
+    assert "/connect" in first and "rules, no AI" in first
     assert "offline model" not in second
 
 
