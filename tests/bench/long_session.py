@@ -28,7 +28,7 @@ _LOOK_S = 0.5
 """Between two looks whether something is asked."""
 _GRACE_S = 1.0
 """After which a prompt takes keys."""
-_PERMISSION, _QUESTION = "❯ 1 Yes, once", "Enter answer"
+_PERMISSION, _QUESTION = "❯ 1 once", "Enter answer"
 _AROUND = 10
 """Turns up to a mark over which a figure's median is taken: one of each kind."""
 _CONTEXT = re.compile(r"(\d+)%")

@@ -138,7 +138,7 @@ def test_text_typed_at_a_prompt_is_the_reason_for_a_denial(tmp_path: Path, piece
     with SseServer(call, answer("As you wish.")) as server, connected(tmp_path, server) as terminal:
         terminal.wait_for(READY)
         terminal.send("make a file\r")
-        terminal.wait_for("Yes, once")
+        terminal.wait_for("1 once")
         for piece in pieces:
             terminal.wait_until_quiet(0.8, timeout_s=0.9)  # a clock ticks beside it
             terminal.send(piece)
@@ -165,7 +165,7 @@ def test_a_message_being_typed_when_a_prompt_opens_approves_nothing(tmp_path: Pa
         terminal.send("and then ")
         terminal.wait_for("and then")
         gate.open()
-        terminal.wait_for("Yes, once")
+        terminal.wait_for("1 once")
         terminal.wait_until_quiet(0.8, timeout_s=0.9)
         terminal.send("1")
         terminal.wait_until_quiet(0.8, timeout_s=0.9)
