@@ -1,10 +1,9 @@
 """Garbage collection without visible pauses, however long the conversation.
 
 A full collection traverses every object of the program: 60 ms and more after the imports, growing with the
-history, in the middle of an answer. Therefore the objects of the warm-up are frozen, and those that have
-survived a full collection, once there are many. A frozen cycle that becomes garbage leaks. Freezing after
-every full collection would freeze, each time, the prompt that is open, the workers and the calls of the turn:
-several hundred kilobytes of cycles.
+history, in the middle of an answer. Therefore the objects of the warm-up, and all that survive a full
+collection, are frozen. A frozen cycle that becomes garbage leaks, such as a prompt that was open during a
+collection. These are collected while the user is idle.
 """
 
 from __future__ import annotations
@@ -13,8 +12,14 @@ import gc
 
 _FULL = 2
 """The index of the oldest generation."""
-_MOST_TRAVERSED = 20_000
-"""Objects that a full collection may traverse each time: some 3 ms."""
+_GROWTH = 20_000
+"""Newly frozen objects after which everything is collected in an idle moment: those of some 60 turns."""
+
+
+class _Frozen:
+    """How many objects were frozen when everything was collected last."""
+
+    count = 0
 
 
 def start() -> None:
@@ -22,6 +27,7 @@ def start() -> None:
     if gc.isenabled():
         return
     gc.freeze()
+    _Frozen.count = gc.get_freeze_count()
     gc.callbacks.append(_freeze_survivors)
     gc.enable()
 
@@ -31,8 +37,15 @@ def collect_all() -> None:
     if _freeze_survivors in gc.callbacks:
         gc.unfreeze()
         gc.collect()
+        _Frozen.count = gc.get_freeze_count()
+
+
+def collect_if_grown() -> None:
+    """Do the same where many objects were frozen since; for idle moments, as it takes 0.1 s and more."""
+    if gc.get_freeze_count() > _Frozen.count + _GROWTH:
+        collect_all()
 
 
 def _freeze_survivors(phase: str, info: dict[str, int]) -> None:
-    if phase == "stop" and info["generation"] == _FULL and len(gc.get_objects()) > _MOST_TRAVERSED:
+    if phase == "stop" and info["generation"] == _FULL:
         gc.freeze()

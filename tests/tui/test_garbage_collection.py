@@ -42,14 +42,20 @@ def test_new_garbage_is_still_collected(collector_off: None) -> None:
     assert gc.collect() >= 499
 
 
-def test_what_is_alive_during_a_full_collection_is_collected_later(collector_off: None) -> None:
+@pytest.mark.parametrize("new", [100, 50_000])
+def test_frozen_garbage_is_freed_in_an_idle_moment_once_much_is_frozen(collector_off: None, new: int) -> None:
+    class Prompt:
+        def __init__(self) -> None:
+            self.owner = self
+
     garbage_collection.start()
-    for _ in range(20):
-        cycle: list[object] = []
-        cycle.append(cycle)
-        gc.collect()
-        del cycle
-        assert gc.collect() >= 1
+    prompt, history = Prompt(), [[number] for number in range(new)]
+    gc.collect()
+    is_there = weakref.ref(prompt)
+    del prompt
+    garbage_collection.collect_if_grown()
+    assert len(history) == new
+    assert (is_there() is None) == (new == 50_000)
 
 
 def test_frozen_garbage_is_freed_by_give_back(collector_off: None) -> None:
@@ -60,10 +66,10 @@ def test_frozen_garbage_is_freed_by_give_back(collector_off: None) -> None:
             self.owner = self
 
     garbage_collection.start()
-    card, history = Card(), [[number] for number in range(50_000)]
+    card = Card()
     gc.collect()
     is_there = weakref.ref(card)
-    del card, history
+    del card
     gc.collect()
     assert is_there() is not None, "it is not looked at again"
     garbage_collection.collect_all()

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_core.errors import ForgeError
-from forge_tui import workers
+from forge_tui import garbage_collection, workers
 from forge_tui.pastes.folded_text import spans
 from forge_tui.widgets.activity import Working
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.live_figures import LiveFigures
     from forge_tui.screens.chat.screen import ChatScreen
+
+_IDLE_S = 5.0
+"""After the end of a turn."""
 
 
 class TurnReader:
@@ -69,6 +72,12 @@ class TurnReader:
         screen.refresh_todos(is_over=True)
         screen.todos.end_turn()
         screen.sending.start_next()
+        screen.set_timer(_IDLE_S, self._collect_garbage)
+
+    def _collect_garbage(self) -> None:
+        """Collect what the last turns have left, unless the user writes or another turn has begun."""
+        if not self.is_running and self._screen.composer.is_blank:
+            garbage_collection.collect_if_grown()
 
     async def read(self, session: ForgeSession, text: str | CompactConversation | None) -> str:
         """Send `text` and hand on each event; return the reason why the turn stopped.
