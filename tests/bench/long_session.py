@@ -29,6 +29,8 @@ _LOOK_S = 0.5
 _GRACE_S = 1.0
 """After which a prompt takes keys."""
 _PERMISSION, _QUESTION = "❯ 1 once", "Enter answer"
+_REST_EVERY, _REST_S = 50, 6.0
+"""Turns between two rests, in which a user reads and Forge does what it leaves for idle moments."""
 _AROUND = 10
 """Turns up to a mark over which a figure's median is taken: one of each kind."""
 _CONTEXT = re.compile(r"(\d+)%")
@@ -114,8 +116,11 @@ class LongSession:
             self.program.send("\r")
             time.sleep(0.2)
             return 1
-        if _QUESTION in screen:
-            raise RuntimeError(f"turn {number} asks something:\n{screen}")
+        if _QUESTION in screen:  # or the upper part of a permission is not drawn yet
+            self.program.wait_until_quiet(0.3, 5)
+            screen = self.program.recording.screen()
+            if _QUESTION in screen and _PERMISSION not in screen:
+                raise RuntimeError(f"turn {number} asks something:\n{screen}")
         return 0
 
 
@@ -130,6 +135,8 @@ def run(session: LongSession, turns: int, watch: Callable[[int], None]) -> None:
             session.work.problems.append(
                 f"turn {number}: the bar shows {percent}% and ${cost}, not {held:.1f}% and ${spent}"
             )
+        if number % _REST_EVERY == 0:
+            time.sleep(_REST_S)
         watch(number)
 
 
