@@ -35,7 +35,7 @@ async def add_dir(argument: str, session: ForgeSession) -> CommandResult:
     if real is None:
         return CommandNotice(f"{safe_line(str(path))} is inside the workspace already.")
     await folders.add(real)
-    session.inform_model(f"The user has added the folder {real} to the workspace.")
+    session.inform_model(f"The user has added the folder {safe_line(str(real))} to the workspace.")
     note = await asyncio.to_thread(_about_instructions, session, real)
     return CommandNotice(f"Added {safe_line(str(real))}: the same rules hold there now.{note}")
 
@@ -64,7 +64,7 @@ def _named(argument: str, base: Path) -> Path:
     """Return the path that the user means; one that was dropped or pasted may be in quotes."""
     text = argument.strip()
     is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
-    return base / Path(text[1:-1] if is_quoted else text).expanduser()
+    return base / os.path.expanduser(text[1:-1] if is_quoted else text)  # noqa: PTH111 - never raises
 
 
 def _about_instructions(session: ForgeSession, folder: Path) -> str:

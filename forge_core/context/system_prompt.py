@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import Instructions, as_prompt
+from forge_core.sanitize import safe_line
 
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox_state import SandboxState
@@ -110,7 +111,7 @@ def system_prompt(
     lines = [
         "# Now",
         f"Folder: {working_dir}",
-        *([f"Also in the workspace: {', '.join(map(str, added))}"] if added else []),
+        *([f"Also in the workspace: {', '.join(safe_line(str(one)) for one in added)}"] if added else []),
         f"Git branch: {branch}" if branch else "Not a git repository.",
         f"System: {platform.system()} {platform.machine()}, Python {platform.python_version()}",
         f"Date: {today or time.strftime('%Y-%m-%d')}",
