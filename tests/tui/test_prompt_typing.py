@@ -81,7 +81,7 @@ async def test_typed_text_becomes_the_reason_for_a_denial(
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, "no, use tox")])
 
 
-@pytest.mark.parametrize("text", ["add 1", "yes", "y", "e", "2 spaces, please", "12", "9", "1.", " 1"])
+@pytest.mark.parametrize("text", ["add 1", "yes, but", "e", "2 spaces, please", "12", "9", "1.", " 1"])
 async def test_letters_digits_and_spaces_extend_existing_text_and_do_not_answer(
     config: ForgeConfig, text: str
 ) -> None:
@@ -94,6 +94,22 @@ async def test_letters_digits_and_spaces_extend_existing_text_and_do_not_answer(
         assert app.scripted.replies == [] and line(app) == text
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, text.strip())])
+
+
+@pytest.mark.parametrize("word", ["y", "Yes"])
+async def test_a_bare_yes_is_no_reason_and_the_prompt_names_the_keys(config: ForgeConfig, word: str) -> None:
+    app = asking(config, REQUEST)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ask(pilot)
+        await type_text(pilot, word)
+        app.clock.pass_(5)
+        await pilot.press("enter")
+        await until(pilot, lambda: "1 allows it once, Esc says no" in shown(app))
+        assert app.scripted.replies == [] and line(app) is None
+        await pilot.press("1")
+        app.clock.pass_(5)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.ONCE)])
 
 
 async def test_a_digit_after_a_typing_pause_does_not_answer(config: ForgeConfig) -> None:
@@ -116,7 +132,7 @@ async def test_a_burst_of_text_and_enter_denies_with_that_text(config: ForgeConf
         await until(pilot, lambda: app.scripted.replies == [ApprovalReply(Answer.NO, "2 spaces, please")])
 
 
-@pytest.mark.parametrize("text", ["1\n3 things", "1", "yes\n", "\n1\n", "2"])
+@pytest.mark.parametrize("text", ["1\n3 things", "1", "yes, so\n", "\n1\n", "2"])
 async def test_a_paste_at_a_permission_prompt_is_text(config: ForgeConfig, text: str) -> None:
     app = asking(config, REQUEST)
     async with app.run_test(size=(100, 30)) as pilot:

@@ -71,6 +71,9 @@ WHY_LABEL = "No, because:"
 NO_ROOM_HINT = "Enlarge the window to answer · Esc no"
 READ_HINT = "PageDown or Ctrl+E shows the rest first · Esc no"
 UNREAD = "Not all of it was shown yet: PageDown or Ctrl+E."
+YES_WORDS = frozenset({"y", "yes", "ok"})
+"""What users of other programs type at such a prompt. None of it is a reason for *No*."""
+USE_DIGITS = "Text is a reason for no, and never allows. 1 allows it once, Esc says no."
 NOT_TYPABLE = "This rule cannot be edited in one line. Grant it as it is, or not at all."
 
 CheckRule = Callable[[str, Answer], str | None]
@@ -363,7 +366,10 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         option = self._writing
         if option is None:
             return
-        if option.asks_why:
+        if option.asks_why and text.lower() in YES_WORDS:
+            self.close_line()
+            self._complain(USE_DIGITS)
+        elif option.asks_why:
             self.resolve(ApprovalReply(Answer.NO, text))
         elif problem := self._problem_of_rule(text, option):
             self._complain(safe_line(problem))
