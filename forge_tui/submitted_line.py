@@ -56,6 +56,7 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
 
     A single line that begins with `NOTE` is `/memory add`, unless it `has_paste`, that is, any part of it was
     not typed: pasted Markdown is a message. So is what begins with a folded paste, whatever is in it.
+    A single `?` asks for help.
     """
     text = plain_text(typed).strip()
     if not text:
@@ -64,6 +65,8 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
         spec = specs.find("memory")
         assert spec is not None
         return Command(spec, f"add {text.removeprefix(NOTE).strip()}", text)
+    if typed.strip() == "?" and (spec := specs.find(typed.strip())) is not None:
+        return Command(spec, "", "/?")
     if typed.startswith("!"):
         return ShellLine(text[1:].strip(), has_paste)
     if not typed.startswith("/"):

@@ -41,6 +41,12 @@ def test_a_command_is_found_by_name_alias_and_any_case() -> None:
     assert isinstance(line, Command) and line.argument == "forge-light"
 
 
+def test_a_single_question_mark_asks_for_help() -> None:
+    line = parse_line("?")
+    assert isinstance(line, Command) and line.spec.name == "help"
+    assert parse_line("? why") == UserText("? why")
+
+
 def test_an_unknown_command_names_the_nearest() -> None:
     line = parse_line("/thme")
     assert isinstance(line, InvalidCommand)
