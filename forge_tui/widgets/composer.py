@@ -282,7 +282,7 @@ class Composer(CaretTextArea):
         if crop != size.region or frame is None or frame.variables is not variables or frame.key != key:
             strips = super().render_lines(crop)
             if self.content_size.width > 0:
-                mark = "!" if self.has_class("-shell") else (self.key_mode and self.key_mode.mark) or MARK
+                mark = (self.key_mode and self.key_mode.mark) or MARK
                 style = self.rich_style + role_style(self, "composer", "mark")
                 draw_over(strips, 1 - crop.x, 1 - crop.y, Segment(mark, style))
             self._frame = _DrawnFrame(variables, key, strips) if crop == size.region else None

@@ -39,6 +39,7 @@ async def test_a_line_runs_is_repeated_and_is_news_for_the_model(app: ChatApp) -
         await ready(pilot)
         await pilot.press(*"!echo a", "exclamation_mark")
         assert app.chat.composer.has_class("-shell")
+        assert "❯ !echo a!" in shown(app), "the exclamation mark shows once"
         await pilot.press("enter")
         assert not app.chat.composer.has_class("-shell")
         await until(pilot, lambda: cards(app) and cards(app)[0].state == "done")
