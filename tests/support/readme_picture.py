@@ -1,4 +1,4 @@
-"""Makes the README's picture: `python -m tests.support.readme_picture .assets/forge.svg`.
+"""Makes the README's pictures: `python -m tests.support.readme_picture`.
 
 The real app with the offline model works on a small real folder; nothing in the picture is drawn by hand.
 """
@@ -9,7 +9,6 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -37,8 +36,13 @@ def make_sample(folder: Path) -> None:
         subprocess.run(["git", *identity, *command], cwd=folder, check=True)
 
 
-async def take(folder: Path, picture: Path) -> None:
-    config = load_session_config(folder, flags={"model": "offline"})
+PICTURES = {"forge-dark": "forge.svg", "forge-light": "forge-light.svg"}
+"""Theme → its picture."""
+ASSETS = Path(__file__).resolve().parents[2] / ".assets"
+
+
+async def take(folder: Path, theme: str, picture: Path) -> None:
+    config = load_session_config(folder, flags={"model": "offline", "theme": theme})
     environment = Environment(home=folder.parent)
     app = ForgeApp(
         config,
@@ -63,7 +67,8 @@ async def take(folder: Path, picture: Path) -> None:
         picture.parent.mkdir(parents=True, exist_ok=True)
         # Without the font rules: they would make a reader's browser fetch fonts from somewhere.
         svg = re.sub(r"@font-face \{.*?\}\s*", "", app.export_screenshot(title="forge chat"), flags=re.DOTALL)
-        picture.write_text(svg)
+        # Some programs drop blanks at the beginning of a text unless they are told to keep them.
+        picture.write_text(svg.replace("<text ", '<text xml:space="preserve" '))
         await pilot.press("escape")
 
 
@@ -76,13 +81,13 @@ async def until(is_done: Callable[[], bool], timeout_s: float = 30) -> None:
 
 
 def main() -> None:
-    picture = Path(sys.argv[1]).absolute()
-    with tempfile.TemporaryDirectory() as name:
-        os.environ["FORGE_HOME"] = str(Path(name) / "home")
-        folder = Path(name) / "greeting"
-        folder.mkdir()
-        make_sample(folder)
-        asyncio.run(take(folder, picture))
+    for theme, picture in PICTURES.items():
+        with tempfile.TemporaryDirectory() as name:
+            os.environ["FORGE_HOME"] = str(Path(name) / "home")
+            folder = Path(name) / "greeting"
+            folder.mkdir()
+            make_sample(folder)
+            asyncio.run(take(folder, theme, ASSETS / picture))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tour of the README: with the keyboard only, from nothing to an edit, an undo, another model and theme, a copy."""
+"""The tour of the README, key by key: an edit, an undo, a copied block of code, another model and another theme."""
 
 from __future__ import annotations
 
@@ -11,12 +11,32 @@ import pytest
 
 from tests.support.sse_server import SseServer, answer, json_reply, tool_answer
 from tests.support.terminal import Terminal
-from tests.wire.test_chat_program import FORGE, KEY, leave
+from tests.wire.test_chat_program import FORGE, KEY
 
 pytestmark = [pytest.mark.pty, pytest.mark.network_server]
 
+README = Path(__file__).resolve().parents[2] / "README.md"
 GREETING = 'def greet(name):\n    return f"Hallo, {name}!"\n'
 MODELS = {"data": [{"id": "test/model"}, {"id": "other/model"}]}
+KEYS = {"Tab": "\t", "Enter": "\r", "Down": "\x1b[B", "Alt+P": "\x1bp", "Ctrl+D": "\x04"}
+
+
+def tour() -> list[list[str]]:
+    """Return the steps in the README: for each what is pressed, texts and names of keys."""
+    _, _, table = README.read_text(encoding="utf-8").partition("| press |")
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    return [re.findall(r"`([^`]+)`", row.split(" | ")[0]) for row in rows]
+
+
+def press(terminal: Terminal, step: list[str]) -> None:
+    for key in step:
+        if key == "Tab":
+            terminal.wait_for("greeting.py")  # found while the name is typed
+        if key == "Down":
+            terminal.wait_for("forge-light")
+        if key == "other":
+            terminal.wait_for("other/model")
+        terminal.send(KEYS.get(key, key))
 
 
 def test_the_tour_of_the_readme(tmp_path: Path) -> None:
@@ -25,45 +45,39 @@ def test_the_tour_of_the_readme(tmp_path: Path) -> None:
     file = folder / "greeting.py"
     file.write_text(GREETING)
     edit = {"file_path": "greeting.py", "old_string": "Hallo", "new_string": "Hello"}
-    replies = (
-        tool_answer(("c1", "edit", edit)),
-        answer("Done. Try it:\n\n```python\nprint(greet('Ada'))\n```\n"),
-        answer("I am another model."),
-    )
-    with SseServer(*replies, routes={"GET /models": json_reply(MODELS)}) as server:
+    code = "Done. Try it:\n\n```python\nprint(greet('Ada'))\n```\n"
+    ask, approve, undo, copy, model, theme, leave = tour()
+    with SseServer(
+        tool_answer(("c1", "edit", edit)), answer(code), routes={"GET /models": json_reply(MODELS)}
+    ) as server:
         command = [*FORGE, "chat", "--base-url", server.base_url, "--model", "test/model"]
         # Over SSH the copy goes through the terminal, where it can be seen.
         environment = {"FORGE_API_KEY": KEY, "SSH_TTY": "/dev/pts/0", "TMUX": "", "STY": ""}
         with Terminal(command, size=(100, 30), folder=folder, environment=environment) as terminal:
             terminal.wait_for("Sandbox")
-            terminal.send("replace Hallo by Hello in @greet")
-            terminal.wait_for("greeting.py")
-            terminal.send("\t\r")
+            press(terminal, ask)
             terminal.wait_for("Forge wants to edit")
             time.sleep(0.6)  # the prompt takes no key before that
-            terminal.send("1")
+            press(terminal, approve)
             terminal.wait_for("print(greet('Ada'))")
             assert "Hello" in file.read_text()
 
-            terminal.send("/undo\r")
+            press(terminal, undo)
             terminal.wait_for(lambda _: file.read_text() == GREETING)
 
-            terminal.send("/copy code\r")
+            press(terminal, copy)
             terminal.wait_for(lambda terminal: b"\x1b]52;c;" in terminal.output)
             copied = re.findall(rb"\x1b\]52;c;([^\x07\x1b]*)", bytes(terminal.output))
             assert base64.b64decode(copied[-1]).decode().strip() == "print(greet('Ada'))"
 
-            terminal.send("\x1bp")  # Alt+P
-            terminal.wait_for("other/model")
-            terminal.send("other\r")
+            press(terminal, model)
             terminal.wait_for("Model: other/model")
-            terminal.send("who are you?\r")
-            terminal.wait_for("I am another model.")
-            assert [one.json["model"] for one in server.requests if one.body][-1] == "other/model"
 
-            terminal.send("/theme forge-light\r")
-            terminal.wait_for(lambda terminal: is_light(terminal))
-            leave(terminal)
+            press(terminal, theme)
+            terminal.wait_for(is_light)
+
+            press(terminal, leave)
+            assert terminal.wait_for_exit() == 0
 
 
 def is_light(terminal: Terminal) -> bool:
