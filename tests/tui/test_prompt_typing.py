@@ -106,6 +106,7 @@ async def test_a_bare_yes_is_no_reason_and_the_prompt_names_the_keys(config: For
         await pilot.press("enter")
         await until(pilot, lambda: "1 allows it once, Esc says no" in shown(app))
         assert app.scripted.replies == [] and line(app) is None
+        assert app.chat.composer.is_blank, "the word is no message either"
         await pilot.press("1")
         app.clock.pass_(5)
         await pilot.press("enter")

@@ -367,7 +367,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         if option is None:
             return
         if option.asks_why and text.lower() in YES_WORDS:
-            self.close_line()
+            self._writing = None
+            self.end_line()
             self._complain(USE_DIGITS)
         elif option.asks_why:
             self.resolve(ApprovalReply(Answer.NO, text))
