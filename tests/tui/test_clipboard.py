@@ -199,7 +199,7 @@ def started(tmp_path: Path, **environment: str) -> Terminal:
 
 def answered(terminal: Terminal) -> None:
     terminal.send("hello there\r")
-    terminal.wait_for(lambda t: "--model NAME" in t.text and "Enter send" in t.text)  # the end of both
+    terminal.wait_for(lambda t: "OPENROUTER_API_KEY=" in t.text and "Enter send" in t.text)  # the end of both
     terminal.wait_until_quiet(0.5)
 
 

@@ -43,7 +43,7 @@ def app_with(config: ForgeConfig, file: Path, text: str) -> ChatApp:
 
 async def test_a_key_of_the_file_works_and_the_old_one_does_not(config: ForgeConfig, file: Path) -> None:
     app = app_with(config, file, '"chat.help" = "f11"')
-    async with app.run_test(size=(100, 150)) as pilot:
+    async with app.run_test(size=(100, 200)) as pilot:
         await pilot.press("f1")
         assert not isinstance(app.screen, HelpScreen)
         await pilot.press("f11")
