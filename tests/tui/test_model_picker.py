@@ -63,10 +63,10 @@ async def test_the_table_is_aligned_and_enter_switches(config: ForgeConfig, size
     async with make_app(config).run_test(size=size) as pilot:
         app = await opened(pilot)
         rows = shown(app).splitlines()
-        header = next(row for row in rows if "in/M" in row)
+        header = next(row for row in rows if "In/M" in row)
         priced = next(row for row in rows if "acme/large" in row)
-        assert priced.index("$15") + 3 == header.index("out/M") + 5
-        assert priced.index("200k") + 4 == header.index("window") + 6
+        assert priced.index("$15") + 3 == header.index("Out/M") + 5
+        assert priced.index("200k") + 4 == header.index("Window") + 6
         await type_text(pilot, "large")
         await pilot.press("enter")
         await until(pilot, lambda: app.scripted.status.model == "acme/large")

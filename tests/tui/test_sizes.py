@@ -61,3 +61,21 @@ async def test_a_stale_resize_event_does_not_override_the_current_size(
 async def resized(pilot: Pilot[None], app: ChatApp, width: int, height: int) -> None:
     await pilot.resize_terminal(width, height)
     await until(pilot, lambda: len(shown(app).split("\n")) == height, f"{width} by {height}")
+
+
+OVERLAYS = {"help": "f1", "palette": "ctrl+p", "history": "ctrl+r", "models": "alt+p"}
+
+
+@pytest.mark.parametrize("key", OVERLAYS.values(), ids=OVERLAYS)
+async def test_panels_have_one_width_and_leave_the_composer_whole(config: ForgeConfig, key: str) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await pilot.press(key)
+        await until(pilot, lambda: len(app.screen_stack) == 2)
+        await pilot.pause()
+        panel, composer = app.screen.query_one(".panel").region, app.chat.composer.region
+        assert (panel.x, panel.y, panel.width) == (0, 1, 80)
+        assert panel.bottom <= composer.y
+        await resized(pilot, app, 60, 15)
+        assert app.screen.query_one(".panel").region.bottom <= 15

@@ -21,8 +21,6 @@ class CommandPalette(Overlay[str | None]):
     """Returns the name of the selected command, or None."""
 
     DEFAULT_CSS = """
-    CommandPalette { align: center top; }
-    CommandPalette > .panel { margin-top: 2; }
     CommandPalette Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -44,7 +42,7 @@ class CommandPalette(Overlay[str | None]):
             search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
             search.cursor_blink = False
             yield search
-            yield ChoiceList(self._rows(), max_rows=12, counts=True)
+            yield ChoiceList(self._rows(), max_rows=self.list_rows(12, 5), counts=True)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()

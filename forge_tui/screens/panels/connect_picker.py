@@ -81,8 +81,6 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     """Returns the chosen endpoint when it has what it needs; None without a choice."""
 
     DEFAULT_CSS = """
-    ConnectPicker { align: center top; }
-    ConnectPicker > .panel { margin-top: 2; }
     ConnectPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     ConnectPicker .asks { height: auto; margin-bottom: 1; }
     ConnectPicker .about { color: $forge-muted; height: auto; min-height: 2; margin-top: 1; }

@@ -16,7 +16,7 @@ from textual.widgets import Static
 from forge_core.commands.specs import SPECS
 from forge_tui.keymap import KeyContext, keys_of
 from forge_tui.keys.effective import effective_keys
-from forge_tui.screens.panels.overlay import ScrollingOverlay
+from forge_tui.screens.panels.overlay import PANEL_CELLS, ScrollingOverlay
 
 COLUMN = 24
 """Cells of the first column, its indent included."""
@@ -87,4 +87,4 @@ class HelpScreen(ScrollingOverlay):
 
     def on_resize(self) -> None:
         text = self.query_one(Static)
-        text.update(self._page_text(min(self.size.width, 76) - 5))
+        text.update(self._page_text(min(self.size.width, PANEL_CELLS) - 5))

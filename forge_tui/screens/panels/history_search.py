@@ -64,8 +64,6 @@ class HistorySearch(workers.WorkerErrorsEndApp, Overlay[str | None]):
     """Returns the chosen text as it was typed; None without a choice."""
 
     DEFAULT_CSS = """
-    HistorySearch { align: center top; }
-    HistorySearch > .panel { margin-top: 2; width: 96; }
     HistorySearch Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     HistorySearch .preview { color: $forge-muted; height: 5; margin-top: 1; }
     """
@@ -96,7 +94,7 @@ class HistorySearch(workers.WorkerErrorsEndApp, Overlay[str | None]):
             entry.cursor_blink = False
             yield entry
             reading = Choice("Reading the history …")
-            yield ChoiceList([reading], chosen=NONE_CHOSEN, max_rows=8, label_share=None)
+            yield ChoiceList([reading], chosen=NONE_CHOSEN, max_rows=self.list_rows(8, 11), label_share=None)
             yield Static("", classes="preview", markup=False)
 
     def on_mount(self) -> None:

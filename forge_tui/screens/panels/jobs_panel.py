@@ -18,7 +18,7 @@ from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.panels.job_log import JobLog, read_end
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import PANEL_CELLS, Overlay
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
     """Shows the jobs of a session while it is open; closed, it does nothing."""
 
     DEFAULT_CSS = """
-    JobsPanel > .panel { width: 110; }
     JobsPanel .about { color: $forge-muted; height: 1; margin-top: 1; text-wrap: nowrap; }
     JobsPanel .tail { height: auto; text-wrap: nowrap; text-overflow: clip; }
     """
@@ -106,9 +105,9 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         panel.border_title = f"Background commands ({running} running)" if running else "Background commands"
         job = self._chosen()
         panel.border_subtitle = self._keys(job)
-        width = max(min(self.size.width, 110) - _FRAME_CELLS, 8)
+        width = max(min(self.size.width, PANEL_CELLS) - _FRAME_CELLS, 8)
         self._about.update(Content(_facts(job, width)))
-        count = max(self.size.height * 9 // 10 - _OTHER_ROWS - min(len(rows), self._most_rows), 3)
+        count = self.list_rows(self.size.height, _OTHER_ROWS + min(len(rows), self._most_rows))
         self._output.update(Content(_last_lines(self._tail, count, width)))
 
     def _keys(self, job: Job | None) -> str:

@@ -21,7 +21,7 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import PANEL_CELLS, Overlay
 from forge_tui.widgets.choices import GAP, MARK, NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -29,14 +29,11 @@ if TYPE_CHECKING:
     from forge_core.session.status import Ability, ModelChoice
 
 _KEYS = "Enter use · ^F favourite · ←→ effort · Esc close"
-_WIDEST = 100
-_TALL = 30
-"""Rows of a terminal on which more models show."""
 _AROUND = 4
 """Cells of the panel's border and padding."""
 _PRICE_CELLS, _WINDOW_CELLS = 6, 6
 _ABILITIES: Mapping[Ability, str] = {"tools": "tools", "images": "images", "reasoning": "reason"}
-_HEADER = f"{'in/M':>{_PRICE_CELLS}} {'out/M':>{_PRICE_CELLS}} {'window':>{_WINDOW_CELLS}}  can use"
+_HEADER = f"{'In/M':>{_PRICE_CELLS}} {'Out/M':>{_PRICE_CELLS}} {'Window':>{_WINDOW_CELLS}}  Can use"
 _DETAIL_CELLS = 2 * (_PRICE_CELLS + 1) + _WINDOW_CELLS + 2 + len(" ".join(_ABILITIES.values()))
 
 
@@ -85,14 +82,12 @@ def _price(per_token: Decimal | None) -> str:
 class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
     """Returns the id of the chosen model; None without a choice."""
 
-    DEFAULT_CSS = f"""
-    ModelPicker {{ align: center top; }}
-    ModelPicker > .panel {{ margin-top: 2; width: {_WIDEST}; }}
-    ModelPicker Input {{ border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }}
-    ModelPicker .header {{ color: $forge-muted; height: 1; }}
-    ModelPicker .about {{
+    DEFAULT_CSS = """
+    ModelPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
+    ModelPicker .header { color: $forge-muted; height: 1; }
+    ModelPicker .about {
         color: $forge-muted; height: 2; margin-top: 1; text-wrap: nowrap; text-overflow: ellipsis;
-    }}
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.MODELS)]
 
@@ -114,8 +109,7 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
             search.cursor_blink = False
             yield search
             yield Static("", classes="header", markup=False)
-            max_rows = 9 if self.app.size.height < _TALL else 14
-            yield ChoiceList(max_rows=max_rows, label_share=None)
+            yield ChoiceList(max_rows=self.list_rows(14, 9), label_share=None)
             yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:
@@ -147,7 +141,7 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
     def _show(self, *, keeps: str = "") -> None:
         """Show what is found, with the model `keeps` chosen if it is among them."""
         self._found = matching(self._all, self._query, self._lists)
-        room = min(_WIDEST, self.app.size.width) - _AROUND - len(MARK) - GAP - _DETAIL_CELLS
+        room = min(PANEL_CELLS, self.app.size.width) - _AROUND - len(MARK) - GAP - _DETAIL_CELLS
         self.query_one(".header", Static).update(
             " " * len(MARK) + _padded("Model", room) + " " * GAP + _HEADER
         )

@@ -14,35 +14,52 @@ from forge_tui.terminal.compositor import ignore_outdated_resize
 from forge_tui.widgets.activity import ActivityLine
 
 Result = TypeVar("Result")
+PANEL_CELLS = 100
+"""The most cells of a panel: all have one width, so that nothing jumps from one to the next."""
+_TALL = 20
+"""Rows of a screen that has some around the panel."""
+_AROUND_ROWS = 5
+"""A blank row above the panel, composer and status bar below it."""
+_FEWEST_ROWS = 3
+"""Rows of a list in any screen."""
 
 
 class Overlay(ModalScreen[Result]):
     """An overlay, which Esc and Ctrl+C close."""
 
-    DEFAULT_CSS = """
-    Overlay {
-        align: center middle;
+    DEFAULT_CSS = f"""
+    Overlay {{
+        align: center top;
         background: transparent;
-        & > .panel {
-            width: 76;
+        & > .panel {{
+            width: {PANEL_CELLS};
             max-width: 100%;
             height: auto;
-            max-height: 90%;
+            max-height: 100%;
             padding: 0 1;
             background: $surface;
             border: round $forge-muted;
             scrollbar-size-vertical: 1;
             border-title-color: $foreground;
             border-subtitle-color: $forge-muted;
-        }
-    }
+        }}
+        /* One blank row above, and the composer stays whole below. A low screen has no rows for that. */
+        &.-tall > .panel {{ margin: 1 0 {_AROUND_ROWS - 1} 0; }}
+    }}
     """
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (_TALL, "-tall")]  # noqa: RUF012 - Textual declares it so
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,ctrl+c", "leave", "Close", show=False),
         Binding("tab,shift+tab", "nothing", show=False),
         Binding("f9", "app.toggle_mouse", show=False),
     ]
     AUTO_FOCUS = None
+
+    def list_rows(self, most: int, others: int) -> int:
+        """Return the most rows of the panel's list, beside `others` with the border and the list's count."""
+        height = self.app.size.height
+        room = height - _AROUND_ROWS if height >= _TALL else height
+        return max(min(most, room - others), _FEWEST_ROWS)
 
     async def _on_resize(self, event: events.Resize) -> None:
         ignore_outdated_resize(event, self)

@@ -32,8 +32,6 @@ class RewindPicker(Overlay[str | None]):
     """Returns the argument of the `/rewind` that does what was chosen: "3 files"; None without a choice."""
 
     DEFAULT_CSS = """
-    RewindPicker { align: center top; }
-    RewindPicker > .panel { margin-top: 2; width: 96; }
     RewindPicker .about {
         color: $forge-muted;
         height: 1;
@@ -61,7 +59,7 @@ class RewindPicker(Overlay[str | None]):
         with Vertical(classes="panel") as panel:
             panel.border_title = "Rewind to before"
             panel.border_subtitle = "Enter choose · Esc back"
-            yield ChoiceList([], max_rows=12, label_share=None)
+            yield ChoiceList([], max_rows=self.list_rows(12, 5), label_share=None)
             yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:

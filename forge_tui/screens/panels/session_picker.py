@@ -71,8 +71,6 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
     """Returns the id of the chosen session and whether to continue in a copy; None without a choice."""
 
     DEFAULT_CSS = """
-    SessionPicker { align: center top; }
-    SessionPicker > .panel { margin-top: 2; width: 96; }
     SessionPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     SessionPicker .about { color: $forge-muted; height: 2; margin-top: 1; }
     SessionPicker .about.-facts { text-wrap: nowrap; text-overflow: ellipsis; }
@@ -112,7 +110,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
             search.cursor_blink = False
             yield search
             reading = Choice("Reading the sessions …")
-            yield ChoiceList([reading], chosen=NONE_CHOSEN, max_rows=12, label_share=None)
+            yield ChoiceList([reading], chosen=NONE_CHOSEN, max_rows=self.list_rows(12, 8), label_share=None)
             yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:

@@ -23,14 +23,13 @@ from forge_core.text_width import cell_len, clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import PANEL_CELLS, Overlay
 from forge_tui.widgets.choices import GAP, MARK, NONE_CHOSEN, Choice, ChoiceList
 
-_WIDEST = 100
 _AROUND = 4
 """Cells of the panel's border and padding."""
-_OTHER_ROWS = 11
-"""Rows of the panel beside the list, and above it."""
+_OTHER_ROWS = 9
+"""Rows of the panel beside the list."""
 _MOST_ROWS = 16
 _NAME_CELLS = max(map(len, SETTINGS)) + GAP
 _SOURCE_CELLS = max(map(len, Origin))
@@ -73,14 +72,12 @@ def _rank(one: SettingState, words: Sequence[str]) -> int | None:
 class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
     """Lists the settings; Enter changes the chosen one."""
 
-    DEFAULT_CSS = f"""
-    SettingsPanel {{ align: center top; }}
-    SettingsPanel > .panel {{ margin-top: 2; width: {_WIDEST}; }}
-    SettingsPanel Input {{ border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }}
-    SettingsPanel .about {{ color: $forge-muted; height: 2; margin-top: 1; }}
-    SettingsPanel .report {{ height: 2; }}
-    SettingsPanel .report.-error {{ color: $error; }}
-    SettingsPanel .report.-remark {{ color: $forge-muted; }}
+    DEFAULT_CSS = """
+    SettingsPanel Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
+    SettingsPanel .about { color: $forge-muted; height: 2; margin-top: 1; }
+    SettingsPanel .report { height: 2; }
+    SettingsPanel .report.-error { color: $error; }
+    SettingsPanel .report.-remark { color: $forge-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.SETTINGS)]
 
@@ -108,7 +105,7 @@ class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
             search = Input(compact=True, select_on_focus=False)
             search.cursor_blink = False
             yield search
-            rows = min(max(self.app.size.height * 9 // 10 - _OTHER_ROWS, 3), _MOST_ROWS)
+            rows = self.list_rows(_MOST_ROWS, _OTHER_ROWS)
             choices = ChoiceList(chosen=NONE_CHOSEN, max_rows=rows, label_share=None)
             choices.styles.height = rows  # what is below stays in its place while the search narrows the list
             yield choices
@@ -159,7 +156,7 @@ class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         self._show_about()
 
     def _row(self, state: SettingState) -> Choice:
-        width = min(_WIDEST, self.app.size.width)
+        width = min(PANEL_CELLS, self.app.size.width)
         room = max(width - _AROUND - len(MARK) - _NAME_CELLS - GAP - _SOURCE_CELLS, 8)
         name, value = state.name.ljust(_NAME_CELLS), _padded(safe_line(state.value), room)
         if state.source == Origin.DEFAULT:  # the user's own values stand out

@@ -20,7 +20,8 @@ class ThemePicker(Overlay[str | None]):
 
     DEFAULT_CSS = """
     ThemePicker { align: center bottom; }
-    ThemePicker > .panel { width: 44; margin-bottom: 6; }
+    ThemePicker > .panel { width: 44; }
+    ThemePicker.-tall > .panel { margin: 0 0 6 0; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n", "move(1)", show=False),

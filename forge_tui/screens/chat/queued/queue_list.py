@@ -29,7 +29,6 @@ class QueueList(Overlay[str | None]):
     """Returns the text of the line to edit, which has left the queue; None without one."""
 
     DEFAULT_CSS = """
-    QueueList > .panel { width: 96; }
     QueueList .preview { color: $forge-muted; height: 5; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.QUEUE)]
