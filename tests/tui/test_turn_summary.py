@@ -11,6 +11,7 @@ from forge_core.events import AgentEnd, ToolEnd, ToolStart
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult, FileDiff, StoppedReason
 from forge_tui.widgets.blockview.block_layout import Layout
+from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.transcript_builder import TranscriptBuilder
 from forge_tui.widgets.transcript.turn_summary import TurnEndBlock, TurnSummary
 
@@ -105,3 +106,13 @@ def test_each_turn_has_its_own_figures() -> None:
     first, second = blocks([edit(1, "a.py"), end()], [end(30)])
     assert first.find_text() == "1 edit in 1 file +2 −1 · 2 s"
     assert second.find_text() == "30 s"
+
+
+@pytest.mark.parametrize(
+    ("successes", "mark"), [((False,), "✗"), ((True,), "✓"), ((False, True), "✓"), ((True, False), "✗")]
+)
+def test_the_mark_is_red_if_the_last_tests_failed(successes: tuple[bool, ...], mark: str) -> None:
+    runs = [event for success in successes for event in run(f"pytest {success}", success=success)]
+    (block,) = blocks([*runs, edit(1, "a.py"), end()])
+    rows = block.render(80, TranscriptStyles.bare()).rows
+    assert mark in "".join(segment.text for row in rows for segment in row.segments)

@@ -290,7 +290,8 @@ class TranscriptBuilder:
             level: Level = "info" if result.stopped_reason == "complete" else "warning"
             self.add(NoticeBlock(text, level))
         if line := self._summary.line(event):
-            self.add(TurnEndBlock(line, is_failure=result.stopped_reason == "error"))
+            is_failure = result.stopped_reason == "error" or self._summary.has_failed_tests
+            self.add(TurnEndBlock(line, is_failure=is_failure))
         self._summary = TurnSummary()
         if result.is_resumable:
             self.add(NoticeBlock(RESUMABLE, "info"))

@@ -37,6 +37,8 @@ class TurnSummary:
         self._files: set[str] = set()
         self._test_calls: set[str] = set()
         """The running calls that run tests."""
+        self.has_failed_tests = False
+        """Whether the last tests that ran have failed."""
         self._tests = ""
 
     def apply(self, event: AgentEvent) -> None:
@@ -47,7 +49,8 @@ class TurnSummary:
             case ToolEnd():
                 if event.call_id in self._test_calls:
                     self._test_calls.discard(event.call_id)
-                    self._tests = "tests passed" if event.success else "tests failed"
+                    self.has_failed_tests = not event.success
+                    self._tests = "tests failed" if self.has_failed_tests else "tests passed"
                 if event.success and event.diffs:
                     self._edits += 1
                     self._files.update(diff.path for diff in event.diffs)
@@ -72,7 +75,7 @@ class TurnSummary:
 
 
 class TurnEndBlock(LinesBlock):
-    """The line, dim behind a green mark; red if the turn failed."""
+    """The line, dim behind a green mark; red if the turn or its last tests failed."""
 
     def __init__(self, text: str, *, is_failure: bool) -> None:
         super().__init__([text])
