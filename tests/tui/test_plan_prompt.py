@@ -57,7 +57,8 @@ async def test_the_plan_and_the_modes_are_shown(config: ForgeConfig) -> None:
         screen = shown(app)
         for text in ("Forge has a plan", "1. Read a.py", "2. Change one line", "[red]Test[/red]"):
             assert text in screen
-        assert "❯ 1 Approve mode ask" in screen and "2 Approve, and accept edits mode accept-edits" in screen
+        assert "❯ 1 Approve · mode ask" in screen
+        assert "2 Approve, and accept edits · mode accept-edits" in screen
         assert "3 Keep planning" in screen and "\x1b" not in screen
 
 
@@ -65,7 +66,7 @@ async def test_edits_are_offered_only_where_they_would_ask(config: ForgeConfig) 
     app = asking(config, replace(PLAN, mode=PermissionMode.AUTO))
     async with app.run_test(size=(80, 24)) as pilot:
         await ask_plan(pilot)
-        assert "1 Approve mode auto" in shown(app) and "accept edits" not in shown(app)
+        assert "1 Approve · mode auto" in shown(app) and "accept edits" not in shown(app)
         await pilot.press("2", "enter")  # no answer, so it is text
         await pass_until(app, pilot, lambda: app.scripted.plans == [changed("2")])
 

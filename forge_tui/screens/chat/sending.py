@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forge_tui.widgets.composer import Composer
 
 QUEUES = "Queue a message for after this turn"
-STEERS = "Enter lets the model read the queued message at its next step"
+STEERS = "Enter lets the model read the queue at its next step"
 SENDS_QUEUE = "Enter sends what is queued"
 RESUMES = "Enter resumes the turn that failed"
 PLANS = "Say what to change in the plan, or /plan approve"

@@ -170,4 +170,4 @@ def _row(answer: PlanAnswer, request: PlanRequest) -> Choice:
             label, hint = "Approve, and accept edits", f"mode {PermissionMode.ACCEPT_EDITS}"
         case PlanAnswer.KEEP_PLANNING:
             label, hint = "Keep planning", "say what to change"
-    return Choice(f"{_DIGITS[answer]} {label}", hint)
+    return Choice(f"{_DIGITS[answer]} {label}", f"· {hint}")
