@@ -31,7 +31,10 @@ ROOT = Path(__file__).resolve().parents[2]
         (b"\x1b[1;5C", ["Ctrl+→", "ctrl+right", "\\x1b[1;5C", "composer.word_right"]),
         (b"\x1br", ["Alt+R", "alt+r", "\\x1br", "chat.toggle_raw"]),
         ("ä".encode(), ["Ä", "ä", "\\xc3\\xa4", "not", "bound"]),
-        (b"\x1b[107;5u", ["Ctrl+K", "ctrl+k", "\\x1b[107;5u", "composer.delete_to_line_end,", "endpoints.other_key"]),
+        (
+            b"\x1b[107;5u",
+            ["Ctrl+K", "ctrl+k", "\\x1b[107;5u", "composer.delete_to_line_end,", "endpoints.other_key"],
+        ),
     ],
 )
 def test_a_line_shows_the_key_its_name_the_bytes_and_what_it_does(sent: bytes, line: list[str]) -> None:
