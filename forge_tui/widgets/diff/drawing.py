@@ -279,7 +279,7 @@ class _Painter:
         styles = self._styles
         fill: Style | None
         if cell.other_number is not None:
-            colour, fill, strong = styles.faint, None, Style.null()
+            colour, fill, strong = styles.muted, None, Style.null()
         elif cell.side == "old":
             colour, fill, strong = styles.removed_sign, styles.removed, styles.removed_strong
         else:
