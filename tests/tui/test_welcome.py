@@ -189,6 +189,13 @@ def test_without_a_session_the_place_is_taken_by_the_help() -> None:
     assert "Try" not in "".join(texts(content, height=15)), "a low window has no room for it"
 
 
+def test_a_low_window_leaves_room_for_a_notice_below_the_block() -> None:
+    content = WelcomeContent("1", found="Python · 3 files")
+    assert [row.split()[0] for row in texts(content, height=15)] == ["Forge", "Folder", "Model", "Mode"]
+    off = Figures(model="m", folder="~", sandbox="sandbox: off")
+    assert any("Sandbox" in text for row in lines(off, content, 60, 15) for _, text in row), "a warning stays"
+
+
 def test_the_ember_needs_colours_and_room() -> None:
     """Four rows of half blocks; without them, the folder and what it contains have names."""
     content = WelcomeContent("1", found="Go · 1 file")

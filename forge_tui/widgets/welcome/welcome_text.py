@@ -27,6 +27,8 @@ MAX_NAMES = 200
 """Entries of a folder that are read: its first frame must not wait for a large one."""
 ROOMY = 21
 """Rows of the terminal from which the whole block is shown, with examples."""
+_LOW = 18
+"""Rows below which the block has only four, so that a notice below it shows whole."""
 _SPACIOUS = 26
 """Rows from which the block says how to take an offer, without hiding the notices below it."""
 TALL = 30
@@ -128,16 +130,12 @@ def lines(
     if height >= ROOMY and content.has_ember and width >= _LEAST_FOR_LOGO:
         rows += _beside_ember(figures, content, width)
     else:
-        rows += [
-            [("brand", "Forge"), ("dim", f" {content.version}  "), ("plain", _TAGLINE)],
-            [],
-            _row("Folder", clip_middle(safe_line(figures.folder), room)),
-            _row("Found", clip(_found(figures, content.found), room)),
-        ]
+        rows += _below_title(figures, content, room, is_low=height < _LOW)
     rows += _model(figures, room)
     rows.append(_row("Mode", _mode(figures), "warning" if figures.mode == "yolo" else "plain"))
     is_weak = figures.sandbox not in ("", SANDBOX_ON)
-    rows.append(_row("Sandbox", _sandbox(figures.sandbox, room), "warning" if is_weak else "plain"))
+    if is_weak or height >= _LOW:
+        rows.append(_row("Sandbox", _sandbox(figures.sandbox, room), "warning" if is_weak else "plain"))
     rows += _offers(content, width, height)
     return [_clip_row(row, width) for row in rows]
 
@@ -152,6 +150,17 @@ def offer_at(row: int, figures: Figures, content: WelcomeContent, width: int, he
     rows = lines(figures, content, width, height)
     shown = [number for number, texts in enumerate(rows) if any(text in (MARK, _BULLET) for _, text in texts)]
     return shown.index(row) if row in shown else None
+
+
+def _below_title(
+    figures: Figures, content: WelcomeContent, room: int, *, is_low: bool
+) -> list[list[tuple[str, str]]]:
+    """Return the name with folder and contents below it, in a low terminal without the contents."""
+    title = [("brand", "Forge"), ("dim", f" {content.version}  "), ("plain", _TAGLINE)]
+    folder = _row("Folder", clip_middle(safe_line(figures.folder), room))
+    if is_low:
+        return [title, folder]
+    return [title, [], folder, _row("Found", clip(_found(figures, content.found), room))]
 
 
 def _beside_ember(figures: Figures, content: WelcomeContent, width: int) -> list[list[tuple[str, str]]]:
