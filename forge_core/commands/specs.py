@@ -260,6 +260,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "Show tokens and cost, by model and turn",
         "cost_command:cost",
         aliases=("usage", "stats"),
+        keywords=("tokens", "price"),
     ),
     CommandSpec(
         "compact",

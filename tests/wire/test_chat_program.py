@@ -307,7 +307,9 @@ def test_the_chat_is_usable_at_any_reasonable_size(tmp_path: Path, size: tuple[i
     with chat(tmp_path, size=size) as terminal:
         terminal.wait_for(READY[:20])
         terminal.send("hello\r")
-        terminal.wait_for(lambda t: "NAME." in t.text and "Enter send" in t.text)  # the end of both
+        terminal.wait_for(
+            lambda t: "OPENROUTER_API_KEY" in t.text and "Enter send" in t.text
+        )  # the end of both
         assert max(len(line) for line in terminal.text.splitlines()) <= size[0]
         leave(terminal)
 

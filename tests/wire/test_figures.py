@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -168,7 +169,7 @@ async def test_a_known_price_still_shows_beside_an_unknown_one(tmp_path: Path) -
             await turn(session, "two")
             assert "$0.500+?" in bar_text(session)
             table = await command_text("/cost", session)
-            rows = {line.split()[0]: line.split()[-2] for line in table.splitlines() if "%" in line[-4:]}
+            rows = {name: cost for name, (cost, _) in cost_rows(table).items()}
             assert (rows[PRICED], rows["test/model"], rows["1"], rows["2"]) == (
                 "$0.5000",
                 "?",
@@ -190,10 +191,16 @@ async def test_each_model_has_its_row_and_its_window(tmp_path: Path) -> None:
             await turn(session, "two")
             assert session.status.context_window == 200_000
             table = await command_text("/cost", session)
-            shares = {line.split()[0]: line.split()[-1] for line in table.splitlines() if "%" in line[-4:]}
-            assert (shares[PRICED], shares["anthropic/claude-haiku-4.5"]) == ("25%", "75%")
+            shares = {name: share for name, (_, share) in cost_rows(table).items()}
+            assert (shares[PRICED], shares["…opic/claude-haiku-4.5"]) == ("25%", "75%")
             assert (shares["1"], shares["2"]) == ("25%", "75%")
             await assert_adds_up(session)
+
+
+def cost_rows(table: str) -> dict[str, tuple[str, str]]:
+    """Return the cost and the share in each row of `/cost`, by the row's first word."""
+    found = (re.match(r"(\S+) .* (\S+) +(\d+%)(?: |$)", line) for line in table.splitlines())
+    return {row[1]: (row[2], row[3]) for row in found if row}
 
 
 def story() -> Reply:

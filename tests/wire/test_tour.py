@@ -61,6 +61,8 @@ def test_the_tour_of_the_readme(tmp_path: Path) -> None:
             press(terminal, approve)
             terminal.wait_for("print(greet('Ada'))")
             assert "Hello" in file.read_text()
+            terminal.wait_for("1 edit in 1 file")  # the turn has ended
+            terminal.wait_until_quiet(0.5)
 
             press(terminal, undo)
             terminal.wait_for(lambda _: file.read_text() == GREETING)

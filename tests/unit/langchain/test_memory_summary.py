@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import FakeListLLM, GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
 from forge_core.errors import ConfigError
@@ -45,17 +46,18 @@ class Summarizer(GenericFakeChatModel):
         self._asked.append(messages)
         return ChatResult(generations=[ChatGeneration(message=next(self.messages))])
 
-    async def _agenerate(
+    async def _astream(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: Any = None,
         **kwargs: Any,
-    ) -> ChatResult:
+    ) -> AsyncIterator[ChatGenerationChunk]:
         if self._gate is not None:
             self._reached.set()
             await self._gate.wait()
-        return self._generate(messages)
+        for chunk in self._stream(messages):
+            yield chunk
 
 
 def filled(memory: SummaryMemory, count: int = 10) -> SummaryMemory:
