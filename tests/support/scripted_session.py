@@ -39,6 +39,7 @@ from forge_core.session.event_channel import EventChannel
 from forge_core.session.model_selection import ModelSelection
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
+from forge_core.session.rewinder import RewindPoint
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal, images_beside, journal_path
@@ -127,6 +128,13 @@ class UnbrokenCache:
         return None
 
 
+class ScriptedRewinder:
+    """Has no messages to go back to."""
+
+    async def points(self) -> list[RewindPoint]:
+        return []
+
+
 class ScriptedSession:
     """The surface of a ForgeSession; each `send` plays the next script, then AGENT_END if it lacks one."""
 
@@ -173,6 +181,7 @@ class ScriptedSession:
         self.retries = 0
         self.compactions: list[tuple[str, bool]] = []
         """Focus, and whether no model was to be asked."""
+        self.rewinder = ScriptedRewinder()
         self.resets = 0
         self.is_closed = False
         self.last_result: AgentResult | None = None
