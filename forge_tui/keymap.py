@@ -275,7 +275,7 @@ KEYS: tuple[Key, ...] = (
         "Any text",
         "No, with a reason; Enter sends, Esc keeps the text",
     ),
-    Key("prompt.answer_left", "left", "step(-1)", "←, →", "Select an answer, where all stand in one row"),
+    Key("prompt.answer_left", "left", "step(-1)", "←, →", "Select an answer, where all are in one row"),
     Key("prompt.answer_right", "right", "step(1)"),
     Key("prompt.edit_rule", "tab", "edit_rule", "Tab", "Edit the rule before you grant it"),
     Key("prompt.read_all", "ctrl+e", "read_all", "Ctrl+E", "Show the whole request, full screen"),

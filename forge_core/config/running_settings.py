@@ -1,6 +1,6 @@
 """The settings of a chat that runs: what is in effect, where it comes from, and how the user changes it.
 
-A change is written to the user's own file. It takes effect at once where the chat can be told of it,
+A change is written to the user's own file. It takes effect at once where the running chat can apply it,
 otherwise at the next start. Where something stronger sets the value, the file has no effect.
 """
 
@@ -35,7 +35,7 @@ class LiveSetting:
     read: Callable[[], Any]
     """Return the value in effect."""
     apply: Callable[[Any], None] | None = None
-    """Put a checked value into effect, or raise a ForgeError; None where the chat cannot be told of one."""
+    """Apply a checked value, or raise a ForgeError; None where the running chat cannot apply one."""
 
 
 class ConfigHolder(Protocol):
@@ -135,7 +135,7 @@ class RunningSettings:
         return listing.theme_names(name, self._themes()) or listing.settable(name)
 
     def is_live(self, name: str) -> bool:
-        """Whether the chat can be told of a change."""
+        """Whether the running chat can apply a change."""
         live = self._live().get(name)
         return live is not None and live.apply is not None
 

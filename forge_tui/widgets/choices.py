@@ -39,7 +39,7 @@ class Choice:
     marks: tuple[int, ...] = ()
     """The indexes of the label's characters that match what was typed."""
     short: str = ""
-    """The label where all choices stand in one row."""
+    """The label where all choices are in one row."""
 
 
 class ChoiceList(Widget):
@@ -107,7 +107,7 @@ class ChoiceList(Widget):
 
     @property
     def is_in_row(self) -> bool:
-        """Whether all choices stand in one row, by their short labels."""
+        """Whether all choices are in one row, by their short labels."""
         return self._is_in_row
 
     def lay_out(self, *, is_in_row: bool, note: str = "") -> None:
@@ -128,7 +128,7 @@ class ChoiceList(Widget):
         self.refresh()
 
     def fits(self, index: int, width: int) -> bool:
-        """Return whether this row's label and hint fit in `width` cells; if all stand in one row, whether
+        """Return whether this row's label and hint fit in `width` cells; if all are in one row, whether
         that and the note do."""
         if self._is_in_row:
             return max(sum(map(cell_len, self._cells())), cell_len(NO_MARK + self._note)) <= width
@@ -182,7 +182,7 @@ class ChoiceList(Widget):
         return role_strip(self, "choices", texts)
 
     def _cells(self) -> list[str]:
-        """Return the text of each choice where all stand in one row."""
+        """Return the text of each choice where all are in one row."""
         return [
             f"{MARK if index == self.chosen else NO_MARK}{row.short} " for index, row in enumerate(self.rows)
         ]

@@ -57,7 +57,7 @@ NOTE_ROWS = 2
 ROOMY = 24
 """Rows of a terminal from which the conversation keeps four, instead of two."""
 ROW_FROM = 100
-"""Columns of a terminal from which the answers stand in one row."""
+"""Columns of a terminal from which the answers are in one row."""
 WRAP_CELLS = 12
 """Cells that wrapping between words may leave empty."""
 KEYS_HINT = "Enter answer · Esc no"
@@ -297,7 +297,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         self.show_hint()
 
     def action_step(self, by: int) -> None:
-        """Select the answer to the left or right where all stand in one row; otherwise → edits the rule."""
+        """Select the answer to the left or right where all are in one row; otherwise → edits the rule."""
         if self._choices.is_in_row:
             if not self.is_typed_on:  # there, the key may be meant for the text
                 self.action_choose(by)

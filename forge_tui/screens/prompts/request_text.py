@@ -51,7 +51,7 @@ class Option:
     """The key of the answer: the same in every prompt."""
     label: str
     short: str
-    """The label where all answers stand in one row."""
+    """The label where all answers are in one row."""
     answer: Answer
     hint: str = ""
     rule: str = ""
