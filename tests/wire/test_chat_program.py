@@ -105,7 +105,7 @@ def test_an_edit_is_shown_as_a_diff_approved_and_applied(tmp_path: Path) -> None
         terminal.wait_for("Forge wants to edit")
         terminal.wait_for("hello")
         assert file.read_bytes() == b"def greet():\r\n    return 'hallo'\r\n"
-        time.sleep(0.6)  # the prompt takes no key before that: it may have been meant for the composer
+        time.sleep(1.0)  # the prompt takes no key before that: it may have been meant for the composer
         terminal.send("1")
         terminal.wait_for("Mended.")
         assert file.read_bytes() == b"def greet():\r\n    return 'hello'\r\n"
@@ -120,7 +120,7 @@ def test_a_denied_command_is_not_run_and_the_model_gets_the_reason(tmp_path: Pat
         terminal.send("make a file\r")
         terminal.wait_for("Forge wants to run a command")
         assert "touch made-by-bash" in terminal.text
-        time.sleep(0.6)
+        time.sleep(1.0)
         terminal.send("5")
         terminal.wait_for("What should it know or do instead?")
         terminal.send("use the write tool\r")

@@ -57,7 +57,7 @@ def test_the_tour_of_the_readme(tmp_path: Path) -> None:
             terminal.wait_for("Sandbox")
             press(terminal, ask)
             terminal.wait_for("Forge wants to edit")
-            time.sleep(0.6)  # the prompt takes no key before that
+            time.sleep(1.0)  # the prompt takes no key before that
             press(terminal, approve)
             terminal.wait_for("print(greet('Ada'))")
             assert "Hello" in file.read_text()
