@@ -119,14 +119,22 @@ def test_tmux_passes_shift_enter_on(tmp_path: Path) -> None:
     with Terminal(command, size=(100, 24), environment=environment, folder=ROOT) as terminal:
         try:
             terminal.wait_for("BOUND TO")
-            terminal.send("\x1b[27;2;13~")
-            terminal.wait_for("composer.newline")
-            terminal.send("\x1b[27;6;95~")  # Ctrl+_
-            terminal.wait_for("composer.undo")
+            press_until_shown(terminal, "\x1b[27;2;13~", "composer.newline")
+            press_until_shown(terminal, "\x1b[27;6;95~", "composer.undo")  # Ctrl+_
             terminal.send("qq")
             terminal.wait_for_exit()
         finally:
             subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True, check=False)
+
+
+def press_until_shown(terminal: Terminal, key: str, text: str) -> None:
+    """Press a key until it is reported: tmux passes on only what the program has asked for by then."""
+    for _ in range(30):
+        terminal.send(key)
+        terminal.wait_until_quiet(0.5)
+        if text in terminal.text:
+            return
+    raise AssertionError(f"{text!r} did not come; the screen shows:\n{terminal.text}")
 
 
 def test_without_a_terminal_it_says_so() -> None:
