@@ -1,7 +1,7 @@
 """API keys that the user saved with `forge auth login` or `/connect`, one for each base URL.
 
 They are in the system keyring if there is one that works (`system_keyring`), else in a file of the state
-folder that only the user can read, whose name tells the permission rules that it holds keys. The file also
+folder that only the user can read. The permission rules know by its name that it holds keys. The file also
 says which keys are in the keyring, so that the keyring is asked for no others. A key is returned for the
 exact base URL that it was saved for, and for no other.
 """

@@ -143,7 +143,7 @@ class ModelSelection:
         cost = f", about ${price * cached_tokens:.2f}" if price else ""
         return (
             f"{self.current} has {cached_tokens:,} tokens of this conversation in its prompt cache; {model} "
-            f"would read them anew{cost}. {change} again changes it."
+            f"would read them again{cost}. {change} again changes it."
         )
 
     def answered(self, call: LLMEnd) -> str:

@@ -62,7 +62,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def with_folded(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return plain text with these parts folded; as it is if it has marks of its own."""
+    """Return plain text with these parts folded; unchanged if it already contains marks."""
     if BEGIN in text or END in text:
         return text
     parts, at = [], 0

@@ -157,7 +157,7 @@ class BackgroundWatch:
         return REPORTS_OFF if was_on else ""
 
     def take(self, reply: Reply) -> Background | None:
-        """Return the background, if it is followed and the reply tells it."""
+        """Return the background if it is followed and the reply contains it."""
         found = None
         match reply.kind:
             case ReplyKind.COLOR:

@@ -69,7 +69,7 @@ def _read(path: Path) -> dict[str, Background]:
 
 
 def _kind(environ: Mapping[str, str]) -> str:
-    """Return what tells this terminal, and what is between it and Forge, from others; one line."""
+    """Return a line that identifies this kind of terminal and what is between it and Forge."""
     named = [f"{name}={environ[name]}" for name in _KIND if environ.get(name)]
     around = [name for name in _AROUND if environ.get(name)]
     return " ".join(" ".join([*named, *around]).split())[:_LONGEST]

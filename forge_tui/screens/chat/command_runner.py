@@ -158,7 +158,7 @@ class CommandRunner:
         screen.app.push_screen(ConnectPicker(session.config, base_url, known), use)
 
     async def _connect(self, session: ForgeSession, base_url: str) -> None:
-        """Connect to an endpoint that has a model of its own choice; ask for the model of another."""
+        """Connect to an endpoint that chooses its model; for any other, ask for the model first."""
         from forge_core.runtime.connecting import name_of, prepare, resolve_with_key
         from forge_core.runtime.endpoint_list import endpoint_at
         from forge_tui.screens.panels.model_picker import ModelPicker

@@ -80,7 +80,7 @@ class JobLog(workers.WorkerErrorsEndApp, Overlay[None]):
         super().__init__()
         self._path = path
         self._view = BlockView()
-        self._frame = Vertical()  # a view of blocks draws no border of its own
+        self._frame = Vertical()  # a view of blocks draws no border
         self._frame.border_title = Content(title)
         self._frame.border_subtitle = _KEYS
 

@@ -96,7 +96,7 @@ class Transcript(BlockView):
         self._add(CommandBlock(line))
 
     def add_block(self, block: Block) -> None:
-        """Show a block of its own."""
+        """Show a block that belongs to no turn."""
         self._add(block)
 
     def add_text(self, text: str, title: str = "", tints: Sequence[Tint] = ()) -> None:
