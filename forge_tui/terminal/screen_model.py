@@ -35,6 +35,11 @@ _UNSURE = re.compile(
 )
 """Emoji with joiners, flags and skin tones: they take one to eight cells, depending on the terminal. For
 Rich the character after a joiner has no cell, and belongs to the emoji, whatever it is."""
+_PARAMETER = re.compile(
+    r"(?:(?P<text>38;2;\d+;\d+;\d+|38;5;\d+|3[0-79]|9[0-7])"
+    r"|(?P<background>48;2;\d+;\d+;\d+|48;5;\d+|4[0-79]|10[0-7])|(?P<attribute>\d+))(?=;|$)"
+)
+"""A colour or an attribute among the parameters of a style."""
 _FEWEST_MOVED = 3
 """Rows that must have moved together for a scroll."""
 _MOST_PLACES = 4
@@ -59,15 +64,15 @@ class ScreenModel:
         for y, x, strip in pieces:
             if 0 <= y < len(self._rows) and strip.cell_length:
                 wanted.setdefault(y, {})[x] = strip
-        output: list[str] = []
+        output = _Output(sgr)
         move = self._find_move(wanted)
         if move is not None:
-            output.append(self._scroll(wanted, *move))
+            output.add(self._scroll(wanted, *move))
         for y in sorted(wanted):
-            self._write_row(y, wanted[y], sgr, output)
-        return "".join(output)
+            self._write_row(y, wanted[y], output)
+        return output.end()
 
-    def _write_row(self, y: int, wanted: _RowPieces, sgr: Sgr, output: list[str]) -> None:
+    def _write_row(self, y: int, wanted: _RowPieces, output: _Output) -> None:
         row = self._rows[y]
         for x in sorted(wanted):
             strip = wanted[x]
@@ -82,15 +87,15 @@ class ScreenModel:
             if change is None:
                 continue
             offset, segments = change
-            output.append(f"\x1b[{y + 1};{x + offset + 1}H")
+            output.add(f"\x1b[{y + 1};{x + offset + 1}H")
             is_unsure = not is_simple(strip.text) and _UNSURE.search(strip.text) is not None
-            output.append(render(segments, sgr, x + offset if is_unsure else None))
+            output.write(segments, x + offset if is_unsure else None)
             if not is_simple(strip.text):
                 # A terminal may disagree on the width of such text and overwrite the next piece.
                 following = x + strip.cell_length
                 if following not in wanted and following in row:
-                    output.append(f"\x1b[{y + 1};{following + 1}H")
-                    output.append(render(row[following]._segments, sgr))
+                    output.add(f"\x1b[{y + 1};{following + 1}H")
+                    output.write(row[following]._segments)
                 elif following in wanted:
                     row.pop(following, None)
 
@@ -248,33 +253,68 @@ def rgb(colour: Color | None) -> Rgb | None:
     return red, green, blue
 
 
-def render(segments: Sequence[Segment], sgr: Sgr, column: int | None = None) -> str:
-    """Return text with its styles; like `Strip.render`, without a reset between segments of one style.
+def render(segments: Sequence[Segment], sgr: Sgr) -> str:
+    """Return text with its styles; like `Strip.render`, without needless resets."""
+    output = _Output(sgr)
+    output.write(segments)
+    return output.end()
 
-    With the `column` where it begins, the cursor is set after each emoji of uncertain width.
-    """
-    parts: list[str] = []
-    current = ""
-    for text, style, _control in segments:
-        ansi = ""
-        link = None
-        if column is not None:
-            placed, column = _placed(text, column), column + cell_len(text)
-        else:
+
+class _Output:
+    """What is written to the terminal, from plain style to plain style."""
+
+    def __init__(self, sgr: Sgr) -> None:
+        self._sgr = sgr
+        self._parts: list[str] = []
+        self._style = ""
+        """The parameters in effect."""
+
+    def add(self, sequences: str) -> None:
+        """Append control sequences that leave the style alone."""
+        self._parts.append(sequences)
+
+    def write(self, segments: Sequence[Segment], column: int | None = None) -> None:
+        """Append text with its styles.
+
+        With the `column` where it begins, the cursor is set after each emoji of uncertain width.
+        """
+        for text, style, _control in segments:
             placed = text
-        if style is not None:
-            ansi = sgr(style)
-            link = style._link
-        if ansi != current:
-            parts.append(f"\x1b[0;{ansi}m" if ansi and current else f"\x1b[{ansi or 0}m")
-            current = ansi
-        if link and style is not None:
-            parts.append(f"\x1b]8;id={style._link_id};{link}\x1b\\{placed}\x1b]8;;\x1b\\")
-        else:
-            parts.append(placed)
-    if current:
-        parts.append("\x1b[0m")
-    return "".join(parts)
+            if column is not None:
+                placed, column = _placed(text, column), column + cell_len(text)
+            self._use("" if style is None else self._sgr(style))
+            if style is not None and (link := style._link):
+                placed = f"\x1b]8;id={style._link_id};{link}\x1b\\{placed}\x1b]8;;\x1b\\"
+            self._parts.append(placed)
+
+    def end(self) -> str:
+        """Return everything, with the plain style at the end."""
+        self._use("")
+        return "".join(self._parts)
+
+    def _use(self, style: str) -> None:
+        if style != self._style:
+            self._parts.append(f"\x1b[{style_change(self._style, style)}m")
+            self._style = style
+
+
+@lru_cache(maxsize=_KEPT)
+def style_change(before: str, after: str) -> str:
+    """Return the parameters that turn one style into the other; both are those that choose it from plain."""
+    old, new = _fields(before), _fields(after)
+    # Only a reset ends an attribute, or a colour that no other one replaces.
+    if (old[0] and old[0] != new[0]) or (old[1] and not new[1]) or (old[2] and not new[2]):
+        return f"0;{after}" if after else "0"
+    return ";".join(now for was, now in zip(old, new, strict=True) if now != was)
+
+
+def _fields(parameters: str) -> tuple[str, str, str]:
+    """Return the attributes, the colour of the text and that of the background; "" for what is missing."""
+    found: dict[str | None, str] = {}
+    for match in _PARAMETER.finditer(parameters):
+        kind = match.lastgroup
+        found[kind] = f"{found[kind]};{match.group()}" if kind in found else match.group()
+    return found.get("attribute", ""), found.get("text", ""), found.get("background", "")
 
 
 def _placed(text: str, column: int) -> str:

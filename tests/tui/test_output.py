@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from forge_tui.terminal.screen_model import ScreenModel, difference, render, true_colour
+from forge_tui.terminal.screen_model import ScreenModel, difference, render, style_change, true_colour
 from tests.support.at_rest import AskedTerminal, agree
 from tests.support.output_stream import check_stream
 from tests.support.terminal import Emulator, python
@@ -180,6 +180,31 @@ def test_styles_are_switched_without_needless_resets() -> None:
     red = Style.parse("red")
     segments = [Segment("a", red), Segment("b", red), Segment("c", Style.parse("bold")), Segment("d")]
     assert render(segments, true_colour) == "\x1b[31mab\x1b[0;1mc\x1b[0md"
+
+
+def test_a_style_is_written_as_its_difference_to_the_one_before() -> None:
+    first, second = Style.parse("#010203 on #040506"), Style.parse("#070809 on #040506")
+    rows = [Strip([Segment("a", first), Segment("bcd", second)]), Strip([Segment("abcd", second)])]
+    written = ScreenModel(4, 2).update([(y, 0, row) for y, row in enumerate(rows)], true_colour)
+    assert written == "\x1b[1;1H\x1b[38;2;1;2;3;48;2;4;5;6ma\x1b[38;2;7;8;9mbcd\x1b[2;1Habcd\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ("", "1;31", "1;31"),
+        ("31", "1;31", "1"),
+        ("1;31", "31", "0;31"),
+        ("1;31", "3;31", "0;3;31"),
+        ("31;44", "44", "0;44"),
+        ("31;44", "", "0"),
+        ("38;5;9;101", "92;48;5;3", "92;48;5;3"),
+        ("3;38;2;1;2;3;48;2;4;5;6", "3;38;2;1;2;3;48;2;4;5;7", "48;2;4;5;7"),
+        ("39;49", "7;39;49", "7"),
+    ],
+)
+def test_only_a_reset_ends_an_attribute_or_a_colour(before: str, after: str, change: str) -> None:
+    assert style_change(before, after) == change
 
 
 def test_a_terminal_with_other_widths_of_emoji_keeps_the_rest_of_the_row_in_place() -> None:
