@@ -74,14 +74,13 @@ class ScreenModel:
 
     def _write_row(self, y: int, wanted: _RowPieces, output: _Output) -> None:
         row = self._rows[y]
+        shown = {x: _shown(row, x, strip.cell_length) for x, strip in wanted.items()}
         for x in sorted(wanted):
-            strip = wanted[x]
-            old = row.get(x)
+            strip, old = wanted[x], shown[x]
             if old is strip:
                 continue
-            if old is None or old.cell_length != strip.cell_length:
+            if old is None or old is not row.get(x):
                 _forget(row, x, x + strip.cell_length)
-                old = None
             row[x] = strip
             change = difference(old, strip)
             if change is None:
@@ -97,7 +96,7 @@ class ScreenModel:
                     output.add(f"\x1b[{y + 1};{following + 1}H")
                     output.write(row[following]._segments)
                 elif following in wanted:
-                    row.pop(following, None)
+                    shown[following] = None
 
     def _find_move(self, wanted: dict[int, _RowPieces]) -> tuple[int, int, int] | None:
         """Return by how many rows content moved up (negative: down), and the first and last row to scroll."""
@@ -328,6 +327,20 @@ def _placed(text: str, column: int) -> str:
         parts.append(f"\x1b[{start + width + 1}G")
         end = match.end()
     return "".join((*parts, text[end:]))
+
+
+def _shown(row: _RowPieces, start: int, length: int) -> Strip | None:
+    """Return what is known of the cells from `start` on; None unless all of them are known."""
+    whole = row.get(start)
+    if whole is not None and whole.cell_length == length:
+        return whole
+    parts: list[Segment] = []
+    at, end = start, start + length
+    for x, strip in sorted(row.items()):
+        if at < end and x <= at < x + strip.cell_length and is_simple(strip.text):
+            parts += strip.crop(at - x, end - x)._segments
+            at = x + strip.cell_length
+    return Strip(parts, length) if at >= end else None
 
 
 def _forget(row: _RowPieces, start: int, end: int) -> None:

@@ -207,6 +207,15 @@ def test_only_a_reset_ends_an_attribute_or_a_colour(before: str, after: str, cha
     assert style_change(before, after) == change
 
 
+def test_blank_cells_in_other_pieces_are_not_written_again() -> None:
+    """As when another screen or widget covers the row."""
+    model = ScreenModel(20, 1)
+    model.update([(0, 0, Strip([Segment("hello".ljust(20))]))], true_colour)
+    pieces = [(0, 0, Strip([Segment("he".ljust(15))])), (0, 15, Strip([Segment(" " * 5)]))]
+    assert model.update(pieces, true_colour) == "\x1b[1;3H   "
+    assert model.update([(0, 0, Strip([Segment("he".ljust(20))]))], true_colour) == ""
+
+
 def test_a_terminal_with_other_widths_of_emoji_keeps_the_rest_of_the_row_in_place() -> None:
     """pyte's own screen gives every part of a joined emoji cells of its own, as many terminals do."""
     text = "a 👩\u200d👩\u200d👧 b 🇩🇪 c 👍🏽 d".ljust(30)
