@@ -166,10 +166,12 @@ def charges(config: ForgeConfig) -> tuple[bool, str]:
 def _context_window(
     config: ForgeConfig, entry: Callable[[str], ModelInfo | None], windows: ContextWindows, model: str
 ) -> int | None:
-    from forge_core.offline.protocol import CONTEXT_LENGTH
+    if config.context_window:
+        return config.context_window
+    if config.endpoint.kind == "offline":
+        from forge_core.offline.protocol import CONTEXT_LENGTH
 
-    if config.context_window or config.endpoint.kind == "offline":
-        return config.context_window or CONTEXT_LENGTH
+        return CONTEXT_LENGTH
     found = entry(model)
     return found.context_length if found is not None else windows.get(model)
 
