@@ -6,7 +6,6 @@ import hashlib
 import lzma
 import re
 import subprocess
-import tarfile
 import zipfile
 import zlib
 from collections import Counter
@@ -33,7 +32,6 @@ _UNREADABLE = (
     ValueError,
     EOFError,
     RuntimeError,  # an encrypted member, or a method that zipfile doesn't know
-    tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -136,11 +134,13 @@ def sed_result(before: bytes, arguments: Sequence[str]) -> bytes | None:
 
 def archive_digests(archive: str) -> frozenset[str]:
     """Return the sha256 of each member, and the targets of links; empty for an unreadable archive."""
+    import tarfile  # 0.3 MB, for few commands
+
     try:
         if Path(archive).stat().st_size > _MAX_ARCHIVE_BYTES:
             return frozenset()
         return frozenset(_members(archive))
-    except _UNREADABLE:
+    except (*_UNREADABLE, tarfile.TarError):
         return frozenset()
 
 
@@ -153,6 +153,8 @@ def _members(archive: str) -> Iterator[str]:
                 if not info.is_dir() and left >= 0:
                     yield hashlib.sha256(packed.read(info)).hexdigest()
         return
+    import tarfile
+
     with tarfile.open(archive) as packed_tar:
         left = _MAX_ARCHIVE_BYTES
         for number, member in enumerate(packed_tar):
