@@ -1,4 +1,4 @@
-"""Package exports that load on first use (PEP 562), so that importing a package imports nothing heavy."""
+"""Keeps imports light: package exports that load on first use (PEP 562), and optional modules left out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
+
+OPTIONAL = (
+    "httpx._main",  # its command line, with click
+    "httpx2",  # LangSmith falls back to httpx
+    "linkify_it",  # for a rule of Markdown that the transcript does not use
+    "charset_normalizer",  # for LangSmith's requests: without it a body that names no charset is UTF-8
+)
+"""Modules that libraries import if they can, and that Forge does not use."""
 
 
 def lazy_exports(
@@ -31,3 +39,16 @@ def lazy_exports(
         return value
 
     return load, lambda: sorted(modules)
+
+
+def leave_out_optional_modules() -> None:
+    """Let the imports of modules fail that libraries can do without: 6 MB of a chat, 4 MB without click.
+
+    Only for Forge's own programs: a program that uses Forge as a library may need these modules. Those that
+    have been imported remain.
+    """
+    import warnings
+
+    for name in OPTIONAL:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    warnings.filterwarnings("ignore", "Unable to find acceptable character detection dependency")

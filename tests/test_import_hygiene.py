@@ -39,6 +39,12 @@ NOT_BEFORE_THE_FRAME = (
 )
 """Of the standard library what takes more than a millisecond to load and paints nothing."""
 
+_BUILD_SESSION = """
+from forge_core.approval import deny_all
+from forge_core.runtime import build_session, load_session_config
+build_session(load_session_config(".", flags={"base_url": "http://127.0.0.1:9/v1", "model": "m/m"}), deny_all)
+"""
+
 
 def loaded_after(statement: str, names: tuple[str, ...]) -> list[str]:
     """Which of `names` are imported once `statement` has run in an interpreter of its own."""
@@ -91,18 +97,28 @@ def test_the_plain_chat_does_without_textual() -> None:
 
 
 def test_building_a_provider_session_imports_everything_the_first_turn_needs() -> None:
-    program = """
-from forge_core.approval import deny_all
-from forge_core.runtime import build_session, load_session_config
-build_session(load_session_config(".", flags={"base_url": "http://127.0.0.1:9/v1", "model": "m/m"}), deny_all)
-"""
     wanted = (
         "httpcore",
         "langsmith.run_helpers",
         "langchain_core.tracers.langchain",
         "langchain_core.tools.simple",
     )
-    assert loaded_after(program, wanted) == list(wanted)
+    assert loaded_after(_BUILD_SESSION, wanted) == list(wanted)
+
+
+def test_a_session_needs_no_optional_module() -> None:
+    """The libraries import what else they need, and print no warning."""
+    program = f"""
+import sys
+from forge_core.lazy import OPTIONAL, leave_out_optional_modules
+leave_out_optional_modules()
+{_BUILD_SESSION}
+from forge_tui.widgets.transcript.markdown.markdown_parser import parse
+assert parse("see https://example.org")
+print(*[name for name in OPTIONAL if sys.modules[name]], "langsmith.client" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def test_the_first_frame_imports_only_what_it_needs(tmp_path: Path) -> None:
