@@ -129,10 +129,10 @@ def _chat(options: argparse.Namespace) -> int:
     from forge_tui.first_frame import FirstFrame
 
     def run() -> int:
-        from forge_core.lazy import leave_out_optional_modules
+        from forge_core.lazy import trim_imports
         from forge_tui.app import run_chat
 
-        leave_out_optional_modules()
+        trim_imports()
         return run_chat(
             config,
             resume=_saved_session(options, config),
