@@ -107,9 +107,10 @@ class InputLines:
             return line
         hidden = termios.tcgetattr(self._descriptor)
         hidden[3] &= ~termios.ECHO
-        self._out.prompt(prompt)
         try:
+            # Before the prompt: what is typed as soon as it appears is neither shown nor dropped.
             termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, hidden)
+            self._out.prompt(prompt)
             with self._watched():
                 return await self._next_line()
         finally:
