@@ -91,7 +91,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "Connect to a provider or a local server, with a key if it needs one",
         "connect_command:connect",
         accepts=("NAME", "NAME MODEL..."),
-        keywords=("login", "key", "provider", "endpoint", "auth", "ollama", "openrouter"),
+        keywords=("login", "key", "provider", "endpoint", "auth", "ollama", "openrouter", "offline"),
         tier=Tier.IDLE,
         is_open=True,
         working="Connecting …",

@@ -41,6 +41,10 @@ class Endpoint:
     """A notice of which key is sent to an endpoint that the user named; else empty."""
 
 
+OFFLINE_ENDPOINT = Endpoint("offline", "")
+"""The built-in model's."""
+
+
 def _make_dataclass() -> None:
     """Make a dataclass of `Settings`. Its module cannot: importing dataclasses would slow down `--help`."""
     for name, declared in SETTINGS.items():

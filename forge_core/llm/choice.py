@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge_core.config.checks import shown_url
-from forge_core.config.forge_config import OFFLINE_MODEL, Endpoint, Origin
+from forge_core.config.forge_config import OFFLINE_ENDPOINT, OFFLINE_MODEL, Endpoint, Origin
 from forge_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def choose_endpoint(
     Raises:
         ConfigError: a model was asked for and there is nothing that could serve it.
     """
-    if model in ("offline", OFFLINE_MODEL):
-        return _OFFLINE, OFFLINE_MODEL
+    if model in (OFFLINE_NAME, OFFLINE_MODEL):
+        return OFFLINE_ENDPOINT, OFFLINE_MODEL
     has_key = base_url is not None or environ.get("OPENROUTER_API_KEY", "").strip()
     if not has_key and saved_key(_OPENROUTER_URL) is None:
         if model is not None and origins.get("model") in (Origin.FLAG, Origin.ENVIRONMENT):
@@ -45,7 +45,7 @@ def choose_endpoint(
                 ", name a local endpoint with --base-url, or use the built-in model with --model offline"
             )
             raise ConfigError(missing_key(DEFAULT_PROVIDER, f"the model {model!r}", otherwise))
-        return _OFFLINE, OFFLINE_MODEL
+        return OFFLINE_ENDPOINT, OFFLINE_MODEL
     from forge_core.llm.endpoints import resolve  # here and below: before the first frame, so only when used
 
     found = resolve(
@@ -74,6 +74,7 @@ def _key_notice(endpoint: ResolvedEndpoint) -> str:
     return f"The API key in {endpoint.key_variable} is sent to {url}{', unencrypted' if is_exposed else ''}."
 
 
+OFFLINE_NAME = "offline"
+"""What users call the built-in model."""
 _OPENROUTER_URL = "https://openrouter.ai/api/v1"
 """As in `endpoints`, whose import the first frame of the offline model does without."""
-_OFFLINE = Endpoint("offline", "")

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from forge_core.config.forge_config import ForgeConfig, Origin
+from forge_core.config.forge_config import OFFLINE_ENDPOINT, OFFLINE_MODEL, ForgeConfig, Origin
 from forge_core.config.saved_keys import SavedKeys
 from forge_core.errors import ConfigError, ProviderTimeoutError
-from forge_core.llm.choice import endpoint_of
+from forge_core.llm.choice import OFFLINE_NAME, endpoint_of
 from forge_core.llm.endpoints import (
     NAMED_KEY_VARIABLE,
     OPENROUTER_URL,
@@ -36,12 +36,14 @@ MODELS_TIMEOUT_S = 5.0
 
 
 def url_of(word: str) -> str:
-    """Return the base URL that a word names: the name of a provider, or a URL. Never in the error: the word
-    may be a key.
+    """Return the base URL that a word names: the name of a provider, a URL, or `OFFLINE_NAME`, whose URL is
+    empty. Never in the error: the word may be a key.
 
     Raises:
-        ConfigError: it is neither, or the URL cannot be used.
+        ConfigError: it is none of them, or the URL cannot be used.
     """
+    if word.lower() == OFFLINE_NAME:
+        return OFFLINE_ENDPOINT.base_url
     if (known := PROVIDERS.get(word.lower())) is not None:
         return known.base_url
     if not word.lower().startswith(("http://", "https://")):
@@ -59,6 +61,8 @@ def url_of(word: str) -> str:
 
 def name_of(base_url: str) -> str:
     """Return the shortest word for which `url_of` returns this base URL."""
+    if base_url == OFFLINE_ENDPOINT.base_url:
+        return OFFLINE_NAME
     return next((name for name, one in PROVIDERS.items() if one.base_url == base_url), base_url)
 
 
@@ -120,6 +124,14 @@ def prepare(session: ForgeSession, endpoint: ResolvedEndpoint, model: str = "") 
     if endpoint.base_url != clean_url(before.base_url or OPENROUTER_URL):
         # Set for the models of the other endpoint.
         config = replace(config, models=(), context_window=None)
+    return Connection(config, session.models.provider_at(config))
+
+
+def prepare_offline(session: ForgeSession) -> Connection:
+    """Return the same for the built-in model."""
+    config = replace(
+        session.config, endpoint=OFFLINE_ENDPOINT, model=OFFLINE_MODEL, models=(), context_window=None
+    )
     return Connection(config, session.models.provider_at(config))
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.forge_config import OFFLINE_ENDPOINT, ForgeConfig
 from forge_core.llm.account.key_check import check_key
 from forge_core.llm.endpoints import PROVIDERS, SAVED_KEYS
 from forge_core.runtime.connecting import resolve_for, resolve_with_key
@@ -18,6 +18,7 @@ class KnownEndpoint(NamedTuple):
 
     label: str
     base_url: str
+    """Empty for the built-in model."""
     is_local: bool
     needs_key: bool
     """Whether it answers only with a key."""
@@ -34,8 +35,15 @@ class KnownEndpoint(NamedTuple):
         """What it has: models that run here, or a key."""
         if self.running:
             return f"running here: {self.running}"
+        if self.is_ready:
+            return "built in, needs no key"
         notes = {None: "", SAVED_KEYS: "key saved"}
         return notes.get(self.key_source, f"key in {self.key_source}")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be used at once, without a key."""
+        return bool(self.running) or self.base_url == OFFLINE_ENDPOINT.base_url
 
     @property
     def has_fixed_key(self) -> bool:
@@ -51,17 +59,28 @@ class KnownEndpoint(NamedTuple):
 def known_endpoints(
     config: ForgeConfig, find_servers: Callable[[], Sequence[RunningServer]] = local_servers
 ) -> list[KnownEndpoint]:
-    """Return the servers that run, then the hosted providers. Blocks while it looks for servers."""
+    """Return the servers that run, the hosted providers, and the built-in model. Blocks while it looks for
+    servers."""
     running = [
         endpoint_at(config, server.provider.base_url)._replace(running=server.summary)
         for server in find_servers()
     ]
     hosted = (one.base_url for one in PROVIDERS.values() if not one.is_local)
-    return [*running, *(endpoint_at(config, url) for url in hosted)]
+    return [*running, *(endpoint_at(config, url) for url in (*hosted, OFFLINE_ENDPOINT.base_url))]
 
 
 def endpoint_at(config: ForgeConfig, base_url: str) -> KnownEndpoint:
     """Return what is known of the endpoint at a URL."""
+    if base_url == OFFLINE_ENDPOINT.base_url:
+        return KnownEndpoint(
+            label="Offline model",
+            base_url=base_url,
+            is_local=True,
+            needs_key=False,
+            key_source=None,
+            picks_model=True,
+            is_current=config.endpoint == OFFLINE_ENDPOINT,
+        )
     found = resolve_for(config, base_url)
     provider = found.provider
     return KnownEndpoint(

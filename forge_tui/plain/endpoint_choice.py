@@ -48,14 +48,14 @@ class EndpointChoice:
         if at is None:
             return None, False
         if at < len(listed):
-            return listed[at].base_url, bool(listed[at].running)
+            return listed[at].base_url, listed[at].is_ready
         typed = await self._chat.prompts.line("URL (empty: stay): ")
         return (url_of(typed.strip()) if typed and typed.strip() else None), False
 
     async def _has_key(self, url: str) -> bool:
         """Ask for a key if there is none; return whether the endpoint can be used."""
         endpoint = await asyncio.to_thread(endpoint_at, self._chat.session.config, url)
-        if endpoint.key_source is not None:
+        if endpoint.is_ready or endpoint.key_source is not None:
             return True
         optional = "" if endpoint.needs_key else ", empty: none"
         typed = await self._chat.prompts.secret(f"API key for {endpoint.label} (it is not shown{optional}): ")

@@ -318,3 +318,20 @@ async def test_a_new_session_keeps_the_endpoint(offline: ForgeConfig) -> None:
             await say(pilot, "/new")
             await until(pilot, lambda: len(configs) == 2)
     assert (configs[1].model, configs[1].endpoint.base_url) == ("m", server.base_url)
+
+
+async def test_the_list_offers_the_offline_model(offline: ForgeConfig) -> None:
+    with SseServer(routes={"GET /models": json_reply({"data": [{"id": "q"}]})}) as server:
+        app = real_app(offline)
+        async with app.run_test(size=(80, 24)) as pilot:
+            app = await ready(pilot)
+            await say(pilot, f"/connect {server.base_url}")
+            await until(pilot, lambda: app.session and app.session.status.provider_label == "local")
+            await opened(pilot)
+            await type_text(pilot, "offline")
+            assert "Offline model" in shown(app)
+            await pilot.press("ctrl+k")
+            assert step(app) is ConnectStep.LIST
+            await pilot.press("enter")
+            await until(pilot, lambda: app.session and app.session.status.provider_label == "offline")
+            await until(pilot, lambda: "The built-in offline model answers" in shown(app))

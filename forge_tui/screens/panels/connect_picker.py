@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _ROWS, _FEW_ROWS = 12, 6
 _TALL = 24
-"""Rows of a terminal on which all hosted providers show."""
+"""Rows of a terminal on which most endpoints show."""
 OTHER_URL = "Another URL"
 _URL_HINT = "https://host/v1"
 _LOOKING = "Looking for model servers on this machine …"
@@ -215,7 +215,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
 
     def action_other_key(self) -> None:
         """Ask for a key although there is one."""
-        if self._all is not None and (one := self._chosen()) is not None:
+        if self._all is not None and (one := self._chosen()) is not None and one.base_url:
             self._ask_key(endpoint_at(self._config, one.base_url))
 
     def action_leave(self) -> None:
@@ -284,7 +284,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     def _take(self, one: KnownEndpoint) -> None:
         if one.key_source is not None:
             self._check(one, "")
-        elif one.running:
+        elif one.is_ready:
             self.dismiss(ChosenEndpoint(one.base_url, ""))
         else:
             self._ask_key(one)
@@ -402,6 +402,8 @@ def _row(one: KnownEndpoint) -> Choice:
 
 
 def _about(one: KnownEndpoint) -> str:
+    if not one.base_url:
+        return "Follows rules and needs no network: for a look at Forge without a provider"
     needs_key = one.needs_key and one.key_source is None
     return f"{one.base_url} · needs a key" if needs_key else one.base_url
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from forge_core.approval import deny_all
-from forge_core.commands.result import ChooseEndpoint, CommandNotice, Failure
+from forge_core.commands.result import ChooseEndpoint, CommandNotice, Failure, Text
+from forge_core.config.forge_config import OFFLINE_MODEL
 from forge_core.config.saved_keys import SavedKeys
 from forge_core.events import LLMEnd
 from forge_core.llm.endpoints import OPENROUTER_URL, PROVIDERS
@@ -50,6 +51,29 @@ async def test_a_local_server_is_used_at_once_with_its_first_model(tmp_path: Pat
             async for _ in session.send("hello"):
                 pass
         assert [one.json["model"] for one in server.requests if one.method == "POST"] == ["qwen3:8b"]
+
+
+async def test_a_session_goes_back_to_the_offline_model(tmp_path: Path) -> None:
+    with SseServer(answer("Hi."), routes=models("qwen3:8b")) as server:
+        async with offline_session(tmp_path) as session:
+            await run_command(f"/connect {server.base_url}", session)
+            refused = await run_command("/connect offline qwen3:8b", session)
+            assert isinstance(refused, Failure)
+            assert "'forge/offline'" in refused.text
+            assert session.status.provider_label == "local"
+            done = await run_command("/connect OFFLINE", session)
+            assert isinstance(done, CommandNotice)
+            assert "Nothing is sent over a network" in done.text
+            assert "forge chat --model offline" in done.text
+            assert (session.status.model, session.status.provider_label) == (OFFLINE_MODEL, "offline")
+            listed = await run_command("/model", session)
+            assert isinstance(listed, Text)
+            assert f"› {OFFLINE_MODEL}" in listed.body
+            async for _ in session.send("hello"):
+                pass
+            assert session.last_result is not None
+            assert session.last_result.stopped_reason == "complete"
+        assert all(one.method == "GET" for one in server.requests)
 
 
 async def test_a_provider_without_a_key_and_no_argument_are_asked_for(tmp_path: Path) -> None:
