@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from forge_core.config.checks import shown_url
 from forge_core.config.project_state import Scripts
 from forge_core.config.settings import SETTINGS, Settings
 
@@ -39,6 +40,11 @@ class Endpoint:
     """The environment variable that held the key, for messages."""
     key_notice: str = ""
     """A notice of which key is sent to an endpoint that the user named; else empty."""
+
+    @property
+    def shown(self) -> str:
+        """The base URL without credentials, or the kind where there is none."""
+        return shown_url(self.base_url) or self.kind
 
 
 OFFLINE_ENDPOINT = Endpoint("offline", "")

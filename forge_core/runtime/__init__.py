@@ -153,7 +153,7 @@ def _assemble(
     )
     if saved is not None:
         session.restore(saved)
-        events.warnings([*refused, *notices_of(saved)])
+        events.warnings([*refused, *notices_of(saved, config)])
     return session
 
 

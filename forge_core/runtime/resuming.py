@@ -52,17 +52,23 @@ def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxS
     """Return the settings with the model and the mode of the saved session, unless the command line or the
     environment names others.
 
-    The model of another provider is not taken over. Modes that are not safe here, yolo and, without a full
+    The model of another endpoint is not taken over. Modes that are not safe here, yolo and, without a full
     sandbox, auto, become ask.
     """
     from forge_core.session.saved_state import restored_mode
 
     model, mode = config.model, config.permission_mode
-    if saved.model and saved.provider == config.endpoint.kind and not config.is_chosen("model"):
+    if saved.model and _is_same_endpoint(config, saved) and not config.is_chosen("model"):
         model = saved.model
     if not config.is_chosen("permission_mode"):
         mode = restored_mode(saved.mode, sandbox.strength)
     return replace(config, model=model, permission_mode=mode)
+
+
+def _is_same_endpoint(config: ForgeConfig, saved: SavedSession) -> bool:
+    """Return whether the session was last used at this endpoint; older journals name only its kind."""
+    here = config.endpoint
+    return saved.provider == here.kind and saved.endpoint in ("", here.shown)
 
 
 def continued_settings(config: ForgeConfig, before: ForgeSession, *, is_new: bool) -> ForgeConfig:
@@ -85,9 +91,15 @@ def continued_effort(config: ForgeConfig, saved: SavedSession) -> ForgeConfig:
     return replace(config, effort=check_value("effort", saved.effort) if is_known else None)
 
 
-def notices_of(saved: SavedSession) -> list[str]:
-    """Return what the user should know about a session that is continued."""
+def notices_of(saved: SavedSession, config: ForgeConfig) -> list[str]:
+    """Return what the user should know about a session that is continued with these settings."""
     notices = [saved.damage] if saved.damage else []
+    is_left = saved.model not in ("", config.model) and not _is_same_endpoint(config, saved)
+    if is_left and not config.is_chosen("model"):
+        notices.append(
+            f"The model {saved.model!r} of this session belongs to {saved.endpoint or saved.provider}. "
+            f"It continues with {config.model!r} of {config.endpoint.shown}; /model changes the model."
+        )
     if saved.is_redacted:
         notices.append(
             "Keys were removed from this session's record. The model is now sent the text without them."

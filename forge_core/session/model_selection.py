@@ -12,7 +12,6 @@ from forge_core.config.settings import EffortSetting
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import LLMEnd
 from forge_core.llm.account.pricing import input_prices
-from forge_core.llm.endpoints import shown_url
 from forge_core.session.provider import SessionProvider
 from forge_core.session.status import ModelChoice
 
@@ -161,8 +160,7 @@ class ModelSelection:
 
 
 def _lists(config: ForgeConfig) -> SavedModelLists:
-    endpoint = shown_url(config.endpoint.base_url) or config.endpoint.kind
-    return SavedModelLists(config.state_dir, endpoint)
+    return SavedModelLists(config.state_dir, config.endpoint.shown)
 
 
 def _words(value: object) -> str:

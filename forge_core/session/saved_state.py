@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import PermissionMode
 from forge_core.errors import ForgeError
 from forge_core.events import as_json
@@ -18,6 +19,11 @@ from forge_core.tools.builtin.todo import TodoItem, TodoStatus
 
 _OMITTED = "omitted_instructions"
 _FOLDERS = "folders"
+
+
+def model_record(config: ForgeConfig, model: str) -> dict[str, str]:
+    """Return a model with the endpoint that it belongs to."""
+    return {"model": model, "provider": config.endpoint.kind, "endpoint": config.endpoint.shown}
 
 
 class StateRecorder:

@@ -39,6 +39,7 @@ from forge_core.session.rewinder import Rewinder
 from forge_core.session.saved_state import (
     PendingNews,
     StateRecorder,
+    model_record,
     replace_conversation,
     restore_environment,
     restore_history,
@@ -486,15 +487,14 @@ class ForgeSession:
             self._record_start("session", id=self.id)
 
     def _record_start(self, kind: str, **about: str) -> None:
-        folder, provider = str(self.config.working_dir), self.config.endpoint.kind
-        self._journal.record(kind, {**about, "working_dir": folder, "provider": provider})
-        self._state.assume_recorded(provider=provider)
+        used = model_record(self.config, self.models.current)
+        self._journal.record(kind, {**about, "working_dir": str(self.config.working_dir), **used})
+        self._state.assume_recorded(**used)
 
     def _record_state(self) -> None:
         if self._has_begun:
-            effort = self.models.effort or DEFAULT_EFFORT
-            mode, provider = str(self._environment.policy.mode), self.config.endpoint.kind
-            self._state.record(model=self.models.current, effort=effort, mode=mode, provider=provider)
+            effort, mode = self.models.effort or DEFAULT_EFFORT, str(self._environment.policy.mode)
+            self._state.record(effort=effort, mode=mode, **model_record(self.config, self.models.current))
 
     def _record_bill(self, cut: LLMEnd, usage: TokenUsage) -> None:
         self._journal.record("bill", {"of": cut.timestamp, "usage": usage.as_dict(), "model": cut.model})

@@ -73,6 +73,8 @@ class SavedSession:
     working_dir: str = ""
     """Where it was last used."""
     provider: str = ""
+    endpoint: str = ""
+    """Its base URL without credentials, or `provider` where it has none; empty in older journals."""
     title: str = ""
     """The user's own, else the beginning of the first message."""
     parent: str = ""
@@ -251,7 +253,7 @@ class _Reader:
                 self._end_turn()  # what follows answers what a kill has left open
                 saved.is_redacted = False  # whoever continued it was informed
                 saved.working_dir = str(data.get("working_dir", saved.working_dir))
-                saved.provider = str(data.get("provider", saved.provider))
+                self._settings(data)
                 saved.parent = str(data.get("parent", saved.parent))
             case "title":
                 self._own_title = title_of(str(data.get("title", "")))
@@ -384,6 +386,7 @@ class _Reader:
         saved = self._saved
         saved.model, saved.mode = str(data.get("model", saved.model)), str(data.get("mode", saved.mode))
         saved.provider = str(data.get("provider", saved.provider))
+        saved.endpoint = str(data.get("endpoint", saved.endpoint))
 
     def _state(self, data: dict[str, Any]) -> None:
         saved = self._saved

@@ -126,6 +126,37 @@ async def test_the_task_list_the_model_and_the_session_permissions_are_restored(
         await copy.aclose()
 
 
+async def test_a_model_is_not_taken_over_at_another_endpoint(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    with SseServer(answer("one")) as first, SseServer(answer("two")) as second:
+        config = config_for(root, first)
+        other = dataclasses.replace(
+            config,
+            endpoint=dataclasses.replace(config.endpoint, base_url=second.base_url),
+            model="own/default",
+        )
+        session = build_session(config, deny_all)
+        session.models.choose("test/other")
+        await say(session, "go")
+        await session.aclose()
+
+        for expected in ("'test/other'", ""):  # the second time, the model is one of this endpoint
+            moved = build_session(other, deny_all, resume=session.id)
+            assert moved.status.model == "own/default"
+            notices = " ".join(notice.text for notice in moved.waiting_notices())
+            assert ("own/default" in notices, first.base_url in notices) == (bool(expected), bool(expected))
+            assert expected in notices
+            await moved.aclose()
+
+        again = build_session(config, deny_all, resume=session.id)
+        assert again.status.model == config.model
+        await again.aclose()
+        chosen = dataclasses.replace(other, model="by/flag", origins={"model": Origin.FLAG})
+        named = build_session(chosen, deny_all, resume=session.id)
+        assert (named.status.model, named.waiting_notices()) == ("by/flag", [])
+        await named.aclose()
+
+
 @pytest.mark.parametrize(
     ("saved", "continued"),
     [
