@@ -91,6 +91,8 @@ class CacheWatch:
         """That of the request whose answer has not come yet."""
         self._before = 0
         """The provider's count of the request before."""
+        self._answered_by = ""
+        """The model that gave the answer before: a fallback has a cache of its own."""
         self._caching: set[str] = set()
         """The models for which the provider has reported cached tokens."""
         self.loss: CacheLoss | None = None
@@ -112,11 +114,13 @@ class CacheWatch:
             return
         before, self._before = self._before, usage.prompt_tokens
         pending, self._pending = self._pending, None
+        is_same, self._answered_by = event.model == self._answered_by, event.model
+        found: CacheLoss | None = None
         if pending is not None:
             found = self._priced(pending.scaled(usage.prompt_tokens), self._last.model)
             if found is not None and usage.cached_tokens > found.at.total - found.at.resent + LEAST_TOKENS:
                 found = replace(found, cached=usage.cached_tokens)
-        else:
+        elif is_same:
             found = self._expired(before, usage.cached_tokens, usage.prompt_tokens)
         if usage.cached_tokens:
             self._caching.add(self._last.model)
@@ -141,7 +145,8 @@ class CacheWatch:
         return f"The next request breaks the prompt cache at: {loss.future}"
 
     def _expired(self, before: int, cached: int, prompt: int) -> CacheLoss | None:
-        """Return the loss where nothing has changed, but the provider took little from its cache."""
+        """Return the loss where neither the earlier part of the request nor the model has changed, but the
+        provider took little from its cache."""
         assert self._last is not None
         missed = min(before, prompt) - cached
         if self._last.model not in self._caching or cached >= before // 2:

@@ -15,20 +15,23 @@ from forge_core.llm.account.pricing import ModelPrices, price
 from forge_core.runtime import build_session
 from forge_core.session.session import ForgeSession
 from tests.support.figures import command_text
-from tests.support.sse_server import Reply, SseServer, answer
+from tests.support.sse_server import Reply, SseServer, chunk, stream
 from tests.unit.runtime.test_resuming import config_for, say
 
 BROKE = "The prompt cache broke in the last turn:"
 
 
-def counted(prompt: int, cached: int) -> Reply:
+def counted(prompt: int, cached: int, model: str = "test/model") -> Reply:
+    """An answer of a model, with the provider's count of the request."""
     details = {"cached_tokens": cached}
     usage: dict[str, Any] = {
         "prompt_tokens": prompt,
         "completion_tokens": 5,
         "prompt_tokens_details": details,
     }
-    return answer("Yes.", usage=usage)
+    last = {**chunk("", usage=usage), "choices": []}
+    payloads = (chunk("Yes."), chunk("", finish_reason="stop"), last)
+    return stream(*({**payload, "model": model} for payload in payloads))
 
 
 async def broken(session: ForgeSession) -> str:
@@ -61,6 +64,25 @@ async def test_the_first_difference_is_named_and_contradictions_are_reported(tmp
 
         await say(session, "go")
         assert await broken(session) == ""
+        await session.aclose()
+
+
+async def test_the_answer_of_another_model_is_no_expired_cache(tmp_path: Path) -> None:
+    answers = [
+        counted(5_000, 0),
+        counted(5_100, 4_992),
+        counted(5_200, 0, "test/fallback"),
+        counted(5_300, 0),  # the cache of the chosen model may have expired meanwhile: nothing is known
+        counted(5_400, 5_300),
+        counted(5_500, 0),
+    ]
+    with SseServer(*answers) as server:
+        session = build_session(config_for(tmp_path / "work", server, models=("test/fallback",)), deny_all)
+        for _ in answers[:-1]:
+            await say(session, "go")
+            assert await broken(session) == ""
+        await say(session, "go")
+        assert (await broken(session)).startswith("only 0 of 5,500 tokens came from it")
         await session.aclose()
 
 
