@@ -43,6 +43,14 @@ class ShellLine:
     has_paste: bool
     """Whether any part of it may have been pasted."""
 
+    @property
+    def line(self) -> str:
+        """As typed."""
+        return f"!{self.command}"
+
+
+SentLine: TypeAlias = "UserText | Command | ShellLine"
+"""A line that may have to wait."""
 
 Line: TypeAlias = "UserText | Command | InvalidCommand | ShellLine | None"
 

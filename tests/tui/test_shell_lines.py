@@ -10,10 +10,12 @@ import pytest
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.pastes.folded_text import folded
 from forge_tui.screens.chat.queued.message_queue import MessageQueue
-from forge_tui.screens.chat.shell_lines import PASTED
+from forge_tui.screens.chat.shell_lines import EARLY, PASTED
 from forge_tui.submitted_line import ShellLine, UserText, parse_line
+from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.transcript.calls.shell_card import ShellCard
 from tests.support.chat_app import ChatApp, make_app, ready, shown, until
+from tests.tui.test_first_message import Held
 
 
 @pytest.fixture
@@ -70,6 +72,35 @@ async def test_a_pasted_line_waits_for_a_second_enter(app: ChatApp) -> None:
         assert app.chat.composer.text == "!echo pasted" and cards(app) == []
         await pilot.press("enter")
         await until(pilot, lambda: cards(app) and cards(app)[0].state == "done")
+
+
+async def test_lines_before_the_session_is_ready_wait_in_the_queue_and_run(config: ForgeConfig) -> None:
+    held = Held(config, "")
+    app = held.app
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(*"!echo a", "enter", *"hi", "enter", *"!echo b", "enter")
+        assert app.chat.composer.text == "" and cards(app) == []
+        assert "Forge is starting · 3 queued" in shown(app) and "↳ !echo a" in shown(app)
+        await pilot.press("up")
+        assert app.chat.composer.text == "!echo b"
+        await pilot.press("enter")
+        held.release()
+        await until(pilot, lambda: [one.state for one in cards(app)] == ["done", "done"])
+        assert app.scripted.sent == ["hi"]
+        assert "queued" not in shown(app)
+
+
+async def test_a_line_that_came_before_the_app_could_read_keys_waits_for_enter(config: ForgeConfig) -> None:
+    held = Held(config, "")
+    app = held.app
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.chat.composer.post_message(Composer.Submitted("!echo early", has_paste=False))
+        await until(pilot, lambda: app.chat.activity.note_text == EARLY)
+        held.release()
+        await until(pilot, lambda: app.session is not None)
+        assert app.chat.composer.text == "!echo early" and cards(app) == []
+        await pilot.press("enter")
+        await until(pilot, lambda: [one.state for one in cards(app)] == ["done"])
 
 
 @pytest.mark.parametrize(

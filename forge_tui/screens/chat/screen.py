@@ -327,6 +327,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.rewinding.other_key()
         if isinstance(event, events.Key):
             self.prompts.key_arrived(event.key)
+            self.sending.shell.key_arrived()
         if isinstance(event, events.Paste) or writes(event):
             self.prompts.text_arrived()
             self.welcome.choose(None)

@@ -73,6 +73,9 @@ class Sending:
         """Send what has waited for the session."""
         self.first_message.session_opened()
         self.start_next()
+        for line in self.queue.take_shell_lines():
+            self.shell.run(line)
+        self.show_queue()
 
     def submit(self, message: Composer.Submitted) -> None:
         """Send a line of the composer; an empty one sends what waits, into the running turn if there is one,
@@ -103,7 +106,7 @@ class Sending:
                 self.uses.add(line.spec)
                 self._submit_command(line)
             case ShellLine():
-                self.shell.run(line)
+                self._send_to_shell(line)
             case UserText():
                 self.send(line)
 
@@ -129,10 +132,22 @@ class Sending:
         else:
             self._screen.start_turn(line.text, line.typed)
 
+    def _send_to_shell(self, line: ShellLine) -> None:
+        """Run a line beside the turn, or queue it until there is a session."""
+        if self._screen.session is not None:
+            self.shell.run(line)
+        elif self.failure:
+            self._screen.complain(self.failure)
+        else:
+            self.queue.add(line)
+            self.show_queue()
+
     def start_next(self) -> None:
         """Start the next queued line if nothing runs."""
         if not self._screen.has_turn and self._screen.session is not None:
-            match self.queue.next():
+            while isinstance(line := self.queue.next(), ShellLine):
+                self.shell.run(line)
+            match line:
                 case UserText(text, typed):
                     self._screen.start_turn(text, typed)
                 case Command() as command:

@@ -13,7 +13,7 @@ from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_text
 from forge_tui import workers
 from forge_tui.pastes.folded_text import with_folded, with_paired_marks
-from forge_tui.submitted_line import Command, UserText, message_line, parse_line
+from forge_tui.submitted_line import Command, SentLine, UserText, message_line, parse_line
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
@@ -44,7 +44,7 @@ class SessionChange:
         """The settings of the next session; `/config` changes them."""
         self._open_session = open_session
         self.is_running = False
-        self._left: list[UserText | Command] = []
+        self._left: list[SentLine] = []
         """Lines that wait in the session that is being left."""
 
     @property

@@ -20,6 +20,7 @@ EXPLANATION = (
 )
 NOTE_S = 8.0
 PASTED = "Pasted: Enter again runs it in your shell, a space before the ! makes it a message"
+EARLY = "Typed before Forge could read keys: Enter again runs it in your shell"
 SHELL_ENDED = "Your shell has ended; the next line with ! starts a new one."
 
 
@@ -32,10 +33,17 @@ class ShellLines:
         self._last = ""
         self._count = 0
         """Lines that run or wait."""
+        self._has_key = False
+        """Whether a key has arrived. What came before the app could read keys may be a paste: the terminal
+        marks none before it is asked to."""
+
+    def key_arrived(self) -> None:
+        """Take note of a key that the user pressed while the app could read it."""
+        self._has_key = True
 
     def may_run(self, line: ShellLine, typed: str) -> bool:
-        """Return whether a line may run; give it back to the composer if it was pasted or is too early."""
-        note = PASTED if line.has_paste else "Forge is starting" if self._screen.session is None else ""
+        """Return whether a line may run; give it back to the composer if it was pasted, or may have been."""
+        note = PASTED if line.has_paste else "" if self._has_key else EARLY
         if note and line.command:
             self._screen.composer.replace_text(typed)
             self._screen.activity.note(note, NOTE_S)

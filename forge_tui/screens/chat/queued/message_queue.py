@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from forge_tui.submitted_line import Command, UserText, message_line
+from forge_tui.submitted_line import Command, SentLine, ShellLine, UserText, message_line
 
 if TYPE_CHECKING:
     from forge_core.langchain.agent.steering import Steering, SteeringMessage
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class QueuedLine:
     """A line that waits."""
 
-    line: UserText | Command
+    line: SentLine
     given: SteeringMessage | None = None
     """The message as the running turn has been given it, for its next step."""
     _withdraw: Callable[[SteeringMessage], bool] | None = None
@@ -68,14 +68,21 @@ class MessageQueue:
         """Whether queued lines run before a line sent now; a paused queue does not."""
         return self._holds > 0 or (bool(self._entries) and not self.is_paused)
 
-    def add(self, line: UserText | Command) -> None:
+    def add(self, line: SentLine) -> None:
         self._entries.append(QueuedLine(line))
 
-    def next(self) -> UserText | Command | None:
+    def next(self) -> SentLine | None:
         """Remove and return the oldest line, unless paused or held."""
         if self.is_paused or self._holds or not self._entries:
             return None
         return self._entries.pop(0).line
+
+    def take_shell_lines(self) -> list[ShellLine]:
+        """Remove and return the lines for the user's shell, which runs beside the turns."""
+        lines = [entry.line for entry in self._entries if isinstance(entry.line, ShellLine)]
+        self._entries = [entry for entry in self._entries if not isinstance(entry.line, ShellLine)]
+        self.is_paused = self.is_paused and bool(self._entries)
+        return lines
 
     def recall(self) -> str | None:
         """Remove the newest line and return it as typed."""
@@ -96,7 +103,7 @@ class MessageQueue:
             at = self._entries.index(entry)
             self._entries.insert(min(max(at + by, 0), len(self._entries)), self._entries.pop(at))
 
-    def put_back(self, lines: Iterable[UserText | Command]) -> None:
+    def put_back(self, lines: Iterable[SentLine]) -> None:
         """Put lines of a session before all others, and wait for the user to send them."""
         if earlier := [*map(QueuedLine, lines)]:
             self._entries[:0] = earlier
@@ -126,7 +133,7 @@ class MessageQueue:
         return self.as_typed([entry.line for entry in self.entries])
 
     @staticmethod
-    def as_typed(lines: Sequence[UserText | Command]) -> list[str]:
+    def as_typed(lines: Sequence[SentLine]) -> list[str]:
         """Return lines as they were typed."""
         return [_typed(line) for line in lines]
 
@@ -142,7 +149,7 @@ class MessageQueue:
         finally:
             self._holds -= 1
 
-    def take_all(self) -> list[UserText | Command]:
+    def take_all(self) -> list[SentLine]:
         """Remove and return all lines."""
         self.turn_ended()
         lines, self._entries, self.is_paused = [one.line for one in self._entries], [], False
@@ -156,7 +163,7 @@ class MessageQueue:
         return f"{len(self)} queued" + (" · paused, empty Enter sends" if self.is_paused else "")
 
 
-def _typed(line: UserText | Command) -> str:
-    if isinstance(line, Command):
+def _typed(line: SentLine) -> str:
+    if isinstance(line, Command | ShellLine):
         return line.line
     return message_line(line.typed or line.text)

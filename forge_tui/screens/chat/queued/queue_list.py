@@ -15,7 +15,7 @@ from forge_tui.pastes.folded_text import with_labels
 from forge_tui.screens.chat.queued.message_queue import MessageQueue, QueuedLine
 from forge_tui.screens.chat.queued.queue_rows import ENTERS, label_of
 from forge_tui.screens.panels.overlay import Overlay
-from forge_tui.submitted_line import Command
+from forge_tui.submitted_line import Command, ShellLine
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -74,7 +74,13 @@ class QueueList(Overlay[str | None]):
     def _show_preview(self) -> None:
         entry = self._selected()
         line = None if entry is None else entry.line
-        text = "" if line is None else line.line if isinstance(line, Command) else line.typed or line.text
+        text = (
+            ""
+            if line is None
+            else line.line
+            if isinstance(line, Command | ShellLine)
+            else line.typed or line.text
+        )
         lines = safe_text(with_labels(text)[:_PREVIEW_CHARACTERS]).expandtabs(4).split("\n")
         if len(lines) > _PREVIEW_LINES:
             lines = [*lines[: _PREVIEW_LINES - 1], f"… {len(lines) - _PREVIEW_LINES + 1} more lines"]

@@ -14,7 +14,7 @@ from forge_core.text_width import cell_len, clip
 from forge_tui.keys.effective import effective_keys
 from forge_tui.pastes.folded_text import with_labels
 from forge_tui.screens.chat.queued.message_queue import QueuedLine
-from forge_tui.submitted_line import Command
+from forge_tui.submitted_line import Command, ShellLine
 from forge_tui.widgets.role_strip import role_strip
 
 MOST_ROWS = 3
@@ -26,7 +26,9 @@ WAITING, GIVEN = "↳ ", "→ "
 def label_of(entry: QueuedLine) -> str:
     """Return a queued line in one safe line, pastes as labels."""
     line = entry.line
-    text = line.line if isinstance(line, Command) else with_labels(line.typed or line.text).strip()
+    text = (
+        line.line if isinstance(line, Command | ShellLine) else with_labels(line.typed or line.text).strip()
+    )
     first, _, rest = text.partition("\n")
     lines = rest.count("\n") + 1 if rest else 0
     more = f" +{lines} line{'s'[: lines != 1]}" if lines else ""
