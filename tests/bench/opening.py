@@ -2,6 +2,7 @@
 
 Prints how long `/resume` takes for a session of so many events (10,000 by default), on a terminal: from Enter
 to its newest page, and until its first message can be scrolled to; and the memory afterwards.
+Exits with 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -70,28 +71,31 @@ def main() -> int:
             turns = write_session(state_dir, folder, events)
             print(header())
             print(Figure("session: events, turns", f"{events:,}, {turns:,}"))
-            _measure(Chat(model, folder))
+            newest = _measure(Chat(model, folder))
     finally:
         model.close()
-    return 0
+    return int(newest.is_met is False)
 
 
-def _measure(chat: Chat) -> None:
+def _measure(chat: Chat) -> Figure:
+    """Print the figures, and return the one with a bar."""
     with chat.program as program:
         chat.wait_until_ready()
         before_mb = program.memory_mb()
         program.send(f"/resume {_ID}")
         program.wait_until_quiet(0.5, 10)
         entered = program.send("\r")
-        newest = program.recording.wait_for(_LAST, entered, _PATIENCE_S)
+        shown = program.recording.wait_for(_LAST, entered, _PATIENCE_S)
         end = time.monotonic() + _PATIENCE_S
         while not (found := program.recording.seen({_FIRST: entered})) and time.monotonic() < end:
             program.send(_TO_START)
             time.sleep(0.05)
-        print(at_most("from Enter to the newest page", newest - entered, 1.0, "s"))
+        newest = at_most("from Enter to the newest page", shown - entered, 1.0, "s")
+        print(newest)
         print(Figure("from Enter to the whole session", f"{found[_FIRST] - entered:.2f} s"))
         program.wait_until_quiet(0.5, 10)
         print(Figure("memory before, after", f"{before_mb:.0f}, {program.memory_mb():.0f} MB"))
+        return newest
 
 
 if __name__ == "__main__":
