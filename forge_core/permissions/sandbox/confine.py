@@ -33,7 +33,8 @@ def landlock_abi() -> int:
 
 def main(arguments: list[str]) -> None:
     """`confine.py SETTINGS PROGRAM [ARGUMENT…]`, SETTINGS being JSON: fs, net, scope (bit masks of what is
-    handled), rules ([path, rights]), filter (hexadecimal), drop_capabilities. Never returns."""
+    handled), rules (a descriptor from which [path, rights] are read, as JSON; null for none), filter
+    (hexadecimal), drop_capabilities. Never returns."""
     settings = json.loads(arguments[1])
     try:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -60,9 +61,7 @@ def _restrict(settings: dict[str, object]) -> None:
     attributes = struct.pack("<QQQ", settings["fs"], settings["net"], settings["scope"])
     used = 24 if settings["scope"] else 16 if settings["net"] else 8
     ruleset = _checked(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(used), 0))
-    rules = settings["rules"]
-    assert isinstance(rules, list)
-    for path, rights in rules:
+    for path, rights in _rules(settings["rules"]):
         try:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
@@ -72,6 +71,16 @@ def _restrict(settings: dict[str, object]) -> None:
         os.close(descriptor)
     _checked(libc.syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
+
+
+def _rules(descriptor: object) -> list[tuple[str, int]]:
+    """Read the rules, and close the descriptor: the program must not inherit it."""
+    if descriptor is None:
+        return []
+    assert isinstance(descriptor, int)
+    with os.fdopen(descriptor, "rb") as file:
+        rules: list[tuple[str, int]] = json.load(file)
+        return rules
 
 
 def _drop_capabilities() -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from forge_core.permissions.sandbox.path_checks import is_folder
@@ -34,6 +35,7 @@ _MAX_SPLIT = 2_000
 
 def confined(
     argv: Sequence[str],
+    hold: Callable[[bytes], int],
     *,
     abi: int,
     writable: Iterable[Path],
@@ -42,7 +44,11 @@ def confined(
     seccomp: bytes | None,
     network: bool,
 ) -> tuple[str, ...]:
-    """`argv` behind the script that confines it. `shown` is what may be read in `hidden` folders."""
+    """`argv` behind the script that confines it. `shown` is what may be read in `hidden` folders.
+
+    `hold` returns a descriptor for the script, at the start of the bytes that it is given: the rules can be
+    longer than an argument, which has at most 128 KiB on Linux (`MAX_ARG_STRLEN`).
+    """
     handled = _handled(abi)
     everything = handled & ~_MAKE_DEVICES
     rules: list[tuple[str, int]] = [("/", _READ_DIR)]
@@ -57,7 +63,7 @@ def confined(
         fs=handled,
         net=_TCP if abi >= 4 and not network else 0,
         scope=_SCOPE_SOCKETS | _SCOPE_SIGNALS if abi >= SCOPE_ABI else 0,
-        rules=rules,
+        rules=hold(json.dumps(rules).encode()),
         filter=(seccomp or b"").hex(),
         drop_capabilities=True,
     )
@@ -66,7 +72,7 @@ def confined(
 def without_abstract_sockets(argv: Sequence[str]) -> tuple[str, ...]:
     """`argv` unable to reach abstract sockets of the host, which otherwise come with the host's network.
     Needs `SCOPE_ABI`."""
-    return _behind_script(argv, fs=0, net=0, scope=_SCOPE_SOCKETS, rules=(), filter="")
+    return _behind_script(argv, fs=0, net=0, scope=_SCOPE_SOCKETS, rules=None, filter="")
 
 
 def visible(folder: Path, hidden: set[Path]) -> list[Path]:
@@ -79,10 +85,11 @@ def visible(folder: Path, hidden: set[Path]) -> list[Path]:
     found: list[Path] = []
     try:
         with os.scandir(folder) as entries:
-            children = [folder / entry.name for entry in entries if not entry.is_symlink()]
+            names = (entry.name for entry in entries if not entry.is_symlink())
+            children = [folder / name for name in islice(names, _MAX_SPLIT)]
     except OSError:
         return []
-    for child in children[:_MAX_SPLIT]:
+    for child in children:
         found += visible(child, hidden)
     return found[:_MAX_SPLIT]
 

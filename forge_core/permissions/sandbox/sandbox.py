@@ -137,7 +137,8 @@ class Sandbox:
                     hides_committed=hides_committed,
                 )
             case SandboxKind.LANDLOCK:
-                yield self._confined(argv, environment, network=network)
+                with contextlib.ExitStack() as stack:
+                    yield self._confined(stack, argv, environment, network=network)
             case SandboxKind.BUBBLEWRAP:
                 with contextlib.ExitStack() as stack:
                     yield self._wrapped(
@@ -298,7 +299,14 @@ class Sandbox:
             ]
         return found
 
-    def _confined(self, argv: Sequence[str], environment: Mapping[str, str], *, network: bool) -> Launch:
+    def _confined(
+        self,
+        stack: contextlib.ExitStack,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        network: bool,
+    ) -> Launch:
         from forge_core.permissions.sandbox.confine import landlock_abi
         from forge_core.permissions.sandbox.landlock import confined, visible
         from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
@@ -308,8 +316,15 @@ class Sandbox:
         home = self._home(environment, held)
         writable = [self._root, *self._added, *self._extra, *held.writable, temporary]
         secrets = secrets_outside(self._hidden)
+        held_rules: list[int] = []
+
+        def hold(content: bytes) -> int:
+            held_rules.append(self._memory(stack, "rules", content))
+            return held_rules[-1]
+
         command = confined(
             argv,
+            hold,
             abi=landlock_abi(),
             writable=writable,
             hidden=[*home.covered, *home.masked, *secrets],
@@ -317,7 +332,8 @@ class Sandbox:
             seccomp=seccomp_filter(platform.machine(), FAMILIES if network else (AF_UNIX,)),
             network=network,
         )
-        return Launch(command, dict(environment) | self._own_variables(home, environment))
+        inside = dict(environment) | self._own_variables(home, environment)
+        return Launch(command, inside, tuple(held_rules))
 
     def _seated(
         self,

@@ -108,11 +108,17 @@ def test_git_commits_in_a_linked_worktree(world: World) -> None:
 def test_a_failure_to_set_up_confinement_starts_nothing(world: World) -> None:
     import forge_core.permissions.sandbox.confine as confine
 
-    words = f'"$PYTHON" -I -S "{confine.__file__}" \'{{"fs": 1, "net": 0, "scope": 0, "rules": [["/", 4611686018427387904]], "filter": ""}}\' touch owned'
+    words = f'"$PYTHON" -I -S "{confine.__file__}" \'{{"fs": 1, "net": 0, "scope": 0, "rules": 0, "filter": ""}}\' touch owned <<< \'[["/", 4611686018427387904]]\''
     done = world.bare(words)
     assert done.code == 126, done
     assert "could not be set up" in done.output
     assert not (world.work / "owned").exists()
+
+
+def test_commands_start_beside_a_folder_with_very_many_entries(world: World) -> None:
+    for number in range(3_000):  # the home is hidden, so what is beside it is allowed one by one
+        os.mknod(world.base / f"{number:0100}")
+    assert confined(world, "echo started; cat README.md").split() == ["started", "hello"]
 
 
 def test_visible_paths_exclude_only_hidden_ones(tmp_path: Path) -> None:
