@@ -11,6 +11,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Protocol, cast
 
+from forge_core.workspace.zip_directory import zip_names
+
 _MAX_MEMBERS = 5_000
 _MAX_BYTES = 16_000_000
 """Of a tar archive, unpacked: about 80 ms. What is behind them is not found."""
@@ -63,24 +65,21 @@ def _members(path: Path) -> tuple[str, ...]:
 def _listed(path: str, _stamp: tuple[int, ...]) -> tuple[str, ...]:
     import lzma
     import tarfile
-    import zipfile
     import zlib
 
     names: list[str] = []
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                return tuple(archive.namelist()[:_MAX_MEMBERS])
+        if (zipped := zip_names(Path(path))) is not None:
+            names.extend(islice(zipped, _MAX_MEMBERS))
+            return tuple(names)
         with (
             _unpacked(path) as file,
             tarfile.open(fileobj=cast(IO[bytes], _Beginning(file)), mode="r|") as members,
         ):
             for member in islice(members, _MAX_MEMBERS):
                 names.append(member.name)
-    except (OSError, EOFError, ValueError, tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError):
+    except (OSError, EOFError, ValueError, tarfile.TarError, zlib.error, lzma.LZMAError):
         pass  # no archive, or one that is cut off: the names before that count
-    except NotImplementedError:  # a zip of a version that no program can unpack
-        pass
     return tuple(names)
 
 

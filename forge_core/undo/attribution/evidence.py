@@ -10,7 +10,10 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
+
+from forge_core.workspace.zip_directory import zip_names
 
 _TIMEOUT_S = 2.0
 _LAYOUT = re.compile(rb"[\s'\"`,;()\\]+")
@@ -133,7 +136,8 @@ def sed_result(before: bytes, arguments: Sequence[str]) -> bytes | None:
 
 
 def archive_digests(archive: str) -> frozenset[str]:
-    """Return the sha256 of each member, and the targets of links; empty for an unreadable archive."""
+    """Return the sha256 of each member, and the targets of links; empty for an archive that is unreadable
+    or too large."""
     import tarfile  # 0.3 MB, for few commands
 
     try:
@@ -145,10 +149,12 @@ def archive_digests(archive: str) -> frozenset[str]:
 
 
 def _members(archive: str) -> Iterator[str]:
-    if zipfile.is_zipfile(archive):
+    if (names := zip_names(Path(archive))) is not None:
+        if any(True for _ in islice(names, _MAX_MEMBERS, None)):
+            return  # `ZipFile` would read all of its directory
         with zipfile.ZipFile(archive) as packed:
             left = _MAX_ARCHIVE_BYTES
-            for info in packed.infolist()[:_MAX_MEMBERS]:
+            for info in packed.infolist():
                 left -= info.file_size
                 if not info.is_dir() and left >= 0:
                     yield hashlib.sha256(packed.read(info)).hexdigest()

@@ -81,11 +81,11 @@ def test_what_is_no_archive_has_no_members(root: Path) -> None:
         assert list(unpacked_files("unzip", (name,), [root])) == []
 
 
-def test_a_zip_of_an_unknown_version_counts_as_empty(root: Path) -> None:
+def test_a_zip_of_an_unknown_version_asks_like_any_other(root: Path) -> None:
     data = bytearray((root / "a.zip").read_bytes())
     data[data.index(b"PK\1\2") + 6] = 99  # needs version 9.9, which no program has
     (root / "a.zip").write_bytes(data)
-    assert decision(root, "unzip a.zip")[0] is Decision.ALLOW
+    assert decision(root, "unzip a.zip")[0] is Decision.ASK
 
 
 def test_a_program_without_operands_is_decided_on(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,17 @@ from forge_core.undo.attribution.evidence import (
     is_reformatted,
 )
 from forge_core.undo.attribution.generated_files import is_build_output, is_cache
+from tests.unit.workspace.test_zip_directory import huge_zip
+
+
+def test_of_an_archive_with_too_many_members_not_even_the_names_are_kept(tmp_path: Path) -> None:
+    archive = huge_zip(tmp_path / "huge.zip", 50_000)
+    tracemalloc.start()
+    try:
+        assert archive_digests(str(archive)) == frozenset()
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_formatter_explains_layout_and_nothing_else() -> None:
