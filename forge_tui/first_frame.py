@@ -18,6 +18,7 @@ from forge_tui.terminal.first_paint.skeleton import Line, Skeleton
 from forge_tui.terminal.known_backgrounds import Background, expected_background
 from forge_tui.theme_files import frame_colors, named_theme
 from forge_tui.widgets import status_text
+from forge_tui.widgets.edges import FRAMED_TEXT, RIGHT_MARGIN, TEXT_COLUMN
 from forge_tui.widgets.replay_text import REPLAY, REPLAY_HINTS
 from forge_tui.widgets.welcome import ember, welcome_text
 from forge_tui.widgets.welcome.welcome_text import IDLE_HINTS, MARK, PLACEHOLDER
@@ -28,8 +29,6 @@ TALL = 20
 """Rows from which a blank one precedes the hints, as in `ChatScreen.VERTICAL_BREAKPOINTS`."""
 SMALLEST = (20, 7)
 """Columns and rows below which the app shows only parts of the frame, and the launcher an empty one."""
-LEFT, RIGHT = 3, 2
-"""The cells left free beside text."""
 _ROLES = {
     "brand": ("accent", "background", "1"),
     "mark": ("forge-user", "background", "1"),
@@ -65,14 +64,14 @@ class FirstFrame:
         inner = width - 2
         hints, edge, boxed = IDLE_HINTS, status_text.mode_role(self._figures.mode), [("mark", MARK)]
         if self._is_replay:
-            hints, edge, boxed = REPLAY_HINTS, "faint", [("dim", f" {REPLAY}")]
+            hints, edge, boxed = REPLAY_HINTS, "faint", [("dim", " " * FRAMED_TEXT + REPLAY)]
         cells = sum(cell_len(text) for _, text in boxed)
         below = [
-            self._row([("dim", clip_parts(hints, width - LEFT - RIGHT - 2))], width),
+            self._row([("dim", clip_parts(hints, width - TEXT_COLUMN - RIGHT_MARGIN - 2))], width),
             self._row([(edge, f"╭{'─' * inner}╮")], width, 0),
             self._row([(edge, "│"), *boxed, ("plain", " " * (inner - cells)), (edge, "│")], width, 0),
             self._row([(edge, f"╰{'─' * inner}╯")], width, 0),
-            self._row(self._status(width - LEFT - RIGHT), width),
+            self._row(self._status(width - TEXT_COLUMN - RIGHT_MARGIN), width),
         ]
         blank = self._row([], width)
         if height >= TALL:
@@ -84,9 +83,9 @@ class FirstFrame:
             return Skeleton(rows)
         line = Line(
             height - 3,
-            LEFT,
-            width - LEFT - RIGHT,
-            _first_line(PLACEHOLDER, width - LEFT - RIGHT),
+            TEXT_COLUMN,
+            width - TEXT_COLUMN - RIGHT_MARGIN,
+            _first_line(PLACEHOLDER, width - TEXT_COLUMN - RIGHT_MARGIN),
             text_sgr=self._sgr("plain"),
             placeholder_sgr=self._sgr("dim"),
             cursor_sgr=self._codes("background", "foreground"),
@@ -94,7 +93,7 @@ class FirstFrame:
         return Skeleton(rows, line)
 
     def _welcome(self, width: int, height: int) -> list[str]:
-        room = width - LEFT - RIGHT
+        room = width - TEXT_COLUMN - RIGHT_MARGIN
         lines = welcome_text.lines(self._figures, self._content, room, height)
         return [self._row(runs, width) for runs in lines]
 
@@ -103,7 +102,7 @@ class FirstFrame:
         gap = max(width - status_text.cells(left) - status_text.cells(right), 1)
         return [*_parts(left), ("plain", " " * gap), *_parts(right)]
 
-    def _row(self, runs: list[Run], width: int, margin: int = LEFT) -> str:
+    def _row(self, runs: list[Run], width: int, margin: int = TEXT_COLUMN) -> str:
         """Return a whole row of the screen: the runs between margins."""
         plain = self._sgr("plain")
         used = sum(cell_len(text) for _, text in runs)

@@ -17,6 +17,7 @@ from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
 from forge_core.text_width import SEPARATOR, cell_len, clip, clip_parts
 from forge_tui.keys.effective import effective_keys
+from forge_tui.widgets.edges import MARK_COLUMN, RIGHT_MARGIN, TEXT_INSET
 from forge_tui.widgets.role_strip import role_strip
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -27,7 +28,7 @@ FRAME_S = 0.25
 """Four a second show that Forge works, at next to no CPU time."""
 NOTE_S = 2.0
 WORKING = "Working"
-INDENT = "  "
+INDENT = " " * TEXT_INSET
 """Before text without a spinner, so that all text begins in the same column."""
 VERB_CELLS = 48
 
@@ -72,14 +73,14 @@ class Working:
 class ActivityLine(Widget):
     """One row of fixed size; its updates never cause a layout."""
 
-    DEFAULT_CSS = """
-    ActivityLine {
+    DEFAULT_CSS = f"""
+    ActivityLine {{
+        padding: 0 {RIGHT_MARGIN} 0 {MARK_COLUMN};
         height: 1;
-        padding: 0 2 0 1;
         color: $forge-muted;
-        & > .activity--spinner { color: $accent; }
-        & > .activity--note { color: $foreground; }
-    }
+        & > .activity--spinner {{ color: $accent; }}
+        & > .activity--note {{ color: $foreground; }}
+    }}
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"activity--spinner", "activity--note"}
 

@@ -16,6 +16,7 @@ from forge_core.text_width import cell_len
 from forge_core.workspace.path_completion import PathCompletion, shortened
 from forge_tui.keys.effective import command_keys
 from forge_tui.widgets.choices import MARK, NONE_CHOSEN, Choice, ChoiceList
+from forge_tui.widgets.edges import MARK_COLUMN, RIGHT_MARGIN
 
 if TYPE_CHECKING:
     from forge_core.workspace.file_index import Match
@@ -128,15 +129,15 @@ def _rank(value: str, wanted: str) -> int | None:
 class CompletionPopup(ChoiceList):
     """The candidates, above the composer, which controls it."""
 
-    DEFAULT_CSS = """
-    CompletionPopup {
+    DEFAULT_CSS = f"""
+    CompletionPopup {{
+        padding: 0 {RIGHT_MARGIN} 0 {MARK_COLUMN};
         layer: overlay;
         dock: bottom;
         display: none;
         background: $panel;
-        padding: 0 1;
-        &.-open { display: block; }
-    }
+        &.-open {{ display: block; }}
+    }}
     """
 
     def __init__(
@@ -222,7 +223,7 @@ class CompletionPopup(ChoiceList):
     def _paths(self, matches: Sequence[Match]) -> tuple[Candidate, ...]:
         """Return the candidates for the path before the cursor."""
         mention = self.paths.mention
-        width = self.screen.size.width - 6 - cell_len(MARK)
+        width = self.screen.size.width - MARK_COLUMN - RIGHT_MARGIN - cell_len(MARK)
         candidates = []
         for match in matches:
             label, marks = shortened(match.path, match.marks, max(width, 8))

@@ -26,6 +26,7 @@ from forge_tui.pastes.chips import Chips
 from forge_tui.terminal import internals
 from forge_tui.terminal.caret import CaretTextArea
 from forge_tui.widgets.completion import CompletionPopup
+from forge_tui.widgets.edges import BORDER, FRAMED_TEXT, MARK_COLUMN
 from forge_tui.widgets.key_input import KeyMode, handle_key, is_newline
 from forge_tui.widgets.pacing import FramePacer
 from forge_tui.widgets.role_strip import draw_over, role_style
@@ -97,29 +98,27 @@ class Recall:
 class Composer(CaretTextArea):
     """The input. Grows from one line to eight; the cursor does not blink."""
 
-    DEFAULT_CSS = """
-    Composer {
-        height: auto;
-        min-height: 3;
-        max-height: 10;
-        padding: 0 1 0 2;
+    DEFAULT_CSS = f"""
+    Composer {{
+        padding: 0 1 0 {FRAMED_TEXT};
+        height: auto; min-height: 3; max-height: 10;
         color: $foreground;
         background: $background;
         border: round $forge-faint;
         scrollbar-size-vertical: 1;
-        &:focus { border: round $mode-ask; }
-        &.-accept-edits:focus { border: round $mode-accept-edits; }
-        &.-plan:focus { border: round $mode-plan; }
-        &.-auto:focus { border: round $mode-auto; }
-        &.-yolo:focus { border: round $mode-yolo; }
-        &.-shell:focus { border: round $warning; border-title-color: $warning; }
-        &.-shell > .composer--mark { color: $warning; }
-        & > .composer--mark { color: $forge-user; text-style: bold; }
-        & .text-area--placeholder { color: $forge-muted; }
-        & .text-area--cursor { color: $background; background: $foreground; text-style: none; }
-        &:light .text-area--cursor { color: $background; background: $foreground; }
-        & .composer--chip { color: $accent; }
-    }
+        &:focus {{ border: round $mode-ask; }}
+        &.-accept-edits:focus {{ border: round $mode-accept-edits; }}
+        &.-plan:focus {{ border: round $mode-plan; }}
+        &.-auto:focus {{ border: round $mode-auto; }}
+        &.-yolo:focus {{ border: round $mode-yolo; }}
+        &.-shell:focus {{ border: round $warning; border-title-color: $warning; }}
+        &.-shell > .composer--mark {{ color: $warning; }}
+        & > .composer--mark {{ color: $forge-user; text-style: bold; }}
+        & .text-area--placeholder {{ color: $forge-muted; }}
+        & .text-area--cursor {{ color: $background; background: $foreground; text-style: none; }}
+        &:light .text-area--cursor {{ color: $background; background: $foreground; }}
+        & .composer--chip {{ color: $accent; }}
+    }}
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"composer--chip", "composer--mark"}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.COMPOSER)]
@@ -284,7 +283,7 @@ class Composer(CaretTextArea):
             if self.content_size.width > 0:
                 mark = (self.key_mode and self.key_mode.mark) or MARK
                 style = self.rich_style + role_style(self, "composer", "mark")
-                draw_over(strips, 1 - crop.x, 1 - crop.y, Segment(mark, style))
+                draw_over(strips, MARK_COLUMN - crop.x, BORDER - crop.y, Segment(mark, style))
             self._frame = _DrawnFrame(variables, key, strips) if crop == size.region else None
             return strips
         gutter, width, background = self.gutter, self.content_size.width, self.background_colors[1]
@@ -407,7 +406,7 @@ class Composer(CaretTextArea):
     def on_resize(self, event: events.Resize) -> None:
         if internals.is_wrapped_to_width(self):
             event.prevent_default()  # Textual wrapped it all when the scroll bar appeared
-        self._popup.styles.margin = (0, 2, self.screen.size.height - self.region.y, 2)  # right above
+        self._popup.styles.margin = (0, 0, self.screen.size.height - self.region.y, 0)  # right above
 
     def action_submit(self) -> None:
         if not self._may_send():

@@ -17,6 +17,7 @@ from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
 from forge_tui.terminal import internals
 from forge_tui.widgets.activity import mouse_released
+from forge_tui.widgets.edges import RIGHT_MARGIN, TEXT_COLUMN
 from forge_tui.widgets.line_input import LineInput
 from forge_tui.widgets.role_strip import role_strip
 
@@ -123,12 +124,12 @@ def _hints() -> str:
 class FindBar(Horizontal):
     """The text to find, and the result."""
 
-    DEFAULT_CSS = """
-    FindBar {
+    DEFAULT_CSS = f"""
+    FindBar {{
+        padding: 0 {RIGHT_MARGIN} 0 {TEXT_COLUMN};
         height: 1;
-        padding: 0 2;
-        & > Static { width: 4; color: $accent; }
-    }
+        & > Static {{ width: 4; color: $accent; }}
+    }}
     """
 
     class Changed(Message):

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
+from forge_tui.widgets.edges import FRAMED_TEXT
 from forge_tui.widgets.replay_text import REPLAY
 from forge_tui.widgets.role_strip import role_strip
 
@@ -17,16 +18,16 @@ from forge_tui.widgets.role_strip import role_strip
 class ReplayBar(Widget, can_focus=True):
     """One row about the replay, and one for each request for permission that was open at this time."""
 
-    DEFAULT_CSS = """
-    ReplayBar {
+    DEFAULT_CSS = f"""
+    ReplayBar {{
+        padding: 0 1 0 {FRAMED_TEXT};
         height: auto;
-        padding: 0 1;
         color: $forge-muted;
         border: round $forge-faint;
-        & > .replay--state { color: $accent; }
-        & > .replay--asked { color: $warning; }
-        & > .replay--target { color: $foreground; }
-    }
+        & > .replay--state {{ color: $accent; }}
+        & > .replay--asked {{ color: $warning; }}
+        & > .replay--target {{ color: $foreground; }}
+    }}
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"replay--state", "replay--asked", "replay--target"}
 

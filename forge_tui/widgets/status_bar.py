@@ -9,6 +9,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_core.config.settings import PermissionMode
+from forge_tui.widgets.edges import RIGHT_MARGIN, TEXT_COLUMN
 from forge_tui.widgets.role_strip import role_strip
 from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells, fit, mode_role
 
@@ -16,23 +17,23 @@ from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells,
 class StatusBar(Widget):
     """Shows `Figures` in one row of fixed size; setting them never causes a layout."""
 
-    DEFAULT_CSS = """
-    StatusBar {
+    DEFAULT_CSS = f"""
+    StatusBar {{
+        padding: 0 {RIGHT_MARGIN} 0 {TEXT_COLUMN};
         height: 1;
-        padding: 0 2 0 3;
         color: $forge-muted;
-        & > .status--strong { color: $foreground; }
-        & > .status--accent { color: $accent; }
-        & > .status--warning { color: $warning; }
-        & > .status--error { color: $error; }
-        & > .status--mode-ask { color: $mode-ask; }
-        & > .status--mode-accept-edits { color: $mode-accept-edits; }
-        & > .status--mode-plan { color: $mode-plan; }
-        & > .status--mode-auto { color: $mode-auto; }
-        & > .status--mode-yolo { color: $mode-yolo; }
-        & > .status--badge { color: $background; background: $error; text-style: bold; }
-        & > .status--faint { color: $forge-faint; }
-    }
+        & > .status--strong {{ color: $foreground; }}
+        & > .status--accent {{ color: $accent; }}
+        & > .status--warning {{ color: $warning; }}
+        & > .status--error {{ color: $error; }}
+        & > .status--mode-ask {{ color: $mode-ask; }}
+        & > .status--mode-accept-edits {{ color: $mode-accept-edits; }}
+        & > .status--mode-plan {{ color: $mode-plan; }}
+        & > .status--mode-auto {{ color: $mode-auto; }}
+        & > .status--mode-yolo {{ color: $mode-yolo; }}
+        & > .status--badge {{ color: $background; background: $error; text-style: bold; }}
+        & > .status--faint {{ color: $forge-faint; }}
+    }}
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"status--{role}"

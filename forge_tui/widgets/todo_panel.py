@@ -12,6 +12,7 @@ from textual.widget import Widget
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
 from forge_tui.keys.effective import effective_keys
+from forge_tui.widgets.edges import MARK_COLUMN, RIGHT_MARGIN
 from forge_tui.widgets.role_strip import role_strip
 
 if TYPE_CHECKING:
@@ -50,18 +51,18 @@ def _current(todos: Sequence[TodoItem]) -> int:
 class TodoPanel(Widget):
     """The tasks; hidden while there are none, one line once the model has stopped updating them."""
 
-    DEFAULT_CSS = """
-    TodoPanel {
+    DEFAULT_CSS = f"""
+    TodoPanel {{
+        padding: 0 {RIGHT_MARGIN} 0 {MARK_COLUMN};
         height: auto;
         margin-top: 1;
-        padding: 0 2 0 1;
         color: $foreground;
         display: none;
-        &.-shown { display: block; }
-        & > .todo--pending { color: $forge-muted; }
-        & > .todo--completed { color: $forge-muted; }
-        & > .todo--in_progress { color: $accent; }
-    }
+        &.-shown {{ display: block; }}
+        & > .todo--pending {{ color: $forge-muted; }}
+        & > .todo--completed {{ color: $forge-muted; }}
+        & > .todo--in_progress {{ color: $accent; }}
+    }}
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"todo--pending", "todo--completed", "todo--in_progress"}
 

@@ -11,26 +11,27 @@ from textual.content import Content
 
 from forge_tui.screens.panels.overlay import ScrollingOverlay
 from forge_tui.screens.prompts.exact_view import ExactView
+from forge_tui.widgets.edges import FRAMED_TEXT
 from forge_tui.widgets.exact_text import ExactLine
 
 
 class FullView(ScrollingOverlay):
     """Shows all lines of a request. Esc, Q and Ctrl+E close it."""
 
-    DEFAULT_CSS = """
-    FullView {
+    DEFAULT_CSS = f"""
+    FullView {{
         background: $background;
-        & > ExactView {
+        & > ExactView {{
             width: 100%;
             height: 100%;
             max-height: 100%;
-            padding: 0 1;
+            padding: 0 1 0 {FRAMED_TEXT};
             background: $background;
             border: round $forge-muted;
             border-title-color: $foreground;
             border-subtitle-color: $forge-muted;
-        }
-    }
+        }}
+    }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+e,q", "leave", show=False),

@@ -20,7 +20,6 @@ from forge_tui.screens.prompts.exact_view import ExactView
 from forge_tui.screens.prompts.full_view import FullView
 from forge_tui.screens.prompts.prompt import (
     BESIDE_ROWS,
-    FRAME_CELLS,
     FRAME_ROWS,
     TYPING_HINT,
     Draft,
@@ -46,10 +45,11 @@ from forge_tui.screens.prompts.request_text import (
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
 from forge_tui.widgets.diff.exact_diff import exact_diff
+from forge_tui.widgets.edges import TEXT_INSET
 from forge_tui.widgets.exact_text import ExactLine, exact_line, exact_rows
 
-TITLE_CELLS = 2
-"""Cells beside a title in the border, besides the frame's."""
+TITLE_CELLS = 6
+"""Cells beside a title in the border."""
 CHANGED_ROWS = 2
 """Rows of a diff that show whenever there is room."""
 NOTE_ROWS = 2
@@ -210,7 +210,7 @@ class PermissionPrompt(Prompt[ApprovalReply]):
     def _is_fact_cut(self, facts: str, taken: int, width: int) -> bool:
         """Add what the facts and the title leave out to the body; return whether that has changed it."""
         size = self.screen.size
-        is_title_cut = cell_len(self.title) > size.width - FRAME_CELLS - TITLE_CELLS
+        is_title_cut = cell_len(self.title) > size.width - TITLE_CELLS
         needed = self._facts.get_content_height(size, size, width) if taken else 1
         is_shown = needed <= taken
         cut = cut_facts(self._request, self._workspace, facts if is_shown else "", is_title_cut=is_title_cut)
@@ -239,14 +239,16 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         """Show the title, and at its end how much of the request is on the screen, if not all of it."""
         title = self.title
         if self._shown_rows < self._request_rows:
-            room = self.screen.size.width - FRAME_CELLS - TITLE_CELLS
+            room = self.screen.size.width - TITLE_CELLS
             extent = extent_of(self._shown_rows, self._request_rows, room - cell_len(title))
             title = clip_start(title, room - cell_len(extent)) + extent
         self.border_title = Content(title)
 
     def _fill_body(self, width: int) -> int:
         """Fill the body, with the rules below if their answers cannot show them; return its rows."""
-        are_cut = any(not self._choices.fits(index, width) for index in range(len(self._options)))
+        are_cut = any(
+            not self._choices.fits(index, width + TEXT_INSET) for index in range(len(self._options))
+        )
         rules = rule_lines(self._request) if are_cut else []
         self._body.show([*self._content, *self._cut, *rules])
         count = len(self._body.rows_for(width - 1))

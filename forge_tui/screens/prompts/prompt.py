@@ -39,6 +39,7 @@ from forge_core.sanitize import safe_line
 from forge_tui.screens.prompts.grace import GRACE_S, Grace
 from forge_tui.terminal import internals
 from forge_tui.widgets.choices import ChoiceList
+from forge_tui.widgets.edges import BORDER, FRAMED_TEXT, TEXT_INSET
 from forge_tui.widgets.key_input import is_newline, run_binding, typed_text
 from forge_tui.widgets.line_input import NEWLINE, LabelledLine
 
@@ -55,8 +56,8 @@ LONGEST_LINE = 10_000
 TICK_S = 0.05
 STALL_S = 0.25
 """If a tick is this late, keys may be waiting in the terminal."""
-FRAME_CELLS = 4
-"""Cells of a row for the border and the padding."""
+FRAME_CELLS = 2 * BORDER + FRAMED_TEXT + 1
+"""Cells of a row of text for the border and the padding."""
 FRAME_ROWS = 2
 LEAST_CELLS = 8
 """Cells of a row below which its text would be cut off."""
@@ -96,20 +97,20 @@ class Draft(Protocol):
 class Prompt(Vertical, Generic[Reply], can_focus=True):
     """Asks the user and resolves `reply`."""
 
-    DEFAULT_CSS = """
-    Prompt {
-        height: auto;
-        max-height: 100%;
-        padding: 0 1;
+    DEFAULT_CSS = f"""
+    Prompt {{
+        height: auto; max-height: 100%;
+        padding: 0 1 0 0;
         background: $background;
         border: round $accent;
-        border-title-color: $accent;
-        border-title-style: bold;
+        border-title-color: $accent; border-title-style: bold;
         border-subtitle-color: $forge-muted;
-        & > #problem { color: $warning; display: none; }
-        & > LabelledLine { display: none; }
-        &.-writing > LabelledLine { display: block; }
-    }
+        & > * {{ padding-left: {FRAMED_TEXT}; }}
+        & > #problem {{ color: $warning; display: none; }}
+        & > ChoiceList, & > LabelledLine {{ padding-left: 0; }}
+        & > LabelledLine {{ display: none; }}
+        &.-writing > LabelledLine {{ display: block; }}
+    }}
     """
 
     def __init__(
@@ -218,7 +219,8 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         except (NoWidget, NoScreen):
             return False
         has_answers = choices.visible_region.height >= self._choices.shown_rows
-        return has_answers and about.visible_region.height > 0 and about.visible_region.width >= LEAST_CELLS
+        shown = about.visible_region
+        return has_answers and shown.height > 0 and shown.width - TEXT_INSET >= LEAST_CELLS
 
     def show_waiting(self, count: int) -> None:
         """Show how many more prompts wait."""

@@ -25,6 +25,7 @@ from forge_tui.screens.prompts.question_text import (
     tabs,
 )
 from forge_tui.widgets.choices import Choice, ChoiceList
+from forge_tui.widgets.edges import FRAMED_TEXT, TEXT_INSET
 
 DETAIL_ROWS = 4
 """The most rows for the description of the selected option."""
@@ -41,16 +42,16 @@ PAGE_GRACE_S = 0.25
 class QuestionPrompt(Prompt[QuestionReply]):
     """Resolves with the answers, or declined. Several questions are tabs, followed by a review."""
 
-    DEFAULT_CSS = """
-    QuestionPrompt {
-        & > #tabs { height: 1; color: $forge-muted; margin-bottom: 1; display: none; }
-        & > #text { height: auto; scrollbar-size-vertical: 1; }
-        & > ChoiceList { margin-top: 1; }
-        & > #detail { color: $forge-muted; margin-left: 4; }
-    }
-    QuestionPrompt.-several > #tabs { display: block; }
-    QuestionPrompt.-small > #tabs { margin-bottom: 0; }
-    QuestionPrompt.-small > ChoiceList { margin-top: 0; }
+    DEFAULT_CSS = f"""
+    QuestionPrompt {{
+        & > #tabs {{ height: 1; color: $forge-muted; margin-bottom: 1; display: none; }}
+        & > #text {{ height: auto; scrollbar-size-vertical: 1; }}
+        & > ChoiceList {{ margin-top: 1; }}
+        & > #detail {{ color: $forge-muted; padding-left: {FRAMED_TEXT + TEXT_INSET}; }}
+    }}
+    QuestionPrompt.-several > #tabs {{ display: block; }}
+    QuestionPrompt.-small > #tabs {{ margin-bottom: 0; }}
+    QuestionPrompt.-small > ChoiceList {{ margin-top: 0; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.QUESTIONS)]
 
@@ -131,7 +132,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         It is as high as the highest description of the question, so that nothing moves between options.
         """
         texts = [self._detail_of(index, width) for index in range(len(self._choices.rows))]
-        height = max(place(self._detail, text, width - 4, rows) for text in texts)
+        height = max(place(self._detail, text, width - TEXT_INSET, rows) for text in texts)
         self._detail.update(Content(texts[self._choices.chosen]))
         self._detail.display = height > 0
         self._detail.styles.height = height
@@ -142,8 +143,9 @@ class QuestionPrompt(Prompt[QuestionReply]):
         if self._is_review or self._is_other(index):
             return ""
         option = self._sheet.questions[self._at].options[index]
-        is_label_cut = not self._choices.fits(index, width)
-        if not is_label_cut and self._choices.detail_fits(index, width):
+        row_cells = width + TEXT_INSET
+        is_label_cut = not self._choices.fits(index, row_cells)
+        if not is_label_cut and self._choices.detail_fits(index, row_cells):
             return ""
         shown = (option.label if is_label_cut else "", option.description)
         return ": ".join(filter(None, map(safe_line, shown)))

@@ -16,18 +16,17 @@ from forge_tui.keys.effective import fold_key
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
 from forge_tui.widgets.blockview.rows import Canvas, RenderedBlock, StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
+from forge_tui.widgets.edges import MARK_COLUMN, TEXT_COLUMN
 
 if TYPE_CHECKING:
     from forge_core.commands.result import Tint
     from forge_tui.terminal.editor_links import Links
 
-MARGIN = " "
-TEXT_INDENT = 3
-"""Cells before text: the margin, a column for bars and signs, a space."""
-GUTTER = [Segment(" " * TEXT_INDENT)]
+MARGIN = " " * MARK_COLUMN
+GUTTER = [Segment(" " * TEXT_COLUMN)]
 TEXT_WIDTH = 112
 """The most cells of a row of text: longer ones are hard to read."""
-RIGHT_EDGE = TEXT_INDENT + TEXT_WIDTH
+RIGHT_EDGE = TEXT_COLUMN + TEXT_WIDTH
 """Where rows end in a wide window, those of every block but the wide ones."""
 
 _NO_LETTER = re.compile(r"[\W_]+")
@@ -362,7 +361,7 @@ def letters_of(text: str) -> str:
 
 def estimate_rows(lines: list[str], width: int, *, is_wide: bool = False) -> int:
     """Return the approximate number of rows that `lines` take in a window of `width` cells."""
-    room = max(8, width - TEXT_INDENT - 1)
+    room = max(8, width - TEXT_COLUMN - 1)
     if not is_wide:
         room = min(room, TEXT_WIDTH)
     return sum(1 + len(line) // room for line in lines)

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from forge_tui.keys.effective import effective_keys
+from forge_tui.widgets.edges import RIGHT_MARGIN, TEXT_COLUMN
 from forge_tui.widgets.role_strip import role_style
 from forge_tui.widgets.status_text import Figures
 from forge_tui.widgets.welcome import ember
@@ -38,17 +39,17 @@ def _hint() -> str:
 class Welcome(Widget):
     """The block shown until the first message."""
 
-    DEFAULT_CSS = """
-    Welcome {
+    DEFAULT_CSS = f"""
+    Welcome {{
+        padding: 1 {RIGHT_MARGIN} 0 {TEXT_COLUMN};
         height: auto;
-        padding: 1 2 0 3;
         color: $foreground;
-        & > .welcome--brand { color: $accent; text-style: bold; }
-        & > .welcome--accent { color: $accent; }
-        & > .welcome--chosen { color: $foreground; text-style: bold; }
-        & > .welcome--dim { color: $forge-muted; }
-        & > .welcome--warning { color: $warning; }
-    }
+        & > .welcome--brand {{ color: $accent; text-style: bold; }}
+        & > .welcome--accent {{ color: $accent; }}
+        & > .welcome--chosen {{ color: $foreground; text-style: bold; }}
+        & > .welcome--dim {{ color: $forge-muted; }}
+        & > .welcome--warning {{ color: $warning; }}
+    }}
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"welcome--{role}" for role in ("brand", "accent", "chosen", "dim", "warning")

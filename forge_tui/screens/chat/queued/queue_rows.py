@@ -15,6 +15,7 @@ from forge_tui.keys.effective import effective_keys
 from forge_tui.pastes.folded_text import with_labels
 from forge_tui.screens.chat.queued.message_queue import QueuedLine
 from forge_tui.submitted_line import Command, ShellLine
+from forge_tui.widgets.edges import MARK_COLUMN, RIGHT_MARGIN
 from forge_tui.widgets.role_strip import role_strip
 
 MOST_ROWS = 3
@@ -38,16 +39,16 @@ def label_of(entry: QueuedLine) -> str:
 class QueueRows(Widget):
     """The oldest queued lines, and how many more there are; hidden while there are none."""
 
-    DEFAULT_CSS = """
-    QueueRows {
+    DEFAULT_CSS = f"""
+    QueueRows {{
+        padding: 0 {RIGHT_MARGIN} 0 {MARK_COLUMN};
         height: auto;
-        padding: 0 2 0 3;
         color: $forge-muted;
         display: none;
-        &.-shown { display: block; }
-        & > .queue--mark { color: $forge-muted; }
-        & > .queue--given { color: $accent; }
-    }
+        &.-shown {{ display: block; }}
+        & > .queue--mark {{ color: $forge-muted; }}
+        & > .queue--given {{ color: $accent; }}
+    }}
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"queue--mark", "queue--given"}
 
