@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,29 @@ async def test_prompts_have_marks_and_text_at_the_two_edges(tmp_path: Path, requ
         await until(pilot, lambda: isinstance(app.focused, Prompt))
         assert misplaced(app) == []
         await pilot.press("escape")
+
+
+OPENED: dict[str, str] = {
+    "/theme": "forge-dark",
+    "/resume": "no saved sessions",
+    "/help": "Commands",
+    "/config": "Settings",
+    "/connect": "OpenAI",
+}
+
+
+async def test_panels_have_marks_and_text_at_the_two_edges(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        for command, text in OPENED.items():
+            await say(pilot, command)
+            await until(pilot, lambda: len(app.screen_stack) == 2)
+            has_text: Callable[[], bool] = partial(lambda text: text in shown(app), text)
+            await until(pilot, has_text, command)
+            assert misplaced(app) == [], command
+            await pilot.press("escape")
+            await until(pilot, lambda: len(app.screen_stack) == 1)
 
 
 async def test_the_queue_and_completions_are_at_the_two_edges(tmp_path: Path) -> None:

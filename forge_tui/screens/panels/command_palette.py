@@ -13,7 +13,7 @@ from textual.widgets import Input
 from forge_core.commands import specs
 from forge_tui.keymap import keys_of
 from forge_tui.keys.effective import command_keys
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import Overlay, PanelInput
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 
@@ -21,7 +21,6 @@ class CommandPalette(Overlay[str | None]):
     """Returns the name of the selected command, or None."""
 
     DEFAULT_CSS = """
-    CommandPalette Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,ctrl+n", "move(1)", show=False),
@@ -39,8 +38,7 @@ class CommandPalette(Overlay[str | None]):
         with Vertical(classes="panel") as panel:
             panel.border_title = "Commands"
             panel.border_subtitle = "Enter run · Esc close"
-            search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
-            search.cursor_blink = False
+            search = PanelInput(placeholder="Type to search")
             yield search
             yield ChoiceList(self._rows(), max_rows=self.list_rows(12, 5), counts=True)
 

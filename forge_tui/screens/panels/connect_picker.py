@@ -23,7 +23,7 @@ from forge_core.sanitize import safe_line
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import Overlay, PanelInput
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -57,12 +57,11 @@ class ConnectStep(StrEnum):
     """The key could not be checked: the user decides."""
 
 
-class SecretInput(Input):
+class SecretInput(PanelInput):
     """An input whose text is never shown, copied or cut."""
 
     def __init__(self) -> None:
-        super().__init__(password=True, compact=True, select_on_focus=False)
-        self.cursor_blink = False
+        super().__init__(password=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return action not in ("copy", "cut")
@@ -81,7 +80,6 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     """Returns the chosen endpoint when it has what it needs; None without a choice."""
 
     DEFAULT_CSS = """
-    ConnectPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     ConnectPicker .asks { height: auto; margin-bottom: 1; }
     ConnectPicker .about { color: $forge-muted; height: auto; min-height: 2; margin-top: 1; }
     ConnectPicker.-key .about, ConnectPicker.-checking .about, ConnectPicker.-unchecked .about,
@@ -124,8 +122,7 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
             panel.border_title = "Connect"
-            search = Input(classes="search", compact=True, select_on_focus=False)
-            search.cursor_blink = False
+            search = PanelInput(classes="search")
             yield Static("", classes="asks", markup=False)
             yield search
             yield ChoiceList(

@@ -16,10 +16,11 @@ from textual.widgets import Static
 from forge_core.commands.specs import SPECS
 from forge_tui.keymap import KeyContext, keys_of
 from forge_tui.keys.effective import effective_keys
-from forge_tui.screens.panels.overlay import PANEL_CELLS, ScrollingOverlay
+from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, ScrollingOverlay
 
 COLUMN = 24
 """Cells of the first column, its indent included."""
+_SCROLLBAR = 1
 
 
 def help_content(width: int = 80, only: KeyContext | None = None) -> Content:
@@ -87,4 +88,4 @@ class HelpScreen(ScrollingOverlay):
 
     def on_resize(self) -> None:
         text = self.query_one(Static)
-        text.update(self._page_text(min(self.size.width, PANEL_CELLS) - 5))
+        text.update(self._page_text(min(self.size.width, PANEL_CELLS) - FRAME_CELLS - _SCROLLBAR))

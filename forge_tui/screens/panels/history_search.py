@@ -18,7 +18,7 @@ from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
 from forge_tui.pastes.folded_text import with_labels
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import Overlay, PanelInput
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -64,7 +64,6 @@ class HistorySearch(workers.WorkerErrorsEndApp, Overlay[str | None]):
     """Returns the chosen text as it was typed; None without a choice."""
 
     DEFAULT_CSS = """
-    HistorySearch Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     HistorySearch .preview { color: $forge-muted; height: 5; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.HISTORY)]
@@ -90,8 +89,7 @@ class HistorySearch(workers.WorkerErrorsEndApp, Overlay[str | None]):
         with Vertical(classes="panel") as panel:
             tab = effective_keys().hint("Tab", "history.folders")
             panel.border_subtitle = f"Enter put into the composer · {tab} folders · Esc close"
-            entry = Input(placeholder="Type to search", compact=True, select_on_focus=False)
-            entry.cursor_blink = False
+            entry = PanelInput(placeholder="Type to search")
             yield entry
             reading = Choice("Reading the history …")
             yield ChoiceList([reading], chosen=NONE_CHOSEN, max_rows=self.list_rows(8, 11), label_share=None)

@@ -18,7 +18,7 @@ from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.panels.job_log import JobLog, read_end
-from forge_tui.screens.panels.overlay import PANEL_CELLS, Overlay
+from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, Overlay
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ REFRESH_S = 0.5
 TAIL_BYTES = 16 * 1024
 MOST_JOBS = 8
 """Rows of the list, which scrolls; on a small terminal a quarter of it."""
-_FRAME_CELLS = 4
 _OTHER_ROWS = 4
 """Rows of the panel for its frame and the line about the chosen job, with the blank one before it."""
 _COMMAND_CHARACTERS = 400
@@ -105,7 +104,7 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         panel.border_title = f"Background commands ({running} running)" if running else "Background commands"
         job = self._chosen()
         panel.border_subtitle = self._keys(job)
-        width = max(min(self.size.width, PANEL_CELLS) - _FRAME_CELLS, 8)
+        width = max(min(self.size.width, PANEL_CELLS) - FRAME_CELLS, 8)
         self._about.update(Content(_facts(job, width)))
         count = self.list_rows(self.size.height, _OTHER_ROWS + min(len(rows), self._most_rows))
         self._output.update(Content(_last_lines(self._tail, count, width)))

@@ -21,7 +21,7 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
-from forge_tui.screens.panels.overlay import PANEL_CELLS, Overlay
+from forge_tui.screens.panels.overlay import LIST_FRAME_CELLS, PANEL_CELLS, Overlay, PanelInput
 from forge_tui.widgets.choices import GAP, MARK, NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from forge_core.session.status import Ability, ModelChoice
 
 _KEYS = "Enter use · ^F favourite · ←→ effort · Esc close"
-_AROUND = 4
-"""Cells of the panel's border and padding."""
 _PRICE_CELLS, _WINDOW_CELLS = 6, 6
 _ABILITIES: Mapping[Ability, str] = {"tools": "tools", "images": "images", "reasoning": "reason"}
 _HEADER = f"{'In/M':>{_PRICE_CELLS}} {'Out/M':>{_PRICE_CELLS}} {'Window':>{_WINDOW_CELLS}}  Can use"
@@ -83,7 +81,6 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
     """Returns the id of the chosen model; None without a choice."""
 
     DEFAULT_CSS = """
-    ModelPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     ModelPicker .header { color: $forge-muted; height: 1; }
     ModelPicker .about {
         color: $forge-muted; height: 2; margin-top: 1; text-wrap: nowrap; text-overflow: ellipsis;
@@ -105,8 +102,7 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
         with Vertical(classes="panel") as panel:
             panel.border_title = "Models"
             panel.border_subtitle = _KEYS
-            search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
-            search.cursor_blink = False
+            search = PanelInput(placeholder="Type to search")
             yield search
             yield Static("", classes="header", markup=False)
             yield ChoiceList(max_rows=self.list_rows(14, 9), label_share=None)
@@ -141,10 +137,8 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
     def _show(self, *, keeps: str = "") -> None:
         """Show what is found, with the model `keeps` chosen if it is among them."""
         self._found = matching(self._all, self._query, self._lists)
-        room = min(PANEL_CELLS, self.app.size.width) - _AROUND - len(MARK) - GAP - _DETAIL_CELLS
-        self.query_one(".header", Static).update(
-            " " * len(MARK) + _padded("Model", room) + " " * GAP + _HEADER
-        )
+        room = min(PANEL_CELLS, self.app.size.width) - LIST_FRAME_CELLS - len(MARK) - GAP - _DETAIL_CELLS
+        self.query_one(".header", Static).update(_padded("Model", room) + " " * GAP + _HEADER)
         chosen = next((at for at, one in enumerate(self._found) if one.id == keeps), 0)
         if self._found:
             self.query_one(ChoiceList).show([self._row(one, room) for one in self._found], chosen)

@@ -9,13 +9,19 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from forge_tui.terminal.compositor import ignore_outdated_resize
 from forge_tui.widgets.activity import ActivityLine
+from forge_tui.widgets.edges import BORDER, FRAMED_TEXT
 
 Result = TypeVar("Result")
 PANEL_CELLS = 100
 """The most cells of a panel: all have one width, so that nothing jumps from one to the next."""
+LIST_FRAME_CELLS = 2 * BORDER + 1
+"""Cells of a row of a list for the panel's border and padding."""
+FRAME_CELLS = LIST_FRAME_CELLS + FRAMED_TEXT
+"""The same for a row of text."""
 _TALL = 20
 """Rows of a screen that has some around the panel."""
 _AROUND_ROWS = 5
@@ -36,13 +42,15 @@ class Overlay(ModalScreen[Result]):
             max-width: 100%;
             height: auto;
             max-height: 100%;
-            padding: 0 1;
+            padding: 0 1 0 0;
             background: $surface;
             border: round $forge-muted;
             scrollbar-size-vertical: 1;
             border-title-color: $foreground;
             border-subtitle-color: $forge-muted;
         }}
+        & > .panel > * {{ padding-left: {FRAMED_TEXT}; }}
+        & > .panel > ChoiceList {{ padding-left: 0; }}  /* its marks begin at the border */
         /* One blank row above, and the composer stays whole below. A low screen has no rows for that. */
         &.-tall > .panel {{ margin: 1 0 {_AROUND_ROWS - 1} 0; }}
     }}
@@ -79,6 +87,24 @@ class Overlay(ModalScreen[Result]):
 
     def action_nothing(self) -> None:
         """Do nothing: Tab must not move the focus."""
+
+
+class PanelInput(Input):
+    """The line of a panel that is typed into, without a border or a blinking cursor."""
+
+    DEFAULT_CSS = f"""
+    PanelInput, PanelInput:focus {{
+        border: none;
+        padding: 0 0 0 {FRAMED_TEXT};
+        height: 1;
+        background: $surface;
+        margin-bottom: 1;
+    }}
+    """
+
+    def __init__(self, placeholder: str = "", *, classes: str | None = None, password: bool = False) -> None:
+        super().__init__(placeholder=placeholder, classes=classes, password=password, select_on_focus=False)
+        self.cursor_blink = False
 
 
 class ScrollingOverlay(Overlay[None]):

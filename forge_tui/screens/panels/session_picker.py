@@ -23,7 +23,7 @@ from forge_core.text_width import clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
-from forge_tui.screens.panels.overlay import Overlay
+from forge_tui.screens.panels.overlay import Overlay, PanelInput
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
     """Returns the id of the chosen session and whether to continue in a copy; None without a choice."""
 
     DEFAULT_CSS = """
-    SessionPicker Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     SessionPicker .about { color: $forge-muted; height: 2; margin-top: 1; }
     SessionPicker .about.-facts { text-wrap: nowrap; text-overflow: ellipsis; }
     """
@@ -106,8 +105,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
             panel.border_subtitle = _keys_hint()
-            search = Input(placeholder="Type to search", compact=True, select_on_focus=False)
-            search.cursor_blink = False
+            search = PanelInput(placeholder="Type to search")
             yield search
             reading = Choice("Reading the sessions …")
             yield ChoiceList([reading], chosen=NONE_CHOSEN, max_rows=self.list_rows(12, 8), label_share=None)

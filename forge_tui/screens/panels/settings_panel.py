@@ -23,11 +23,9 @@ from forge_core.text_width import cell_len, clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
-from forge_tui.screens.panels.overlay import PANEL_CELLS, Overlay
+from forge_tui.screens.panels.overlay import LIST_FRAME_CELLS, PANEL_CELLS, Overlay, PanelInput
 from forge_tui.widgets.choices import GAP, MARK, NONE_CHOSEN, Choice, ChoiceList
 
-_AROUND = 4
-"""Cells of the panel's border and padding."""
 _OTHER_ROWS = 9
 """Rows of the panel beside the list."""
 _MOST_ROWS = 16
@@ -73,7 +71,6 @@ class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
     """Lists the settings; Enter changes the chosen one."""
 
     DEFAULT_CSS = """
-    SettingsPanel Input { border: none; padding: 0; height: 1; background: $surface; margin-bottom: 1; }
     SettingsPanel .about { color: $forge-muted; height: 2; margin-top: 1; }
     SettingsPanel .report { height: 2; }
     SettingsPanel .report.-error { color: $error; }
@@ -102,8 +99,7 @@ class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel"):
-            search = Input(compact=True, select_on_focus=False)
-            search.cursor_blink = False
+            search = PanelInput()
             yield search
             rows = self.list_rows(_MOST_ROWS, _OTHER_ROWS)
             choices = ChoiceList(chosen=NONE_CHOSEN, max_rows=rows, label_share=None)
@@ -157,7 +153,7 @@ class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
 
     def _row(self, state: SettingState) -> Choice:
         width = min(PANEL_CELLS, self.app.size.width)
-        room = max(width - _AROUND - len(MARK) - _NAME_CELLS - GAP - _SOURCE_CELLS, 8)
+        room = max(width - LIST_FRAME_CELLS - len(MARK) - _NAME_CELLS - GAP - _SOURCE_CELLS, 8)
         name, value = state.name.ljust(_NAME_CELLS), _padded(safe_line(state.value), room)
         if state.source == Origin.DEFAULT:  # the user's own values stand out
             return Choice(name[:-1], hint=value, detail=state.source.ljust(_SOURCE_CELLS))
