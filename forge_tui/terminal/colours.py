@@ -30,6 +30,9 @@ _SAME_HUE, _LIKE_HUE = 0.55, 0.9
 """Radians."""
 _LOUD = 1.28
 """A background with this contrast to the theme's background marks something."""
+_LEAST_APART, _QUIET = 10, 40
+"""The least and the most that a channel of a changed line's background differs from the theme's background: a
+step of the greys, and one of the brightest tints."""
 _DIFFS = ("added", "removed")
 _QUIET_TEXT = ("forge-muted", "forge-faint", "syntax-comment")
 _HUES_IN_16 = {
@@ -59,7 +62,7 @@ _TANGO = (
     *((173, 127, 168), (52, 226, 226), (238, 238, 236)),
 )
 _PALETTES_16 = (_XTERM, _VGA, _TANGO)
-_PALETTE_256: tuple[Rgb, ...] = (
+PALETTE_256: tuple[Rgb, ...] = (
     *_XTERM,
     *((red, green, blue) for red in _STEPS for green in _STEPS for blue in _STEPS),
     *((8 + 10 * n, 8 + 10 * n, 8 + 10 * n) for n in range(24)),
@@ -115,19 +118,19 @@ def contrast_of(one: int, other: int, depth: Depth) -> float:
     """Return the contrast of two colours of a palette; of 16, in the worst of the common palettes."""
     if depth is Depth.SIXTEEN:
         return min(contrast(palette[one], palette[other]) for palette in _PALETTES_16)
-    return contrast(_PALETTE_256[one], _PALETTE_256[other])
+    return contrast(PALETTE_256[one], PALETTE_256[other])
 
 
 def nearest(colour: Rgb, depth: Depth, is_fit: Callable[[int], bool] = lambda _: True) -> int:
     """Return the number of the most similar colour that is fit; black or white if none is."""
     numbers = [number for number in _numbers(depth) if is_fit(number)]
     if depth is Depth.SIXTEEN:  # keep greys grey and hues similar, if one is fit
-        greys = [number for number in numbers if not is_tint(_PALETTE_256[number])]
+        greys = [number for number in numbers if not is_tint(PALETTE_256[number])]
         numbers = [number for number in numbers if _is_like(colour, number)] or greys or numbers
     hues_count = depth is Depth.SIXTEEN and is_tint(colour)
 
     def unlike(number: int) -> float:
-        other = _PALETTE_256[number]
+        other = PALETTE_256[number]
         return _distance(colour, other) + (_hues_apart(colour, other) / 5 if hues_count else 0.0)
 
     return min(numbers, key=unlike, default=_extreme(colour, depth))
@@ -139,18 +142,44 @@ def is_tint(colour: Rgb) -> bool:
     return a * a + b * b > _TINT * _TINT
 
 
-def nearest_tint(colour: Rgb, depth: Depth, taken: Sequence[int]) -> int:
-    """Return the nearest colour of a similar hue that is not a grey and not in `taken`."""
+def nearest_tint(colour: Rgb, hue: Rgb, depth: Depth, taken: Sequence[int]) -> int:
+    """Return the colour that is most like `colour` and the hue of `hue`; no grey, and none of `taken`."""
+    tints = (number for number in _numbers(depth) if number not in taken and _has_hue(number, hue))
+
+    def unlike(number: int) -> float:
+        other = PALETTE_256[number]
+        return _distance(colour, other) + _hues_apart(hue, other) / 2
+
+    return min(tints, key=unlike, default=_extreme(colour, depth))
+
+
+def nearest_quiet(colour: Rgb, hue: Rgb, ground: int, taken: Sequence[int]) -> int:
+    """Return the one of 256 colours that is most like `colour` and only just apart from `ground`.
+
+    It has about the hue of `hue`, or is a grey: the darkest tints are too saturated for a dark theme.
+    """
 
     def is_fit(number: int) -> bool:
-        other = _PALETTE_256[number]
-        return number not in taken and is_tint(other) and _hues_apart(colour, other) < _SAME_HUE
+        return number not in (ground, *taken) and _LEAST_APART <= _channels_apart(number, ground) <= _QUIET
 
-    return nearest(colour, depth, is_fit)
+    quiet = [number for number in _numbers(Depth.EIGHT_BIT) if is_fit(number)]
+    tints = [number for number in quiet if _has_hue(number, hue)]
+    greys = [number for number in quiet if not is_tint(PALETTE_256[number])]
+    return nearest(colour, Depth.EIGHT_BIT, (tints or greys).__contains__)
+
+
+def _has_hue(number: int, hue: Rgb) -> bool:
+    other = PALETTE_256[number]
+    return is_tint(other) and _hues_apart(hue, other) < _SAME_HUE
+
+
+def _channels_apart(one: int, other: int) -> int:
+    """Return the largest difference between the channels of two of 256 colours."""
+    return max(abs(a - b) for a, b in zip(PALETTE_256[one], PALETTE_256[other], strict=True))
 
 
 def _is_like(colour: Rgb, number: int) -> bool:
-    other = _PALETTE_256[number]
+    other = PALETTE_256[number]
     if is_tint(colour) and is_tint(other):
         return _hues_apart(colour, other) < _LIKE_HUE
     return is_tint(colour) == is_tint(other)
@@ -314,7 +343,8 @@ class Palette:
         return nearest(colour, self._depth, is_apart)
 
     def _diff_backgrounds(self) -> dict[Rgb, int]:
-        """Map the backgrounds of changed lines and words to numbers: all different, none a grey."""
+        """Map the backgrounds of changed lines and words to numbers, all different: quiet ones for lines,
+        tints for words."""
         marks: dict[Rgb, int] = {}
         for name in ("background", "strong"):
             for sign in _DIFFS:
@@ -324,5 +354,11 @@ class Palette:
                 if self._depth is Depth.SIXTEEN:
                     marks[colour] = self._ground if name == "background" else 2 - (sign == "removed")
                 else:
-                    marks[colour] = nearest_tint(colour, self._depth, list(marks.values()))
+                    sign_colour = self._named.get(f"diff-{sign}", colour)
+                    taken = list(marks.values())
+                    marks[colour] = (
+                        nearest_quiet(colour, sign_colour, self._ground, taken)
+                        if name == "background"
+                        else nearest_tint(colour, sign_colour, self._depth, taken)
+                    )
         return marks

@@ -119,6 +119,24 @@ def test_marks_remain_distinguishable(name: str, depth: Depth) -> None:
         assert palette.pair(fore, rgb(named["forge-code-background"]))[1] != ground
 
 
+@pytest.mark.parametrize("name", [name for name in THEMES if name != "ansi-16"])
+def test_changed_lines_are_quiet_in_256_colours_and_changed_words_have_the_hue_of_their_sign(
+    name: str,
+) -> None:
+    named = variables(name)
+    palette = Palette(Depth.EIGHT_BIT, named)
+    fore = rgb(named["foreground"])
+    ground = colours.PALETTE_256[palette.pair(fore, rgb(named["background"]))[1]]
+    for sign in SIGNS:
+        line, word = (
+            palette.pair(fore, rgb(named[f"diff-{sign}-{kind}"]))[1] for kind in ("background", "strong")
+        )
+        apart = [abs(one - other) for one, other in zip(colours.PALETTE_256[line], ground, strict=True)]
+        assert 10 <= max(apart) <= 40, (sign, line)
+        red, green, _ = colours.PALETTE_256[word]
+        assert (green >= red) if sign == "added" else (red > green), (sign, word)
+
+
 @pytest.mark.parametrize("name", THEMES)
 def test_without_colour_selections_and_changed_words_are_reversed_and_muted_text_is_dim(name: str) -> None:
     named = variables(name)
