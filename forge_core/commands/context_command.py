@@ -182,19 +182,26 @@ def _parts(composition: Composition) -> list[tuple[str, str, int]]:
     """Return the signs, name and tokens of each part of the window."""
     parts = [(*_KINDS[kind], tokens) for kind, tokens in composition.by_kind().items()]
     if composition.free is not None:
-        parts.append(("··", "Free", composition.free))
+        parts.append(("░░", "Free", composition.free))
     if composition.reserved:
-        parts.append(("░░", "Reserved for the answer", composition.reserved))
+        parts.append(("╱╱", "Reserved for the answer", composition.reserved))
     return parts
 
 
 def _spread(tokens: Sequence[int], size: int) -> list[int]:
-    """Return the cells of each count. Largest remainders, so that they add up to the cells of the sum."""
+    """Return the cells of each count: at least one for what is not 0, at the cost of the widest.
+
+    Otherwise by largest remainders, so that they add up to the cells of the sum.
+    """
     shares = [divmod(count * BAR_CELLS, size) for count in tokens]
     widths = [whole for whole, _ in shares]
     missing = round(sum(tokens) * BAR_CELLS / size) - sum(widths)
     for index in sorted(range(len(tokens)), key=lambda at: -shares[at][1])[: max(missing, 0)]:
         widths[index] += 1
+    for index, count in enumerate(tokens):
+        if count and not widths[index]:
+            widths[widths.index(max(widths))] -= 1
+            widths[index] = 1
     return widths
 
 

@@ -40,11 +40,17 @@ def composed(window: int | None, longest: int | None = None) -> Composition:
 
 
 def test_the_context_bar_is_proportional_to_the_window() -> None:
-    assert bar(composed(64_000, 16_000)) == "S█T▒▒▒YA██R▓▓▓▓▓" + "·" * 32 + "░" * 16
+    assert bar(composed(64_000, 16_000)) == "S█T▒▒▒YA██R▓▓▓▓▓" + "░" * 32 + "╱" * 16
 
 
 def test_the_context_bar_shows_only_usage_when_the_window_is_unknown() -> None:
     assert bar(composed(None)) == "S███████T▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒Y▒▒▒A███████████R▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓"
+
+
+def test_every_part_of_a_nearly_empty_window_shows_in_the_bar() -> None:
+    assert bar(composed(1_000_000, 20_000)) == "STYAR" + "░" * 58 + "╱"
+    few = Composition("m", (Item(Kind.SYSTEM, 900_000), Item(Kind.USER, 1, turn=1)), 900_002)
+    assert bar(few) == "S" + "█" * 61 + "Y░"
 
 
 @pytest.mark.parametrize("window", [1, 100, 15_999, 16_000, 16_001, 200_000, 1_000_000, None])
@@ -67,7 +73,7 @@ async def test_context_is_listed_by_kind_turn_and_item(tmp_path: Path) -> None:
     blocks = text.split("\n\n")
     assert blocks[0] == "scripted/model: 801 of 1k tokens (80%)"
     assert blocks[2].splitlines()[0].startswith("S  System prompt")
-    assert [line.split()[0] for line in blocks[2].splitlines()] == ["S", "T", "Y", "A", "R", "·"]
+    assert [line.split()[0] for line in blocks[2].splitlines()] == ["S", "T", "Y", "A", "R", "░"]
     assert blocks[3].splitlines()[1].startswith("1 echo it")
     assert "echo a long text" in blocks[4] and "turn 1" in blocks[4]
     assert max(map(cell_len, text.splitlines())) <= WIDTH
@@ -88,7 +94,7 @@ async def test_each_part_of_the_bar_has_the_colour_of_its_legend(tmp_path: Path)
     legend = {text: category for text, category in parts if len(text) == 1}
     assert "".join(text for text, _ in parts[: len(parts) - len(legend)]).startswith(drawn[:8])
     assert in_bar and all(legend[text[0]] == category for text, category in in_bar)
-    assert legend["·"] is None and len({*legend.values()} - {None}) == len(legend) - 1
+    assert legend["░"] is None and len({*legend.values()} - {None}) == len(legend) - 1
     await session.aclose()
 
 
