@@ -14,15 +14,17 @@ from forge_core.llm.models import TokenUsage
 from forge_core.sanitize import safe_line
 from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.session import ForgeSession
-from forge_core.text_width import clip, clip_start
+from forge_core.text_width import cell_len, clip, clip_middle
 
 MAX_TURNS = 20
 """The last turns have a row each; earlier ones share one."""
 WIDTH = 74
 """Cells of a row, in a terminal of 80 columns. Names get what the figures do not need."""
 HEADER = ("In", "Cached", "Out", "Reasoning", "Cost", "Share")
-BAR_CELLS = 6
-"""Of the bar after a row of turns: so long for the row that cost most."""
+BAR_CELLS, LEAST_BAR = 6, 3
+"""The most and the least of the bar of the turn that cost most. The names of models get their room first."""
+GAP = 2
+"""Cells between columns."""
 BAR_CATEGORY = 7
 _BAR = re.compile("▇+$", re.MULTILINE)
 LEAST_NAME = 12
@@ -42,11 +44,13 @@ async def cost(argument: str, session: ForgeSession) -> CommandResult:
     turns = [(name, cells_of(part)) for name, part in _turns(spent.turns)]
     total = cells_of(spent.total)
     room = WIDTH - _width([cells for _, cells in (*models, *turns)] + [total])
+    needed = max([LEAST_NAME, *(cell_len(name) for name, _ in models)])
+    bar_cells = min(room - needed - GAP, BAR_CELLS)
     bars = [""] * len(turns)
-    if room - BAR_CELLS - 2 >= LEAST_NAME:
-        room -= BAR_CELLS + 2
-        bars = _bars([part.usage for _, part in _turns(spent.turns)], spent.total.usage)
-    head = [("By model", *HEADER, ""), *((clip_start(name, room), *cells, "") for name, cells in models)]
+    if bar_cells >= LEAST_BAR:
+        room -= bar_cells + GAP
+        bars = _bars([part.usage for _, part in _turns(spent.turns)], spent.total.usage, bar_cells)
+    head = [("By model", *HEADER, ""), *((clip_middle(name, room), *cells, "") for name, cells in models)]
     body = [("By turn", *("" for _ in HEADER), "")]
     body += [(clip(name, room), *cells, drawn) for (name, cells), drawn in zip(turns, bars, strict=True)]
     lines = [line.rstrip() for line in table([*head, *body, ("Total", *total, "")]).splitlines()]
@@ -57,7 +61,7 @@ async def cost(argument: str, session: ForgeSession) -> CommandResult:
 
 def _width(rows: Sequence[tuple[str, ...]]) -> int:
     """Return the cells that all columns but the names need."""
-    return sum(2 + max(len(cell) for cell in column) for column in zip(HEADER, *rows, strict=True))
+    return sum(GAP + max(len(cell) for cell in column) for column in zip(HEADER, *rows, strict=True))
 
 
 def _cells(part: Spending, total: Spending, provider: str) -> tuple[str, ...]:
@@ -82,12 +86,12 @@ def _share(usage: TokenUsage, whole: TokenUsage) -> str:
     return percent_text(usage.total_tokens, whole.total_tokens)
 
 
-def _bars(parts: Sequence[TokenUsage], whole: TokenUsage) -> list[str]:
+def _bars(parts: Sequence[TokenUsage], whole: TokenUsage, most_cells: int) -> list[str]:
     """Return a bar for each part, by cost or by tokens as its share is; any use fills a cell."""
     amounts = [float(part.cost_usd or 0) if whole.cost_usd else part.total_tokens for part in parts]
     most = max(amounts, default=0)
-    cells = [max(round(BAR_CELLS * amount / most), 1) if amount else 0 for amount in amounts]
-    return [("▇" * filled).ljust(BAR_CELLS) for filled in cells]
+    cells = [max(round(most_cells * amount / most), 1) if amount else 0 for amount in amounts]
+    return [("▇" * filled).ljust(most_cells) for filled in cells]
 
 
 def _turns(turns: Sequence[TurnSpending]) -> list[tuple[str, Spending]]:

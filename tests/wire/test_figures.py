@@ -192,7 +192,7 @@ async def test_each_model_has_its_row_and_its_window(tmp_path: Path) -> None:
             assert session.status.context_window == 200_000
             table = await command_text("/cost", session)
             shares = {name: share for name, (_, share) in cost_rows(table).items()}
-            assert (shares[PRICED], shares["…opic/claude-haiku-4.5"]) == ("25%", "75%")
+            assert (shares[PRICED], shares["anthropic/claude-haiku-4.5"]) == ("25%", "75%")
             assert (shares["1"], shares["2"]) == ("25%", "75%")
             await assert_adds_up(session)
 

@@ -64,6 +64,23 @@ async def test_the_cost_table_shows_the_last_turns_and_sums_up_older_ones(tmp_pa
     await session.aclose()
 
 
+async def test_bars_leave_the_room_that_the_names_of_models_need(tmp_path: Path) -> None:
+    for name, bars in (
+        ("someone/claude-4.5", 6),
+        ("someone/claude-haiku-3", 3),
+        ("someone/claude-sonnet-4.5", 0),
+    ):
+        session = await played(tmp_path / str(bars), ["fix it"])
+        session._tracker.reset()
+        session._tracker.begin_turn(1)
+        usage = TokenUsage(12_400, 400, 12_800, 9_000, 300, cost_usd=Decimal("0.0412"))
+        session._tracker.add_usage(usage, name)
+        text = await command_text("/cost", session)
+        assert f"\n{name} " in text and text.count("▇") == bars, text
+        assert max(map(cell_len, text.splitlines())) <= WIDTH
+        await session.aclose()
+
+
 async def test_the_widest_figures_still_fit_into_80_columns(tmp_path: Path) -> None:
     session = await played(tmp_path, ["x" * 300])
     session._tracker.reset()
@@ -74,7 +91,7 @@ async def test_the_widest_figures_still_fit_into_80_columns(tmp_path: Path) -> N
     session._tracker.add_usage(huge, "someone/with-a-very-long-name-of-a-model-20261120")
     text = await command_text("/cost", session)
     assert max(map(cell_len, text.splitlines())) <= WIDTH
-    assert "~$9999.99" in text and "-a-model-20261120" in text
+    assert "~$9999.99" in text and "\nsomeon…" in text and "-20261120 " in text
     await session.aclose()
 
 
