@@ -40,12 +40,13 @@ ToolOutcome: TypeAlias = Literal[
     "failed",
     "timed_out",
     "denied",
+    "declined",
     "interrupted",
     "unknown_tool",
     "unreadable",
 ]
-"""How a call ended. "background": its command runs on as a job; "unknown_tool" and "unreadable" (its
-arguments): nothing ran."""
+"""How a call ended. "background": its command runs on as a job; "declined": the user did not agree to what it
+presented; "unknown_tool" and "unreadable" (its arguments): nothing ran."""
 
 
 @dataclass(frozen=True, slots=True)

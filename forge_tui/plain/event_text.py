@@ -78,6 +78,7 @@ _ENDINGS = {
     "failed": "failed",
     "timed_out": "timed out",
     "denied": "denied",
+    "declined": "declined",
     "interrupted": "interrupted",
     "unknown_tool": "failed, there is no such tool",
     "unreadable": "failed, its arguments cannot be read",

@@ -51,6 +51,14 @@ def test_a_call_that_is_done_is_quieter_than_one_that_runs_or_has_failed() -> No
     assert done[1][1] == RED.muted
 
 
+def test_a_plan_that_was_not_approved_has_no_sign_of_success() -> None:
+    start = tool_started("exit_plan_mode")
+    end = tool_ended("exit_plan_mode", "…", outcome="declined", summary="not approved yet")
+    words = words_in(layout_of(start, end))
+    assert words[0][0] == "⊘" and words[0][1].color != RED.success.color
+    assert "not approved yet" in [text for text, _ in words]
+
+
 @pytest.mark.parametrize(("reason", "is_red"), [("loop", True), ("denied", True), ("complete", False)])
 def test_the_words_of_a_failure_are_red_at_the_end_only_if_it_ended_the_turn(
     reason: str, is_red: bool

@@ -155,6 +155,7 @@ def _not_approved(plan: SessionPlan, reply: PlanReply) -> ToolResult:
             f"The user wants this changed before they approve the plan: {feedback}\nPlan mode goes on. "
             f"Change the plan and call exit_plan_mode with all of it again.{edited}",
             summary="to be changed",
+            outcome="declined",
             document=plan.text,
             display=feedback,
         )
@@ -168,6 +169,7 @@ def _not_approved(plan: SessionPlan, reply: PlanReply) -> ToolResult:
         f"{why} Plan mode goes on: their next message says what to change, or that the plan is approved."
         f"{edited}",
         summary="not approved yet",
+        outcome="declined",
         document=plan.text,
         is_in_header=True,
         ends_run=True,

@@ -120,6 +120,7 @@ async def test_what_to_change_goes_back_to_the_model(tmp_path: Path) -> None:
     assert [request.plan for request in reviewer.seen] == [TEXT, "# Better"]
     first, _ = [event for event in events if isinstance(event, ToolEnd)]
     assert "Test first" in first.result and first.document == TEXT
+    assert first.success and first.outcome == "declined"
     assert session.plan.text == "# Better"
 
 

@@ -21,13 +21,14 @@ from forge_tui.widgets.transcript.calls.card_body import CardBody, beyond_change
 from forge_tui.widgets.transcript.calls.card_header import draw_header, time_so_far, time_taken
 from forge_tui.widgets.transcript.path_links import link_style
 
-CardState = Literal["running", "done", "background", "failed", "denied", "interrupted"]
+CardState = Literal["running", "done", "background", "failed", "denied", "declined", "interrupted"]
 SIGNS: Mapping[CardState, str] = {
     "running": "●",
     "done": "✓",
     "background": "↷",
     "failed": "✗",
     "denied": "⊘",
+    "declined": "⊘",
     "interrupted": "◌",
 }
 _STATES: Mapping[ToolOutcome, CardState] = {
@@ -38,6 +39,7 @@ _STATES: Mapping[ToolOutcome, CardState] = {
     "unknown_tool": "failed",
     "unreadable": "failed",
     "denied": "denied",
+    "declined": "declined",
     "interrupted": "interrupted",
 }
 Failure = Literal["fresh", "recovered", "final"]
@@ -108,7 +110,7 @@ class ToolCard(CardBlock):
         self._summary = self._summarised(end, outcome)
         text = self._user_text(end)
         self.body.finish(text, end.diffs, end.omission, is_failure=self.state == "failed")
-        self._is_whole_in_header = end.is_in_header and self.state == "done"
+        self._is_whole_in_header = end.is_in_header and self.state in ("done", "declined")
         self._close()
 
     def deny(self, why: str = "") -> None:
