@@ -338,3 +338,17 @@ async def test_keys_that_come_before_the_list_do_nothing(app: ChatApp, state: Pa
 
 async def _never() -> None:
     """A list that takes very long."""
+
+
+async def test_the_keys_below_the_list_are_dropped_whole_from_the_last_one(
+    config: ForgeConfig, state: Path
+) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        app.push_screen(SessionPicker(SavedSessions(state, Redactor()), Path("/w"), clock=lambda: NOW))
+        kept = "Enter continue · Tab folders · Ctrl+R rename"
+        all_keys = f"{kept} · Ctrl+F fork · Ctrl+X delete"
+        for width, keys in ((80, all_keys), (60, kept), (100, all_keys)):
+            await pilot.resize_terminal(width, 15)
+            await until(pilot, lambda keys=keys: f"─ {keys} ─╯" in shown(app))  # type: ignore[misc]

@@ -37,7 +37,7 @@ class CommandPalette(Overlay[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
             panel.border_title = "Commands"
-            panel.border_subtitle = "Enter run · Esc close"
+            self.show_keys("Enter run · Esc close")
             search = PanelInput(placeholder="Type to search")
             yield search
             yield ChoiceList(self._rows(), max_rows=self.list_rows(12, 5), counts=True)

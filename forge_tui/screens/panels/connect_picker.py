@@ -143,13 +143,13 @@ class ConnectPicker(workers.WorkerErrorsEndApp, Overlay[ChosenEndpoint | None]):
         self.remove_class(*(f"-{one}" for one in ConnectStep))
         self.add_class(f"-{step}")
         self._step = step
-        self.query_one(".panel").border_subtitle = keys
+        self.show_keys(keys)
 
     def _show_list(self) -> None:
         """Show the endpoints, as they were left; look for them the first time."""
         was_url = self._step is ConnectStep.URL
         self._endpoint, self._key = None, ""
-        other = effective_keys().hint("^K", "endpoints.other_key")
+        other = effective_keys().hint("Ctrl+K", "endpoints.other_key")
         self._show_step(ConnectStep.LIST, f"Enter connect · {other} other key · Esc close")
         search = self.query_one(".search", Input)
         if was_url:

@@ -86,9 +86,9 @@ class HistorySearch(workers.WorkerErrorsEndApp, Overlay[str | None]):
         self._found: list[SentPrompt] = []
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="panel") as panel:
+        with Vertical(classes="panel"):
             tab = effective_keys().hint("Tab", "history.folders")
-            panel.border_subtitle = f"Enter put into the composer · {tab} folders · Esc close"
+            self.show_keys(f"Enter put into the composer · {tab} folders · Esc close")
             entry = PanelInput(placeholder="Type to search")
             yield entry
             reading = Choice("Reading the history …")

@@ -103,7 +103,7 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         running = self._jobs.running_count
         panel.border_title = f"Background commands ({running} running)" if running else "Background commands"
         job = self._chosen()
-        panel.border_subtitle = self._keys(job)
+        self.show_keys(self._keys(job))
         width = max(min(self.size.width, PANEL_CELLS) - FRAME_CELLS, 8)
         self._about.update(Content(_facts(job, width)))
         count = self.list_rows(self.size.height, _OTHER_ROWS + min(len(rows), self._most_rows))

@@ -21,6 +21,7 @@ from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
+from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.panels.overlay import LIST_FRAME_CELLS, PANEL_CELLS, Overlay, PanelInput
 from forge_tui.widgets.choices import GAP, MARK, NONE_CHOSEN, Choice, ChoiceList
 
@@ -28,11 +29,18 @@ if TYPE_CHECKING:
     from forge_core.session.model_selection import ModelSelection
     from forge_core.session.status import Ability, ModelChoice
 
-_KEYS = "Enter use · ^F favourite · ←→ effort · Esc close"
 _PRICE_CELLS, _WINDOW_CELLS = 6, 6
 _ABILITIES: Mapping[Ability, str] = {"tools": "tools", "images": "images", "reasoning": "reason"}
 _HEADER = f"{'In/M':>{_PRICE_CELLS}} {'Out/M':>{_PRICE_CELLS}} {'Window':>{_WINDOW_CELLS}}  Can use"
 _DETAIL_CELLS = 2 * (_PRICE_CELLS + 1) + _WINDOW_CELLS + 2 + len(" ".join(_ABILITIES.values()))
+
+
+def _keys_hint() -> str:
+    """Return the keys of the picker."""
+    hint = effective_keys().hint
+    favourite = hint("Ctrl+F", "models.favourite")
+    effort = hint("←→", "models.less_effort", "models.more_effort")
+    return f"Enter use · {favourite} favourite · {effort} effort · Esc close"
 
 
 def matching(models: Sequence[ModelChoice], query: str, lists: ModelLists) -> list[ModelChoice]:
@@ -101,7 +109,7 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
             panel.border_title = "Models"
-            panel.border_subtitle = _KEYS
+            self.show_keys(_keys_hint())
             search = PanelInput(placeholder="Type to search")
             yield search
             yield Static("", classes="header", markup=False)

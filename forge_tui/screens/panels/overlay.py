@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from forge_core.text_width import clip_parts
 from forge_tui.terminal.compositor import ignore_outdated_resize
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.edges import BORDER, FRAMED_TEXT
@@ -22,6 +23,8 @@ LIST_FRAME_CELLS = 2 * BORDER + 1
 """Cells of a row of a list for the panel's border and padding."""
 FRAME_CELLS = LIST_FRAME_CELLS + FRAMED_TEXT
 """The same for a row of text."""
+_BORDER_TEXT_CELLS = 6
+"""Cells beside a text in the border."""
 _TALL = 20
 """Rows of a screen that has some around the panel."""
 _AROUND_ROWS = 5
@@ -62,6 +65,7 @@ class Overlay(ModalScreen[Result]):
         Binding("f9", "app.toggle_mouse", show=False),
     ]
     AUTO_FOCUS = None
+    _keys_text = ""
 
     def list_rows(self, most: int, others: int) -> int:
         """Return the most rows of the panel's list, beside `others` with the border and the list's count."""
@@ -71,6 +75,18 @@ class Overlay(ModalScreen[Result]):
 
     async def _on_resize(self, event: events.Resize) -> None:
         ignore_outdated_resize(event, self)
+        self._fit_keys()
+
+    def show_keys(self, keys: str) -> None:
+        """Show what the keys do in the panel's border: parts as in `clip_parts`, the last ones only if they
+        fit."""
+        self._keys_text = keys
+        self._fit_keys()
+
+    def _fit_keys(self) -> None:
+        room = min(self.app.size.width, PANEL_CELLS) - _BORDER_TEXT_CELLS
+        for panel in self.query(".panel") if self._keys_text else ():
+            panel.border_subtitle = clip_parts(self._keys_text, room)
 
     def action_leave(self) -> None:
         """Close, or go back a step where the overlay has several."""

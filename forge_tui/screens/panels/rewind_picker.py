@@ -58,7 +58,7 @@ class RewindPicker(Overlay[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
             panel.border_title = "Rewind to before"
-            panel.border_subtitle = "Enter choose · Esc back"
+            self.show_keys("Enter choose · Esc back")
             yield ChoiceList([], max_rows=self.list_rows(12, 5), label_share=None)
             yield Static("", classes="about", markup=False)
 

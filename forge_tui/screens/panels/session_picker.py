@@ -40,8 +40,8 @@ def _keys_hint(*, is_empty: bool = False) -> str:
     folders = f"{keys.hint('Tab', 'sessions.folders')} folders"
     if is_empty:
         return f"{folders} · Esc close"
-    rename, fork = keys.hint("^R", "sessions.rename"), keys.hint("^F", "sessions.fork")
-    delete = keys.hint("^X", "sessions.delete")
+    rename, fork = keys.hint("Ctrl+R", "sessions.rename"), keys.hint("Ctrl+F", "sessions.fork")
+    delete = keys.hint("Ctrl+X", "sessions.delete")
     return f"Enter continue · {folders} · {rename} rename · {fork} fork · {delete} delete"
 
 
@@ -103,8 +103,8 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         """Whether a session is being renamed or deleted."""
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="panel") as panel:
-            panel.border_subtitle = _keys_hint()
+        with Vertical(classes="panel"):
+            self.show_keys(_keys_hint())
             search = PanelInput(placeholder="Type to search")
             yield search
             reading = Choice("Reading the sessions …")
@@ -143,7 +143,7 @@ class SessionPicker(workers.WorkerErrorsEndApp, Overlay[tuple[str, bool] | None]
         self._found = matching(self._here(), self._query)
         chosen = next((at for at, one in enumerate(self._found) if one.id == keeps), 0)
         self._doomed = ""
-        self.query_one(".panel").border_subtitle = _keys_hint(is_empty=not self._found)
+        self.show_keys(_keys_hint(is_empty=not self._found))
         if self._found:
             self.query_one(ChoiceList).show([*map(self._row, self._found)], chosen)
         else:

@@ -135,7 +135,7 @@ class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         self._step = step
         panel, search = self.query_one(".panel"), self.query_one(Input)
         panel.border_title = "Settings" if step is PanelStep.LIST else f"Settings · {self._edited}"
-        panel.border_subtitle = _keys(step)
+        self.show_keys(_keys(step))
         search.placeholder = "Type the value" if step is PanelStep.TEXT else "Type to search"
         search.value = text
         search.cursor_position = len(text)

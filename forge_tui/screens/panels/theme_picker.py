@@ -40,7 +40,7 @@ class ThemePicker(Overlay[str | None]):
         rows = [Choice(safe_line(name), detail=self._detail(name)) for name in self._names]
         with Vertical(classes="panel") as panel:
             panel.border_title = "Theme"
-            panel.border_subtitle = "Enter keep · Esc back"
+            self.show_keys("Enter keep · Esc back")
             yield ChoiceList(
                 rows, chosen=self._names.index(self._active) if self._active in self._names else 0
             )

@@ -44,8 +44,8 @@ class QueueList(Overlay[str | None]):
         return self._sending.queue
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="panel") as panel:
-            panel.border_subtitle = "Enter edit · D delete · Alt+↑↓ move · S send now · Esc close"
+        with Vertical(classes="panel"):
+            self.show_keys("Enter edit · D delete · Alt+↑↓ move · S send now · Esc close")
             yield ChoiceList([], max_rows=8, label_share=None)
             yield Static("", classes="preview", markup=False)
 
