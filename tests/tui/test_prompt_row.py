@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from forge_core.approval import Answer, ApprovalReply
 from forge_core.config.forge_config import ForgeConfig
-from forge_tui.screens.prompts.grace import GRACE_S
+from forge_tui.keys.grace import GRACE_S
 from forge_tui.widgets.choices import ChoiceList
 from tests.support.asking import ask, asking
 from tests.support.chat_app import ChatApp, command_request, shown, until

@@ -36,7 +36,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from forge_core.sanitize import safe_line
-from forge_tui.screens.prompts.grace import GRACE_S, Grace
+from forge_tui.keys.grace import GRACE_S, Grace
 from forge_tui.terminal import internals
 from forge_tui.widgets.choices import ChoiceList
 from forge_tui.widgets.edges import BORDER, FRAMED_TEXT, TEXT_INSET
