@@ -336,6 +336,8 @@ class _Reader:
     def _message(self, data: dict[str, Any]) -> None:
         if (message := message_of(data)) is not None:
             self._saved.messages.append(message)
+            if (queued := message.extra.get("queued")) in self._saved.queue:  # a steered one has left it
+                self._saved.queue.remove(queued)
             self._saved.is_redacted |= MASK in json.dumps(data, ensure_ascii=False)
 
     def _window(self, data: dict[str, Any]) -> None:

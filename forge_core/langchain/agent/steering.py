@@ -19,6 +19,8 @@ class SteeringMessage:
     """A message that waits for the next model call of a run."""
 
     text: str
+    queued: str = ""
+    """The line in the saved queue that it was."""
     is_delivered: bool = False
     """Whether it is in the history."""
 
@@ -33,9 +35,12 @@ class Steering:
         self._waiting: list[SteeringMessage] = []
         self._preparing: tuple[SteeringMessage, asyncio.Task[Any]] | None = None
 
-    def add(self, text: str) -> SteeringMessage:
-        """Add a message for the next model call. Nobody sends it if there is none: the caller must."""
-        message = SteeringMessage(text)
+    def add(self, text: str, *, queued: str = "") -> SteeringMessage:
+        """Add a message for the next model call. Nobody sends it if there is none: the caller must.
+
+        `queued` is the line in the session's saved queue, which it leaves when it is delivered.
+        """
+        message = SteeringMessage(text, queued)
         self._waiting.append(message)
         return message
 
@@ -73,5 +78,7 @@ class Steering:
         if message in self._waiting:  # not taken back meanwhile
             self._waiting.remove(message)
             message.is_delivered = True
-            record.add(Message.user(text, within_turn=True, steered=True))
+            # In one record: a kill leaves the message in the history or in the queue, never in both.
+            left = {"queued": message.queued} if message.queued else {}
+            record.add(Message.user(text, within_turn=True, steered=True, **left))
             events.emit(Steered(text=message.text))

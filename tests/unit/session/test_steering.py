@@ -72,6 +72,27 @@ async def test_the_journal_has_the_message_in_its_turn(tmp_path: Path) -> None:
     assert texts == [("user", "go"), ("user", "only x"), ("answer", "done")]
 
 
+async def test_a_kill_right_after_the_delivery_offers_the_message_no_more(tmp_path: Path) -> None:
+    session = steered_session(tmp_path)
+    async for event in session.send("go"):
+        if isinstance(event, ToolStart) and event.name == "echo":
+            session.save_input(queue=[" /not a command", "only x", "only x"])
+            session.steering.add("/not a command", queued=" /not a command")
+            session.steering.add("only x", queued="only x")
+    await session.aclose()
+    journal = tmp_path / "state" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    left = [["only x"], ["only x", "only x"], [" /not a command", "only x", "only x"]]
+    delivered = [at for at, line in enumerate(lines) if b'"steered":true' in line.replace(b" ", b"")]
+    for end in reversed(delivered):  # the message is the last record
+        journal.write_bytes(b"".join(lines[: end + 1]))
+        saved = load_session(journal)
+        assert saved.messages[-1].text in ("only x", "/not a command")
+        assert saved.queue == left.pop(0)
+    journal.write_bytes(b"".join(lines[: delivered[0]]))
+    assert load_session(journal).queue == left.pop(0)
+
+
 async def test_a_continued_session_sends_the_message_again_in_its_place(tmp_path: Path) -> None:
     session = steered_session(tmp_path)
     await steer(session, "only x")

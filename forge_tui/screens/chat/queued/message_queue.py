@@ -30,7 +30,8 @@ class QueuedLine:
     def give(self, steering: Steering) -> None:
         """Give a message to the running turn."""
         if isinstance(self.line, UserText):
-            self.given, self._withdraw = steering.add(self.line.text), steering.withdraw
+            self.given = steering.add(self.line.text, queued=_typed(self.line))
+            self._withdraw = steering.withdraw
 
     @property
     def is_delivered(self) -> bool:
