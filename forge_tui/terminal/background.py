@@ -1,9 +1,10 @@
 """The terminal's background: how it is asked for, and what the replies mean. Standard library only.
 
 OSC 11 asks for the colour, and DA1 after it for the terminal's attributes. Every terminal answers DA1, and
-all answer in order: when the attributes come, it is known that the colour does not. With mode 2031 a terminal
-reports that its colour scheme has changed. Sources: xterm's ctlseqs ("Operating System Commands", "Primary
-DA"), and contour's "VT extension: color palette update notifications".
+all but GNU screen in order: when the attributes come, it is known that the colour does not. GNU screen 4.9
+answers DA1 itself, and passes OSC 11 on to its own terminal, whose reply comes later or never. With mode 2031
+a terminal reports that its colour scheme has changed. Sources: xterm's ctlseqs ("Operating System Commands",
+"Primary DA"), and contour's "VT extension: color palette update notifications".
 """
 
 from __future__ import annotations
@@ -60,6 +61,11 @@ def can_ask(environ: Mapping[str, str]) -> bool:
     return environ.get("TERM", "") not in _NOT_ASKED and detect(environ) is not Depth.NONE
 
 
+def answers_in_order(environ: Mapping[str, str]) -> bool:
+    """Return whether the colour comes before the attributes, if it comes: not in GNU screen."""
+    return not environ.get("STY") or bool(environ.get("TMUX"))
+
+
 def parse_reply(text: str) -> Reply | None:
     """Return the reply at the beginning of `text`; None if there is no whole one."""
     match = _REPLY.match(text)
@@ -92,11 +98,12 @@ def ask_terminal(wait_s: float = 2.0) -> Background | None:
         return None
     before, quiet = termios.tcgetattr(0), termios.tcgetattr(0)
     quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    last = ReplyKind.ATTRIBUTES if answers_in_order(os.environ) else ReplyKind.COLOR
     received, end = "", time.monotonic() + wait_s
     try:
         termios.tcsetattr(0, termios.TCSANOW, quiet)
         os.write(1, QUERY.encode())
-        while not any(reply.kind is ReplyKind.ATTRIBUTES for reply in _replies(received)):
+        while not any(reply.kind is last for reply in _replies(received)):
             if not select.select([0], [], [], max(0.0, end - time.monotonic()))[0]:
                 break
             received += os.read(0, 4096).decode(errors="replace")
@@ -118,8 +125,10 @@ class BackgroundWatch:
     colour is asked for again, and the report counts if there is none.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, is_ordered: bool = True) -> None:
+        """`is_ordered` is what `answers_in_order` returns."""
         self._clock = clock
+        self._is_ordered = is_ordered
         self.is_on = False
         """Whether the background is followed."""
         self.is_to_ask = False
@@ -162,12 +171,15 @@ class BackgroundWatch:
         match reply.kind:
             case ReplyKind.COLOR:
                 self._has_color, found = True, reply.background
+                if not self._is_ordered:
+                    self._asked_at = None
             case ReplyKind.REPORT:
                 self._reported = reply.background
                 self._is_stale = self.wait_s > 0
                 self.is_to_ask = not self._is_stale
             case ReplyKind.ATTRIBUTES:
-                self._asked_at = None
+                if self._is_ordered:
+                    self._asked_at = None
                 self.is_to_ask = self._is_stale
                 if not (self._is_stale or self._has_color):
                     found, self._reported = self._reported, None

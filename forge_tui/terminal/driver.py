@@ -20,7 +20,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from forge_tui.terminal import signals
-from forge_tui.terminal.background import BackgroundWatch, can_ask
+from forge_tui.terminal.background import BackgroundWatch, answers_in_order, can_ask
 from forge_tui.terminal.cursor_shape import RESET_SHAPE
 from forge_tui.terminal.first_paint import launcher
 from forge_tui.terminal.input import BackgroundFound, TerminalInput, TerminalReply
@@ -95,7 +95,7 @@ class ForgeDriver(LinuxDriver):
         self._is_stopping = False
         """Whether the terminal is released to stop the process, and not for another program."""
         self._title = WindowTitle(os.environ)
-        self._background = BackgroundWatch()
+        self._background = BackgroundWatch(is_ordered=answers_in_order(os.environ))
         self._when_written: Callable[[], None] | None = None
         signals.set_stop_handler(self._stopped_or_continued)
         self._typed = b""

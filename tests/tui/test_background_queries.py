@@ -217,6 +217,18 @@ def test_doctor_reports_the_background(tmp_path: Path, background: str, words: s
         assert terminal.settings == before
 
 
+def test_doctor_waits_for_the_colour_where_the_attributes_come_first(tmp_path: Path) -> None:
+    environment = {"FORGE_MODEL": "offline", "STY": "1.pts-0.host", "TMUX": ""}
+    with PlayedTerminal(DOCTOR, size=(100, 60), folder=tmp_path, environment=environment) as terminal:
+        terminal.wait_for_query()
+        terminal.send(ATTRIBUTES)
+        terminal.wait_until_quiet(0.2)
+        terminal.send(LIGHT)
+        terminal.wait_for_exit()
+        assert re.search(r"background +light$", terminal.text, re.MULTILINE)
+        assert "rgb" not in terminal.text
+
+
 @pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_doctor_does_not_ask_a_terminal_without_colours(tmp_path: Path, variable: str, value: str) -> None:
     environment = {"FORGE_MODEL": "offline", variable: value}

@@ -8,7 +8,15 @@ import pytest
 from textual import events
 from textual.message import Message
 
-from forge_tui.terminal.background import QUERY, REPORTS_OFF, REPORTS_ON, BackgroundWatch, can_ask
+from forge_tui.terminal.background import (
+    ANSWER_S,
+    QUERY,
+    REPORTS_OFF,
+    REPORTS_ON,
+    BackgroundWatch,
+    answers_in_order,
+    can_ask,
+)
 from forge_tui.terminal.background import parse_reply as parse
 from forge_tui.terminal.input import REPLY_SILENCE_S, TerminalInput, TerminalReply
 from forge_tui.terminal.known_backgrounds import Background
@@ -200,6 +208,19 @@ def test_the_attributes_end_the_wait_for_a_terminal_without_a_colour() -> None:
     watch, _ = watching()
     assert told(watch, ATTRIBUTES) == []
     assert watch.wait_s == 0 and not watch.is_to_ask
+
+
+def test_in_gnu_screen_the_colour_is_due_after_the_attributes() -> None:
+    clock = Clock()
+    watch = BackgroundWatch(clock, is_ordered=False)
+    watch.begin()
+    assert told(watch, ATTRIBUTES) == [] and watch.wait_s > 0
+    assert told(watch, WHITE) == [LIGHT] and watch.wait_s == 0
+    watch.ask()
+    clock.now += ANSWER_S
+    assert watch.wait_s == 0
+    assert not answers_in_order({"STY": "1.pts-0.host"})
+    assert answers_in_order({"STY": "1.pts-0.host", "TMUX": "/tmp/tmux"}) and answers_in_order({})
 
 
 def test_a_report_asks_for_the_colour_which_decides() -> None:
