@@ -35,6 +35,7 @@ from forge_tui.app_themes import AppThemes
 from forge_tui.keys.dispatch import KEYS_FILE, KeyDispatcher
 from forge_tui.screens.chat.environment import Environment
 from forge_tui.screens.chat.screen import ChatScreen, SaveSetting
+from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.terminal import internals, signals
 from forge_tui.terminal.output import RowDiffOutput
 from forge_tui.widgets.activity import NOTE_S
@@ -164,6 +165,8 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
                 if (key := self._keys.translate(event)) is None:
                     return  # the beginning of a chord
                 event = key
+                if isinstance(self.screen, Overlay) and self.screen.refuses(event):
+                    return
             focused = self.focused if isinstance(event, events.MouseEvent) else None
             await super().on_event(event)
             if focused is not None and focused.screen.focused is None:

@@ -15,6 +15,8 @@ HELD_S = 1.0
 """A key that was pressed sooner than this before may be held down: it is repeated after 0.2 to 0.8 s."""
 LATE_S = 0.1
 """A key may wait this long until the app handles it; the time beyond that counts as its delay."""
+NO_KEY = ("", float("-inf"))
+"""The last key, where there was none."""
 _INTERRUPT_KEYS = frozenset(keys_of("chat.copy_or_interrupt").split(","))
 
 
@@ -25,7 +27,7 @@ class Grace:
         self._clock = clock
         self._was_over = False
         self._ends_at = clock() + GRACE_S
-        self._key_before = ("", float("-inf"))
+        self._key_before = NO_KEY
         """The last key before the prompt appeared, and when."""
         self._answers_region = Region()
         self._moved_at = clock()

@@ -21,7 +21,9 @@ from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.panels.theme_picker import ThemePicker
 from forge_tui.screens.prompts.full_view import FullView
 from forge_tui.screens.prompts.permission import PermissionPrompt
-from tests.support.chat_app import ChatApp, command_request, make_app, ready, shown, until
+from forge_tui.submitted_line import Command, parse_line
+from tests.support.chat_app import ChatApp, command_request, make_app, ready, say_until, shown, until
+from tests.support.scripted_session import Gate, answer
 from tests.tui.test_session_picker import write
 
 pytestmark = pytest.mark.slow
@@ -140,3 +142,26 @@ async def test_the_changes_do_not_cover_a_prompt_that_came_first(config: ForgeCo
         await is_seen(app, pilot)
         assert not any(isinstance(one, DiffScreen) for one in app.screen_stack)
         asked.cancel()
+
+
+async def test_a_picker_that_a_queued_command_opens_takes_no_enter_that_was_meant_for_something_else(
+    config: ForgeConfig,
+) -> None:
+    gate = Gate()
+    app = make_app(config, [[gate, *answer("done")]])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ready(pilot)
+        await say_until(pilot, "go", gate)
+        line = parse_line("/theme")
+        assert isinstance(line, Command)
+        app.chat.sending.queue.add(line)
+        gate.open()
+        await until(pilot, lambda: isinstance(app.screen, ThemePicker))
+        app.clock.pass_(0.4)
+        await pilot.press("enter")
+        app.clock.pass_(0.4)  # a key that comes too early begins the time again
+        await pilot.press("enter")
+        assert isinstance(app.screen, ThemePicker)
+        app.clock.pass_(1)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chat)

@@ -73,6 +73,9 @@ async def test_two_presses_of_esc_rewind_conversation_and_files_and_give_the_mes
         assert "2 files changed since: a.txt, b.txt" in shown(app)
         await pilot.press("enter")
         await until(pilot, lambda: "Rewind to before “change a”" in shown(app))
+        await pilot.press("enter", "enter")  # as a key that is held repeats
+        assert is_open(app)
+        app.clock.pass_(1)
         await pilot.press("enter")
         await until(pilot, lambda: "Rewound the conversation and the files" in shown(app))
         assert app.chat.composer.text == "change a"
@@ -111,7 +114,9 @@ async def test_one_of_conversation_and_files_goes_back_alone(
     app = await continued(table)
     async with app.run_test(size=(100, 30)) as pilot:
         await opened(app, pilot)
-        await pilot.press("enter", *["down"] * moves, "enter")
+        await pilot.press("enter", *["down"] * moves)
+        app.clock.pass_(1)
+        await pilot.press("enter")
         await until(pilot, lambda: "Rewound the" in shown(app))
         assert table.files() == files
         assert app.chat.composer.text == draft
@@ -122,7 +127,9 @@ async def test_a_copy_continues_before_the_message_and_leaves_the_session(table:
     async with app.run_test(size=(100, 30)) as pilot:
         await opened(app, pilot)
         before = app.chat.session_id
-        await pilot.press("enter", "up", "enter")
+        await pilot.press("enter", "up")
+        app.clock.pass_(1)
+        await pilot.press("enter")
         await until(pilot, lambda: app.chat.session_id not in ("", before))
         await until(pilot, lambda: app.chat.composer.text == "write b")
         await until(pilot, lambda: "change a" in shown(app))
@@ -137,6 +144,7 @@ async def test_a_part_is_summarised_from_a_message_on(table: Table) -> None:
         await opened(app, pilot)
         await pilot.press("enter", "up", "up")
         await until(pilot, lambda: "Summarise from here" in shown(app))
+        app.clock.pass_(1)
         await pilot.press("enter")
         await until(pilot, lambda: "nothing to compact yet" in shown(app))
         assert "write b" in shown(app) and table.files() == AFTER and app.chat.composer.text == ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from forge_core.errors import ForgeError
+from forge_tui.keys.grace import NO_KEY
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.widgets.activity import Working
 
@@ -47,7 +48,7 @@ class PromptArea:
         """Requests without a reply, the one of the open prompt included."""
         self._typed_at = float("-inf")
         """When the user last typed at the composer, or in a prompt's line."""
-        self._last_key = ("", float("-inf"))
+        self._last_key = NO_KEY
         self._opened_at = 0.0
         self._is_interrupting = False
         self._closed_at = float("-inf")

@@ -66,7 +66,7 @@ class Rewinding:
             if argument is not None:
                 self._screen.run_by_name(f"rewind {argument}")
 
-        self._screen.app.push_screen(RewindPicker(points), use)
+        self._screen.app.push_screen(RewindPicker(points, key_clock=self._clock), use)
 
     def show(self, result: ShowRewound) -> None:
         """Show the conversation as it is now, and the message that comes back for editing."""

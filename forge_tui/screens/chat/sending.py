@@ -18,6 +18,7 @@ from forge_tui.screens.chat.image_pastes import ImagePastes
 from forge_tui.screens.chat.queued.message_queue import MessageQueue, QueuedLine
 from forge_tui.screens.chat.queued.queue_rows import QueueRows
 from forge_tui.screens.chat.shell_lines import ShellLines
+from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserText, parse_line
 from forge_tui.widgets.welcome.welcome_text import PLACEHOLDER
 
@@ -151,7 +152,7 @@ class Sending:
                 case UserText(text, typed):
                     self._screen.start_turn(text, typed)
                 case Command() as command:
-                    self._start_command(command)
+                    self._start_command(command, is_queued=True)
         self.show_queue()
 
     def steer(self, entry: QueuedLine | None = None) -> None:
@@ -217,15 +218,19 @@ class Sending:
             self.queue.add(line)
             self.show_queue()
 
-    def _start_command(self, line: Command) -> None:
+    def _start_command(self, line: Command, *, is_queued: bool = False) -> None:
         hold = contextlib.ExitStack()
         if line.spec.tier is not Tier.ALWAYS:  # a message that is sent next starts after it
             hold.enter_context(self.queue.held())
-        workers.start(self._screen, partial(self._run_command, line, hold), "command")
+        workers.start(self._screen, partial(self._run_command, line, hold, is_queued), "command")
 
-    async def _run_command(self, line: Command, hold: contextlib.ExitStack) -> None:
+    async def _run_command(self, line: Command, hold: contextlib.ExitStack, is_queued: bool) -> None:
+        app = self._screen.app
+        before = app.screen
         with hold:
             await self.commands.run(line)
+        if is_queued and app.screen is not before and isinstance(app.screen, Overlay):
+            app.screen.guard(self._screen.environment.clock, self._screen.prompts.last_key)
         self.start_next()
 
     def show_queue(self) -> None:

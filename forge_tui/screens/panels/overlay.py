@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
 from textual import events
@@ -12,6 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from forge_core.text_width import clip_parts
+from forge_tui.keys.grace import NO_KEY, Grace
 from forge_tui.terminal.compositor import ignore_outdated_resize
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.edges import BORDER, FRAMED_TEXT
@@ -25,6 +27,7 @@ FRAME_CELLS = LIST_FRAME_CELLS + FRAMED_TEXT
 """The same for a row of text."""
 _BORDER_TEXT_CELLS = 6
 """Cells beside a text in the border."""
+_HARMLESS_KEYS = frozenset({"escape", "ctrl+c", "up", "down"})
 _TALL = 20
 """Rows of a screen that has some around the panel."""
 _AROUND_ROWS = 5
@@ -66,6 +69,7 @@ class Overlay(ModalScreen[Result]):
     ]
     AUTO_FOCUS = None
     _keys_text = ""
+    _grace: Grace | None = None
 
     def list_rows(self, most: int, others: int) -> int:
         """Return the most rows of the panel's list, beside `others` with the border and the list's count."""
@@ -87,6 +91,24 @@ class Overlay(ModalScreen[Result]):
         room = min(self.app.size.width, PANEL_CELLS) - _BORDER_TEXT_CELLS
         for panel in self.query(".panel") if self._keys_text else ():
             panel.border_subtitle = clip_parts(self._keys_text, room)
+
+    def guard(self, clock: Callable[[], float], last_key: tuple[str, float] = NO_KEY) -> None:
+        """Take no key or click that was meant for something else, by the rules of prompts: see `Grace`.
+        `last_key` may still be held down."""
+        self._grace = Grace(clock)
+        self._grace.prompt_appeared(last_key)
+
+    def refuses(self, event: events.Key) -> bool:
+        """Return whether a key came too early to be meant for this overlay. Keys that select or close are
+        taken, and text in an input."""
+        if self._grace is None or event.key in _HARMLESS_KEYS:
+            return False
+        is_admitted = self._grace.admits_key(self._grace.time_of(event.time), event.key)
+        return not is_admitted and not (event.is_printable and isinstance(self.focused, Input))
+
+    def refuses_click(self) -> bool:
+        """Return whether a click came too early to be meant for this overlay."""
+        return self._grace is not None and not self._grace.admits_click()
 
     def action_leave(self) -> None:
         """Close, or go back a step where the overlay has several."""

@@ -46,9 +46,16 @@ class RewindPicker(Overlay[str | None]):
         Binding("enter", "accept", show=False),
     ]
 
-    def __init__(self, points: Sequence[RewindPoint], clock: Callable[[], float] = time.time) -> None:
-        """`clock` gives seconds since the epoch."""
+    def __init__(
+        self,
+        points: Sequence[RewindPoint],
+        clock: Callable[[], float] = time.time,
+        *,
+        key_clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock` gives seconds since the epoch, `key_clock` measures the time between keys."""
         super().__init__()
+        self._key_clock = key_clock
         self._points = points
         self._clock = clock
         self._point: RewindPoint | None = None
@@ -73,6 +80,7 @@ class RewindPicker(Overlay[str | None]):
         chosen = self._list.chosen
         if self._point is None:
             self._show_actions(self._points[chosen])
+            self.guard(self._key_clock, ("enter", self._key_clock()))
         else:
             self.dismiss(f"{self._point.number} {self._actions[chosen]}".strip())
 
@@ -83,8 +91,9 @@ class RewindPicker(Overlay[str | None]):
             self._show_points(self._point.number - 1)
 
     def on_choice_list_clicked(self, event: ChoiceList.Clicked) -> None:
-        event.choices.choose(event.index)
-        self.action_accept()
+        if not self.refuses_click():
+            event.choices.choose(event.index)
+            self.action_accept()
 
     @property
     def _list(self) -> ChoiceList:
