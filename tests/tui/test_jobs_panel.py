@@ -111,7 +111,10 @@ async def test_a_job_is_stopped_at_the_second_press(config: ForgeConfig, tmp_pat
         await until(pilot, lambda: "X again stops job 2" in shown(app))
         await pilot.press("up", "x")  # another job: the first press again
         await until(pilot, lambda: "X again stops job 1" in shown(app))
+        await pilot.press("x", "x", "x")  # as a key that is held repeats
+        await pilot.pause()
         assert app.scripted.jobs.running_count == 2
+        app.clock.pass_(1)
         await pilot.press("X")
         await until(pilot, lambda: first.state is JobState.STOPPED)
         await until(pilot, lambda: "✗ 1 sleep 60" in shown(app) and "(1 running)" in shown(app))

@@ -107,7 +107,7 @@ class CommandRunner:
             case results.ShowJobs():
                 from forge_tui.screens.panels.jobs_panel import JobsPanel
 
-                self._screen.app.push_screen(JobsPanel(session.jobs))
+                self._screen.app.push_screen(JobsPanel(session.jobs, clock=self._screen.environment.clock))
             case results.Cleared():
                 self._screen.start_over()
             case results.ChooseRewind(points):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +19,7 @@ from forge_core.text_width import clip, clip_middle
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
+from forge_tui.keys.grace import Grace
 from forge_tui.screens.panels.job_log import JobLog, read_end
 from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, Overlay
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
@@ -33,6 +36,7 @@ MOST_JOBS = 8
 _OTHER_ROWS = 4
 """Rows of the panel for its frame and the line about the chosen job, with the blank one before it."""
 _COMMAND_CHARACTERS = 400
+_STOP = "jobs.stop"
 _NO_JOBS = "No command is running in the background"
 _NO_OUTPUT = "No output yet"
 
@@ -46,14 +50,17 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.JOBS)]
 
-    def __init__(self, jobs: JobTable) -> None:
+    def __init__(self, jobs: JobTable, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` measures the time between keys."""
         super().__init__()
+        self._clock = clock
+        self._second_press = Grace(clock)
         self._jobs = jobs
         listed = jobs.list()
         running = [job for job in listed if _is_running(job)]
         self._chosen_id = (running or listed)[-1].id if listed else 0
         self._doomed = 0
-        """The job that the next press of the key stops."""
+        """The job that the next press of the key stops, if it comes when `_second_press` admits it."""
         self._shown: tuple[Choice, ...] = ()
         self._tail = ""
         self._most_rows = MOST_JOBS
@@ -110,7 +117,7 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         self._output.update(Content(_last_lines(self._tail, count, width)))
 
     def _keys(self, job: Job | None) -> str:
-        stop = effective_keys().hint("X", "jobs.stop")
+        stop = effective_keys().hint("X", _STOP)
         if job is not None and self._doomed == job.id and _is_running(job):
             return f"{stop} again stops job {job.id} · Esc close"
         keys = [f"{stop} stop"] if job is not None and _is_running(job) else []
@@ -149,7 +156,8 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
             return
         if self._doomed != job.id:
             self._doomed = job.id
-        else:
+            self._second_press.prompt_appeared((_STOP, self._clock()))
+        elif self._second_press.admits_key(self._clock(), _STOP):
             self._doomed = 0
             workers.start(self, partial(self._stop, job.id), "stop")
         self._show()
