@@ -15,17 +15,15 @@ TextRange: TypeAlias = "tuple[int, int]"
 
 
 def risky_parts(line: str, asking: Collection[SimpleCommand], root: Workspace) -> tuple[TextRange, ...]:
-    """Return where in `line`, which was parsed with certainty, the commands are that destroy something or
-    leave the machine; without such, those of `asking`, if there are others.
+    """Return where in `line`, which was parsed with certainty, the commands of `asking` are and those that
+    destroy something or leave the machine.
 
-    Empty if no part of the line stands out.
+    Empty if no part of the line stands out: all commands ask, and none of them destroys anything.
     """
     commands = [one for one in read_line(line).commands if one.source == line and one.span != (0, 0)]
     destructive = [one for one in commands if _destroys(one, root)]
-    if destructive:
-        return _ranges(line, destructive)
-    asking = [one for one in commands if one in asking]
-    return _ranges(line, asking) if len(asking) < len(commands) else ()
+    risky = [one for one in commands if one in destructive or one in asking]
+    return _ranges(line, risky) if destructive or len(risky) < len(commands) else ()
 
 
 def _destroys(command: SimpleCommand, root: Workspace) -> bool:

@@ -28,7 +28,9 @@ def risky(line: str, folder: Path) -> list[str]:
     [
         ("ls src && rm -rf build", ["rm -rf build"]),
         ("rm -rf build", ["rm -rf build"]),
-        ("make; sudo ls; curl -s example.com", ["sudo ls", "curl -s example.com"]),
+        ("make; sudo ls; curl -s example.com", ["make", "sudo ls", "curl -s example.com"]),
+        ("ls && make test && rm -rf build", ["make test", "rm -rf build"]),
+        ("rm -rf a && make b && ls", ["rm -rf a", "make b"]),
         ("echo é日本 && rm -r x", ["rm -r x"]),
         ("echo $(rm -rf a) done", ["rm -rf a"]),
         ("ls && make test", ["make test"]),
