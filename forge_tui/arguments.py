@@ -7,7 +7,8 @@ import os
 import sys
 
 from forge_core.config.checks import OneOf
-from forge_core.config.settings import SETTINGS, PermissionMode
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.config.settings import SETTINGS
 from forge_core.exit_codes import ExitCode
 
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms

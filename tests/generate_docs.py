@@ -22,7 +22,8 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.commands.command_spec import Tier
 from forge_core.commands.permission_commands import mode_summary
 from forge_core.commands.specs import SPECS
-from forge_core.config.settings import SETTINGS, PermissionMode
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.config.settings import SETTINGS
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.llm.account.catalog import bundled, bundled_date
 from forge_core.llm.endpoints import NAMED_KEY_VARIABLE, PROVIDERS

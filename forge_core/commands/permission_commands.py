@@ -9,6 +9,7 @@ from forge_core.commands.columns import columns
 from forge_core.commands.command_spec import ArgumentValue, argument_values
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, StatusChange, Text
 from forge_core.config.forge_config import ForgeConfig, Origin
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import (
     ABSENT,
     RULE_KINDS,
@@ -18,7 +19,6 @@ from forge_core.config.project_state import (
     read_project_state,
 )
 from forge_core.config.save import forget_project_rule, save_project_rule
-from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.rules.rule_book import RuleEntry
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from forge_core.approval import MAX_PLAN_CHARS
 from forge_core.commands.result import CommandNotice, CommandResult, Document, Failure, SendMessage
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.session.session import ForgeSession
 
 _NONE = (

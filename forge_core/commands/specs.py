@@ -9,7 +9,8 @@ import difflib
 from collections.abc import Callable
 
 from forge_core.commands.command_spec import CommandSpec, Scope, Tier
-from forge_core.config.settings import PermissionMode, choices
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.config.settings import choices
 
 SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from forge_core.commands.result import CommandResult, Text
 from forge_core.config.forge_config import Origin
 from forge_core.config.load import read_project_settings
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import RULE_KINDS
-from forge_core.config.settings import PermissionMode
 from forge_core.context.instructions import load_instructions
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession

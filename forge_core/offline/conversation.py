@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ImageError
 from forge_core.images.image_header import checked_header, size_text
 from forge_core.images.image_reference import replace_written

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts
-from forge_core.config.settings import PermissionMode
 from forge_core.permissions.command_targets import written_file_reason
 from forge_core.permissions.guard.catastrophe import catastrophic_reason, required_confirmation
 from forge_core.permissions.guard.destruction import is_destructive

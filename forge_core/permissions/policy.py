@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from forge_core.approval import Effect, ToolKind
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts
-from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions.guard.risky_parts import risky_parts
 from forge_core.permissions.line_policy import CommittedReason, DecisionContext, LineVerdict, decide_line

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from forge_core.config.forge_config import ForgeConfig
+    from forge_core.config.permission_mode import PermissionMode
     from forge_core.config.project_state import Scripts
-    from forge_core.config.settings import PermissionMode
     from forge_core.context.system_prompt import SystemPrompt
     from forge_core.langchain.agent import ForgeAgent
     from forge_core.langchain.agent.run_control import RunClock

@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import JournalError
 from forge_core.events import (
     AgentEnd,

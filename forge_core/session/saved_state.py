@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ForgeError
 from forge_core.events import as_json
 from forge_core.langchain.memory.conversation import ConversationMemory

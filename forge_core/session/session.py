@@ -10,7 +10,7 @@ from functools import partial
 from logging import Logger
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError

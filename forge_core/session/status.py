@@ -7,7 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from forge_core.config.settings import EffortSetting, PermissionMode
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.config.settings import EffortSetting
 from forge_core.llm.models import TokenUsage
 
 Ability: TypeAlias = Literal["tools", "images", "reasoning"]

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_tui.widgets.edges import RIGHT_MARGIN, TEXT_COLUMN
 from forge_tui.widgets.role_strip import role_strip
 from forge_tui.widgets.status_text import SEPARATOR, Figures, StatusPart, cells, fit, mode_role

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ToolError
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor

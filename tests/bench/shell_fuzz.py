@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge_core.approval import Effect
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.shell.syntax import Reading, SimpleCommand, read_line

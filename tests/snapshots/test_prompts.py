@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from forge_core.approval import PlanRequest, Question, QuestionOption, QuestionRequest
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import LLMStart, ToolEnd
 from forge_core.result import FileDiff
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus

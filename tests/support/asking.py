@@ -6,7 +6,7 @@ from textual.pilot import Pilot
 
 from forge_core.approval import ApprovalRequest, PlanRequest, Question, QuestionOption, QuestionRequest
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.plan import PlanPrompt

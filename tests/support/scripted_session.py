@@ -20,7 +20,7 @@ from forge_core.approval import (
     deny_all,
 )
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
 from forge_core.images.image_reference import written_images

@@ -17,7 +17,7 @@ from forge_core.approval import (
     make_responder,
 )
 from forge_core.config.forge_config import Endpoint, ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.system_prompt import SystemPrompt
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.run_control import RunClock

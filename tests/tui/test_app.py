@@ -14,7 +14,7 @@ from textual.widgets import Static
 from forge_core.commands.command_spec import Tier
 from forge_core.commands.specs import find
 from forge_core.config.forge_config import Endpoint, ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Error, LLMChunk, LLMStart, Notice, ToolEnd
 from forge_tui import workers

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_tui.screens.chat.keys import MODE_CYCLE, TWICE_S, DoublePress, ModeCycle
 from forge_tui.screens.chat.queued.message_queue import MessageQueue
 from forge_tui.submitted_line import Command, UserText, parse_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_tui.widgets.blockview.blocks import CommandBlock, NoticeBlock, TextBlock
 from tests.support.chat_app import ChatApp, make_app, ready, say, shown, until
 from tests.support.scripted_session import Gate, answer

@@ -13,7 +13,7 @@ from textual.document._wrapped_document import WrappedDocument
 from textual.geometry import Region
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.tools.output import OutputStore
 from forge_tui.pastes.folded_text import plain_text
 from forge_tui.screens.panels.model_picker import ModelPicker

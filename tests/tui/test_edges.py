@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import PlanRequest, Question, QuestionOption, QuestionRequest
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.chat_app import (
     ChatApp,

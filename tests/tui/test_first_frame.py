@@ -13,7 +13,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from forge_core.config.forge_config import Endpoint, ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.session.playback import Playback
 from forge_core.store.saved_session import load_session
 from forge_tui.app import ForgeApp

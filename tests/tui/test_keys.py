@@ -9,7 +9,7 @@ import pytest
 from textual import events
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import LLMStart
 from forge_tui.app import ForgeApp
 from forge_tui.keymap import KEYS, WITHOUT_TEXT, Key, KeyContext, bindings, help_rows

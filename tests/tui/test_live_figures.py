@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import LLMChunk, LLMStart
 from forge_core.llm.models import TokenUsage
 from forge_core.session.status import SessionStatus

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect, ToolKind
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import AgentEvent, Subject
 from forge_core.headless.printers import StreamJsonPrinter, TextPrinter
 from forge_core.langchain import ForgeAgent

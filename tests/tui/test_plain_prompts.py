@@ -26,7 +26,7 @@ from forge_core.approval import (
     QuestionRequest,
     UserRequest,
 )
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.redact import Redactor
 from forge_core.result import FileDiff
 from forge_tui.plain.input_lines import InputLines

@@ -9,7 +9,7 @@ import pytest
 
 from forge_core.approval import PlanAnswer, PlanReply
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import ToolEnd
 from forge_tui.screens.prompts.plan import PlanPrompt
 from forge_tui.terminal import editor

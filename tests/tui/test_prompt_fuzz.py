@@ -19,7 +19,7 @@ from forge_core.approval import (
     QuestionRequest,
 )
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_tui.screens.prompts.prompt import Prompt
 from tests.support.chat_app import command_request, edit_request, make_app, ready, type_text, until
 

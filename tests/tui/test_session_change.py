@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from forge_core.approval import Answer, Responder
 from forge_core.config.forge_config import Endpoint, ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.redact import Redactor
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession

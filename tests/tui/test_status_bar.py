@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_tui.theming import VARIABLES
 from forge_tui.widgets.status_bar import StatusBar
 from forge_tui.widgets.status_text import SEPARATOR, Figures, context_part, fit, mode_role

@@ -9,7 +9,7 @@ import pytest
 
 from forge_core.approval import Effect, ToolKind
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.text_width import cell_len

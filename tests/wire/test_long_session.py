@@ -12,7 +12,7 @@ import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.forge_config import Endpoint
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import AgentEnd, AgentEvent, Compaction
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession

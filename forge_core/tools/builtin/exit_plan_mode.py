@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from forge_core.approval import MAX_PLAN_CHARS, Effect, PlanAnswer, PlanReply, PlanRequest, ToolKind
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ToolError
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolParameter, ToolResult
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_tui.terminal.first_paint.type_ahead import TWICE_S
 from forge_tui.widgets.status_text import SANDBOX_ON
 

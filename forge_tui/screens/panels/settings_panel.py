@@ -15,8 +15,9 @@ from textual.widgets import Input, Static
 
 from forge_core.config.forge_config import Origin
 from forge_core.config.listing import NOT_SET, value_text
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.running_settings import NO_VALUE, RunningSettings, SettingState
-from forge_core.config.settings import SETTINGS, PermissionMode
+from forge_core.config.settings import SETTINGS
 from forge_core.errors import ConfigError
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from forge_core.approval import MAX_PLAN_CHARS, PlanAnswer, PlanReply, PlanRequest
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.sanitize import safe_line
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.plan_view import PlanView

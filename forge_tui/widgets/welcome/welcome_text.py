@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip, clip_middle
 from forge_tui.widgets.status_text import SANDBOX_ON, Figures, shorter_labels

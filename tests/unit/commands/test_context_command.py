@@ -11,7 +11,7 @@ import pytest
 from forge_core.commands.context_command import BAR_CELLS, MAX_ITEMS, bar, context
 from forge_core.commands.figures import dollars
 from forge_core.commands.result import CommandNotice, Failure, Text
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.ledger import Composition, Item, Kind, reserved_output
 from forge_core.context.system_prompt import SystemPrompt

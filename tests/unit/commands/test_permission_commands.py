@@ -11,8 +11,9 @@ import pytest
 from forge_core.approval import Answer, deny_all
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, StatusChange, Text
 from forge_core.config.forge_config import Origin
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.save import save_project_rule
-from forge_core.config.settings import PermissionMode, SandboxSetting
+from forge_core.config.settings import SandboxSetting
 from forge_core.permissions.policy import Decision
 from forge_core.permissions.programs.program_catalog import RISKY_EVERYWHERE
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState

@@ -14,7 +14,7 @@ from forge_core.commands.result import (
     StatusChange,
     Text,
 )
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.tools.registry import builtin_tools
 from tests.support.commands import run_command
 from tests.support.sessions import scripted_session

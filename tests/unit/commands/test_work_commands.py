@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from forge_core.commands.result import Failure, ShowJobs, Text
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.tools.registry import builtin_tools
 from tests.support.commands import run_command
 from tests.support.scripted_llm import Call

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig, Origin
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import change_project_state
 from forge_core.config.save import save_user_setting
-from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError, WorkspaceError
 from forge_core.llm.endpoints import OPENROUTER_URL
 from forge_core.runtime import load_session_config

@@ -9,8 +9,8 @@ import pytest
 
 from forge_core.approval import Effect, ToolKind
 from forge_core.config.forge_config import Origin
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.saved_keys import SavedKeys
-from forge_core.config.settings import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.llm.choice import choose_endpoint
 from forge_core.llm.endpoints import OPENROUTER_URL, SAVED_KEYS

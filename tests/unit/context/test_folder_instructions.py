@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.folder_instructions import FolderInstructions
 from forge_core.runtime import load_session_config
 from forge_core.tools import ReadTool

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.context.system_prompt import system_prompt
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState

@@ -13,7 +13,8 @@ import pytest
 from forge_core.config.checks import OneOf
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.load import read_project_settings
-from forge_core.config.settings import SETTINGS, PermissionMode, Setting
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.config.settings import SETTINGS, Setting
 from forge_core.errors import ConfigError
 from forge_core.exit_codes import ExitCode
 from forge_core.runtime import load_session_config

@@ -17,7 +17,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.langchain.callbacks import LoggingCallback
 from forge_core.langchain.tools import (
     ForgeToolAdapter,

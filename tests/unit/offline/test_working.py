@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from forge_core.approval import PlanAnswer, PlanReply, PlanRequest, QuestionReply, QuestionRequest
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.tools.builtin.todo import TodoStatus
 from tests.unit.offline.driver import Talk
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Effect
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.programs.git_config import running_setting
 from forge_core.tools.base import ToolUse

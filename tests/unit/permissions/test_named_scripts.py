@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts, read_project_state
 from forge_core.config.save import forget_project_rule, save_project_rule
-from forge_core.config.settings import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.rules.named_scripts import named_scripts
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor

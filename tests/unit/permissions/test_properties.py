@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forge_core.approval import Effect
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line, simple_commands
 from forge_core.tools.base import ToolUse

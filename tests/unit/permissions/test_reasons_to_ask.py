@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from forge_core.approval import Effect
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy, Verdict
 from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Effect, ToolKind
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy, Verdict, path_info
 from forge_core.permissions.path_info import locate
 from forge_core.permissions.tool_files import TOOL_FILES, acting_program

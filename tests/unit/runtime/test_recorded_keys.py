@@ -10,7 +10,7 @@ import pytest
 
 from forge_core.approval import deny_all
 from forge_core.config.forge_config import Endpoint, ForgeConfig
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.runtime import build_session, load_session_config
 from tests.support.sse_server import SseServer, answer, tool_answer
 

@@ -13,7 +13,7 @@ import pytest
 from forge_core.approval import Answer, deny_all
 from forge_core.commands.result import CommandNotice, Text
 from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import JournalError, SessionInUseError
 from forge_core.events import AgentEnd
 from forge_core.redact import MASK, Redactor

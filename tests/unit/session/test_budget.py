@@ -12,7 +12,7 @@ import pytest
 
 from forge_core.approval import QuestionReply, QuestionRequest, deny_all
 from forge_core.config.forge_config import Endpoint, ForgeConfig, Origin
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import AgentEnd, LLMChunk, Notice, ToolEnd
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult

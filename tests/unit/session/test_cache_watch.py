@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import deny_all
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.llm.account.pricing import ModelPrices, price
 from forge_core.runtime import build_session
 from forge_core.session.session import ForgeSession

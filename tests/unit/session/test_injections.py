@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, Approver, deny_all
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
 from tests.support.scripted_llm import Call, ScriptedLLM

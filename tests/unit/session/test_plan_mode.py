@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import MAX_PLAN_CHARS, PlanAnswer, PlanReply, PlanRequest
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import AgentEnd, AgentEvent, LLMStart, ToolEnd
 from forge_core.session.session import ForgeSession
 from forge_core.store.saved_session import load_session

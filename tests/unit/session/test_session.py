@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import Answer
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ForgeError, ServerError
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, Notice, ToolEnd, ToolProgress
 from forge_core.llm.models import MessageRole

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.tools import BashTool, ExecutionContext, ToolExecutor
 from tests.unit.workspace.test_git import git

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts
-from forge_core.config.settings import PermissionMode
 from forge_core.events import AgentEvent, Notice, Permission
 from forge_core.permissions import Decision, PermissionPolicy, Verdict
 from forge_core.tools import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Effect
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
 from forge_core.tools import (
     ApplyPatchTool,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.private_keys import LEFT_OUT
 from forge_core.tools.base import ExecutionContext, ToolResult

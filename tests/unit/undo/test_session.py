@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.commands.result import Failure, Text
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import ToolEnd
 from forge_core.permissions.sandbox.placeholders import MountedPaths
 from forge_core.permissions.sandbox.probing import probe_now

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions.policy import Decision, PermissionPolicy
 from forge_core.permissions.read_only.committed_files import can_hide_committed
 from forge_core.permissions.sandbox import secret_files

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.config.settings import PermissionMode
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ToolError
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools import EditTool, ExecutionContext, ToolExecutor, ToolResult, WriteTool
