@@ -118,6 +118,7 @@ def _assemble(
     from forge_core.runtime.provider_setup import session_provider
     from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
     from forge_core.session.session import ForgeSession
+    from forge_core.session.session_parts import SessionParts
     from forge_core.session.tool_environment import SessionResponder
     from forge_core.store.log import log_path, open_log
 
@@ -135,21 +136,22 @@ def _assemble(
     if saved is not None:
         config = continued_config(config, saved, environment.sandbox_state)
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)
-    agent = tooling.build_agent(
-        config, provider.make_llm(config.model), environment, clock, tracker, logger, redact
-    )
+    llm = provider.make_llm(config.model)
+    agent = tooling.build_agent(config, llm, environment, clock, tracker, logger, redact)
     session = ForgeSession(
-        id=session_id,
-        config=config,
-        agent=agent,
-        tracker=tracker,
-        environment=environment,
-        provider=provider,
-        journal=journal,
-        logger=logger,
-        events=events,
-        system_prompt=tooling.prompt_maker(config, environment, agent.registry),
-        budget=budget,
+        SessionParts(
+            id=session_id,
+            config=config,
+            agent=agent,
+            tracker=tracker,
+            environment=environment,
+            provider=provider,
+            journal=journal,
+            logger=logger,
+            events=events,
+            system_prompt=tooling.prompt_maker(config, environment, agent.registry),
+            budget=budget,
+        )
     )
     if saved is not None:
         session.restore(saved)

@@ -7,52 +7,43 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from decimal import Decimal
 from functools import partial
-from logging import Logger
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions
-from forge_core.context.system_prompt import SystemPrompt
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, Notice, ToolEnd, ToolProgress
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
-from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
-from forge_core.langchain.callbacks import TokenTrackingCallback
-from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
 from forge_core.session.attachments import Attachments
 from forge_core.session.billing import SessionBilling, SessionSpending
-from forge_core.session.budget import SpendingBudget
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
 from forge_core.session.draft_keeper import DraftKeeper
-from forge_core.session.event_channel import EventChannel
-from forge_core.session.model_selection import DEFAULT_EFFORT, ModelSelection
+from forge_core.session.model_selection import ModelSelection
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import Rewinder
 from forge_core.session.saved_state import (
     PendingNews,
-    StateRecorder,
-    model_record,
     replace_conversation,
     restore_environment,
     restore_history,
 )
+from forge_core.session.session_parts import SessionParts
+from forge_core.session.session_recorder import SessionRecorder
 from forge_core.session.status import SessionStatus
-from forge_core.session.tool_environment import AddedFolders, ToolEnvironment
+from forge_core.session.tool_environment import AddedFolders
 from forge_core.session.turn_recorder import TurnRecorder, crash_events, message_record
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.folded_parts import Span, recorded_spans
-from forge_core.store.journal import Journal
 from forge_core.store.log import close_log
 from forge_core.store.saved_session import SavedSession as SavedSession
-from forge_core.store.saved_session import load_session, title_of
 from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo.report import UndoReport
@@ -63,40 +54,29 @@ from forge_core.workspace.change_source import ChangeSource
 class ForgeSession:
     """One conversation, one turn at a time. `interrupt` ends it in order, closing the iterator cancels it."""
 
-    def __init__(
-        self,
-        *,
-        id: str,  # noqa: A002
-        config: ForgeConfig,
-        agent: ForgeAgent,
-        tracker: TokenTrackingCallback,
-        environment: ToolEnvironment,
-        provider: SessionProvider,
-        journal: Journal,
-        logger: Logger,
-        events: EventChannel,
-        system_prompt: Callable[[PermissionMode], SystemPrompt],
-        budget: SpendingBudget,
-    ) -> None:
-        self.id = id
-        self.config = config
-        self.budget = budget
+    def __init__(self, parts: SessionParts) -> None:
+        agent, environment, provider = parts.agent, parts.environment, parts.provider
+        config, journal, events = parts.config, parts.journal, parts.events
+        self.id, self.config = parts.id, config
+        self.budget = parts.budget
         self.last_result: AgentResult | None = None
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
-        self._agent, self._tracker = agent, tracker
+        self._agent, self._tracker = agent, parts.tracker
         self._environment, self._provider = environment, provider
-        self._journal, self._logger = journal, logger
+        self._journal, self._logger = journal, parts.logger
         self.todos, self.plan = environment.todos, environment.plan
         """The model's list of tasks, and the plan of plan mode."""
         self.plan.use_mode = self.set_mode
-        self._events, self._system_prompt = events, system_prompt
-        self.models = ModelSelection(config, provider, agent.set_llm, self._record_state)
+        self._events, self._system_prompt = events, parts.system_prompt
+        self._recorder = SessionRecorder(
+            parts.id, journal, environment, lambda: self.config, lambda: self.status
+        )
+        self.models = ModelSelection(config, provider, agent.set_llm, self._recorder.settings)
         """The model in use, and the choice of another."""
         self.folders = AddedFolders(environment, self.reload_instructions)
         self._meter = ContextMeter(agent)
-        self._billing = SessionBilling(tracker, provider, events.figures_changed, self._record_bill)
-        self._state = StateRecorder(journal, environment)
+        self._billing = SessionBilling(parts.tracker, provider, events.figures_changed, self._recorder.bill)
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         """Keeps the text in the composer while it is typed."""
         self.rewinder = Rewinder(journal, environment, self._has_turn, self._rewound, self.files_restored)
@@ -120,7 +100,7 @@ class ForgeSession:
         self.steering = agent.steering
         """Messages for the running turn: the model reads them with its next call."""
         self.steering.prepare = self.attachments.attached_within_turn
-        self._has_begun, self._is_interrupted, self._turn_text, self._turn_began = False, False, "", 0.0
+        self._is_interrupted, self._turn_text, self._turn_began = False, "", 0.0
         self.set_mode(config.permission_mode)
 
     @property
@@ -216,30 +196,22 @@ class ForgeSession:
         restore_environment(self._environment, saved)
         if self.context.left_out:
             self.reload_instructions()
-        self._state.assume_recorded()
-        self._state.assume_recorded(draft=saved.draft, queue=saved.queue, model=saved.model, mode=saved.mode)
-        self._state.assume_recorded(effort=saved.effort or DEFAULT_EFFORT, stash=saved.stash)
+        self._recorder.assume(saved)
         saved.draft = self.drafts.take(saved)
         self.review.restore(saved)
         self._news.restore(saved)
-        self._has_begun = True
-        self._record_start("resume")
-        self._state.record(draft=saved.draft, stash=saved.stash)
+        self._recorder.resume(saved)
         for answer in answers:
             self._journal.record("message", message_record(answer))
 
     def save_input(self, *, queue: Sequence[str], draft: str = "", stash: Sequence[str] = ()) -> None:
         """Record the messages that wait for the running turn, the text in the composer and stashed ones."""
         self.drafts.set(draft, stash)
-        if self._has_begun:
-            self._state.record(draft=draft, queue=[*queue], stash=[*stash])
+        self._recorder.input(draft=draft, queue=queue, stash=stash)
 
     def rename(self, title: str) -> str:
         """Record a title of the user's own; return it as it will be shown."""
-        shown = title_of(title)
-        self._begin_journal()
-        self._journal.record("title", {"title": shown})
-        return shown
+        return self._recorder.title(title)
 
     async def recorded(self) -> SavedSession:
         """Return the session as its journal holds it.
@@ -247,10 +219,7 @@ class ForgeSession:
         Raises:
             ForgeError: nothing is recorded yet, or the journal cannot be written or read.
         """
-        if not self._has_begun:
-            raise ForgeError("There is nothing to export yet: this session has no message.")
-        await asyncio.to_thread(self._journal.flush)
-        return await asyncio.to_thread(load_session, self._journal.path)
+        return await self._recorder.saved()
 
     async def settle(self, event: AgentEvent) -> None:
         """Wait a moment until the journal holds an event, so that a kill does not undo what was reported.
@@ -346,9 +315,9 @@ class ForgeSession:
         self._meter.reset()
         self.compaction.reset()
         self._billing.forget_turns()
-        if self._has_begun:
+        if self._recorder.has_begun:
             self._journal.record("reset", {})
-            self._state.assume_recorded()
+            self._recorder.state.assume_recorded()
 
     def inform_model(self, line: str) -> None:
         """Inform the model, with the next message, of something outside the conversation."""
@@ -367,7 +336,7 @@ class ForgeSession:
         self._meter.reset()
         self._billing.keep_turns([turn.text for turn in saved.turns])
         replace_conversation(self._environment, saved)
-        self._state.assume_recorded()
+        self._recorder.state.assume_recorded()
 
     def use_endpoint(self, config: ForgeConfig, provider: SessionProvider) -> None:
         """Use the endpoint and the model of `config`, served by `provider`. Not during a turn."""
@@ -387,7 +356,7 @@ class ForgeSession:
     def reload_instructions(self) -> None:
         """Read the instruction files again; the model gets them with its next request."""
         self._meter.use_prompt(self._system_prompt(self._environment.policy.mode))
-        self._record_state()
+        self._recorder.settings()
 
     def notify(self, notice: Notice) -> None:
         """Notify the user: in the running turn's stream, else through `notices()`. Safe from
@@ -405,8 +374,7 @@ class ForgeSession:
     def set_limit(self, setting: str, amount: Decimal | None) -> None:
         """Change a limit of this session (`session.budget.LIMITS`); None removes it."""
         self.budget.set_limit(setting, amount)
-        if self._has_begun:
-            self._journal.record("budget", self.budget.state())
+        self._recorder.record("budget", self.budget.state())
 
     async def aclose(self) -> None:
         """End a running turn and what its commands left running; complete the journal."""
@@ -452,7 +420,7 @@ class ForgeSession:
             self.budget.end_turn()
             self._journal.record("budget", self.budget.state())
             recorder.close(agent.last_result, self._tracker.get_usage())
-            self._record_state()
+            self._recorder.settings()
             await environment.end_turn()
 
     def _follow(self, event: AgentEvent) -> None:
@@ -464,15 +432,15 @@ class ForgeSession:
             if notice := self.models.answered(event):
                 self.notify(Notice(text=notice, level="warning"))
         elif isinstance(event, ToolEnd):
-            self._record_state()
+            self._recorder.settings()
         elif isinstance(event, AgentEnd):
             self.last_result = event.result
 
     def _begin(self, text: str | None, folded: Sequence[Span]) -> None:
-        self._begin_journal()
+        self._recorder.begin()
         self.plan.turn_began()
         about_turn = {"model": self.models.current, "mode": str(self._environment.policy.mode)}
-        self._state.assume_recorded(**about_turn)
+        self._recorder.state.assume_recorded(**about_turn)
         if text is None:  # the retry belongs to the same turn
             self._journal.record("retry", about_turn)
         else:
@@ -480,21 +448,3 @@ class ForgeSession:
             self._billing.begin_turn(text)
             parts = recorded_spans(text, folded, self._journal.redactor)
             self._turn_began = self._journal.record("user", {"text": text, **parts, **about_turn})
-
-    def _begin_journal(self) -> None:
-        if not self._has_begun:
-            self._has_begun = True
-            self._record_start("session", id=self.id)
-
-    def _record_start(self, kind: str, **about: str) -> None:
-        used = model_record(self.config, self.models.current)
-        self._journal.record(kind, {**about, "working_dir": str(self.config.working_dir), **used})
-        self._state.assume_recorded(**used)
-
-    def _record_state(self) -> None:
-        if self._has_begun:
-            effort, mode = self.models.effort or DEFAULT_EFFORT, str(self._environment.policy.mode)
-            self._state.record(effort=effort, mode=mode, **model_record(self.config, self.models.current))
-
-    def _record_bill(self, cut: LLMEnd, usage: TokenUsage) -> None:
-        self._journal.record("bill", {"of": cut.timestamp, "usage": usage.as_dict(), "model": cut.model})

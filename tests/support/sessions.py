@@ -28,6 +28,7 @@ from forge_core.session.budget import SpendingBudget
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.session import ForgeSession
+from forge_core.session.session_parts import SessionParts
 from forge_core.session.status import ModelChoice
 from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
 from forge_core.store.journal import Journal
@@ -94,24 +95,26 @@ def scripted_session(
         **options,
     )
     return ForgeSession(
-        id="20261120-000000-abcdef",
-        config=config,
-        agent=agent,
-        tracker=tracker,
-        environment=environment,
-        provider=SessionProvider(
-            label="custom",
-            make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
-            close=nothing,
-            context_window=lambda model: 1000,
-            takes_images=lambda model: takes_images,
-            known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
-        ),
-        journal=Journal(root / "state" / "journal.jsonl", Redactor()),
-        logger=logging.getLogger("tests.scripted_session"),
-        events=events,
-        system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
-        budget=SpendingBudget({}, SpendingLedger(root / "state"), environment.responder, clock.elapsed),
+        SessionParts(
+            id="20261120-000000-abcdef",
+            config=config,
+            agent=agent,
+            tracker=tracker,
+            environment=environment,
+            provider=SessionProvider(
+                label="custom",
+                make_llm=lambda model: ScriptedLLM(replies=[["from " + model]], model=model),
+                close=nothing,
+                context_window=lambda model: 1000,
+                takes_images=lambda model: takes_images,
+                known_models=lambda: (ModelChoice("other/one", "8k"), ModelChoice("other/two")),
+            ),
+            journal=Journal(root / "state" / "journal.jsonl", Redactor()),
+            logger=logging.getLogger("tests.scripted_session"),
+            events=events,
+            system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
+            budget=SpendingBudget({}, SpendingLedger(root / "state"), environment.responder, clock.elapsed),
+        )
     )
 
 

@@ -1,0 +1,37 @@
+"""What a session is built from; `runtime.build_session` builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from logging import Logger
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.context.system_prompt import SystemPrompt
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.langchain.callbacks import TokenTrackingCallback
+from forge_core.session.budget import SpendingBudget
+from forge_core.session.event_channel import EventChannel
+from forge_core.session.provider import SessionProvider
+from forge_core.session.tool_environment import ToolEnvironment
+from forge_core.store.journal import Journal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionParts:
+    """The objects that a session connects; it closes those that can be closed."""
+
+    id: str
+    config: ForgeConfig
+    agent: ForgeAgent
+    tracker: TokenTrackingCallback
+    """Counts the usage of every model call of the session."""
+    environment: ToolEnvironment
+    provider: SessionProvider
+    journal: Journal
+    logger: Logger
+    events: EventChannel
+    system_prompt: Callable[[PermissionMode], SystemPrompt]
+    """Returns the system prompt of a mode, as it is at this moment."""
+    budget: SpendingBudget
