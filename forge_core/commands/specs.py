@@ -108,6 +108,19 @@ SPECS: tuple[CommandSpec, ...] = (
         values="model_commands:effort_values",
     ),
     CommandSpec(
+        "extensions",
+        "List the commands, skills, agents and styles that come from files",
+        "extension_commands:extensions",
+        keywords=("plugins", "skills", "agents", "commands", "custom"),
+    ),
+    CommandSpec(
+        "reload",
+        "Read the files of commands, skills, agents and styles again",
+        "extension_commands:reload",
+        keywords=("refresh", "reread", "extensions"),
+        tier=Tier.IDLE,
+    ),
+    CommandSpec(
         "config",
         "Show and change the settings",
         "config_command:config",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from forge_core.commands.result import CommandResult, Text
 from forge_core.config.forge_config import Origin
 from forge_core.config.load import read_project_settings
@@ -20,7 +22,9 @@ async def trust(argument: str, session: ForgeSession) -> CommandResult:
     """Show the decision, or make it."""
     if not argument:
         return _state(session)
-    return _decide(session, trusted=argument.lower() == "yes")
+    decided = _decide(session, trusted=argument.lower() == "yes")
+    changes = await session.extensions.reload()
+    return replace(decided, body=f"{decided.body}\n  {changes}") if changes else decided
 
 
 def _state(session: ForgeSession) -> Text:

@@ -86,6 +86,9 @@ class ForgeConfig(Settings):
     project_deny: tuple[str, ...] = ()
     own_instructions: tuple[Path, ...] = ()
     """The user's own instruction files, which count in every project; they need not exist."""
+    own_extensions: tuple[Path, ...] = ()
+    """The user's own folders that may hold commands, skills, agents and styles, the strongest first; they
+    need not exist."""
     state_dir: Path = field(default_factory=lambda: Path.home() / ".local" / "state" / "forge")
     config_dir: Path = field(default_factory=lambda: Path.home() / ".config" / "forge")
     origins: dict[str, Origin] = field(default_factory=dict)

@@ -98,6 +98,7 @@ def load_config(
         notices=tuple(notices),
         is_trusted=is_trusted,
         own_instructions=() if is_hermetic else _own_instructions(environ, values),
+        own_extensions=() if is_hermetic or values.get("safe") else _own_extensions(environ),
         **saved,
         **{f"project_{name}": project.get(name, ()) for name in RULE_KINDS},
         **values,
@@ -125,6 +126,12 @@ def _own_instructions(environ: Mapping[str, str], values: Mapping[str, Any]) -> 
     if not values.get("claude_instructions"):
         return (own,)
     return (own, Path(environ.get("HOME") or Path.home()) / ".claude" / "CLAUDE.md")
+
+
+def _own_extensions(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the user's own folders that may hold commands, skills, agents and styles."""
+    home = Path(environ.get("HOME") or Path.home())
+    return (config_dir(environ), home / ".agents", home / ".claude")
 
 
 def _xdg_dir(environ: Mapping[str, str], kind: str, variable: str, fallback: str) -> Path:

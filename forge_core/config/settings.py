@@ -250,6 +250,13 @@ class Settings:
         summary="how many processes the running commands of a session may have together; the command with "
         "most is stopped beyond that",
     )
+    safe: bool = setting(
+        default=False,
+        check=checks.yes_or_no,
+        variable="FORGE_SAFE",
+        option="--safe",
+        summary="whether commands, skills, agents, styles and hooks from files are left out",
+    )
     claude_instructions: bool = setting(
         default=False,
         check=checks.yes_or_no,

@@ -118,11 +118,12 @@ def _assemble(
     from forge_core.runtime.provider_setup import session_provider
     from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
     from forge_core.session.session import ForgeSession
+    from forge_core.session.session_extensions import SessionExtensions
     from forge_core.session.session_parts import SessionParts
     from forge_core.session.tool_environment import SessionResponder
     from forge_core.store.log import log_path, open_log
 
-    clock, session_id = RunClock(), journal.path.stem
+    clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
     asks = SessionResponder(responder, clock)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
     refused: tuple[str, ...] = ()
@@ -151,6 +152,7 @@ def _assemble(
             events=events,
             system_prompt=tooling.prompt_maker(config, environment, agent.registry),
             budget=budget,
+            extensions=extensions,
         )
     )
     if saved is not None:

@@ -58,7 +58,8 @@ class ForgeSession:
         agent, environment, provider = parts.agent, parts.environment, parts.provider
         config, journal, events = parts.config, parts.journal, parts.events
         self.id, self.config = parts.id, config
-        self.budget = parts.budget
+        self.budget, self.extensions = parts.budget, parts.extensions
+        """The limits of what is spent; the commands, skills, agents and styles that files define."""
         self.last_result: AgentResult | None = None
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
@@ -102,6 +103,7 @@ class ForgeSession:
         self.steering.prepare = self.attachments.attached_within_turn
         self._is_interrupted, self._turn_text, self._turn_began = False, "", 0.0
         self.set_mode(config.permission_mode)
+        self.extensions.on_change = self.reload_instructions
 
     @property
     def status(self) -> SessionStatus:
@@ -398,6 +400,7 @@ class ForgeSession:
         recorder = TurnRecorder(self._journal)
         agent, environment = self._agent, self._environment
         agent.on_message = recorder.message
+        await self.extensions.ready()
         await environment.begin_turn(self._turn_text, self._turn_began)
         self.budget.begin_turn(is_retry=text is None)
         agent.timeout = self.budget.timeout()

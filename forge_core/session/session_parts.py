@@ -14,6 +14,7 @@ from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.session.budget import SpendingBudget
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
+from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
 
@@ -35,3 +36,4 @@ class SessionParts:
     system_prompt: Callable[[PermissionMode], SystemPrompt]
     """Returns the system prompt of a mode, as it is at this moment."""
     budget: SpendingBudget
+    extensions: SessionExtensions

@@ -19,6 +19,11 @@ INSTRUCTION_FILES = (
 )
 """Relative to the folder; all that exist are read, in this order."""
 
+EXTENSION_PLACES = (".forge", ".agents", ".claude")
+"""The folders of a project that may hold commands, skills, agents and styles, the strongest first."""
+EXTENSION_FOLDERS = ("commands", "skills", "agents", "styles", "output-styles")
+"""The folders in them, by what they hold."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:

@@ -17,7 +17,13 @@ from forge_core.config.load import PROJECT_FILE, read_project_settings
 from forge_core.config.project_state import change_project_state, read_project_state
 from forge_core.config.settings import SETTINGS
 from forge_core.sanitize import safe_line
-from forge_core.workspace.project_files import find_instructions, project_folders, read_project_file
+from forge_core.workspace.project_files import (
+    EXTENSION_FOLDERS,
+    EXTENSION_PLACES,
+    find_instructions,
+    project_folders,
+    read_project_file,
+)
 
 _FOLDER = ".forge"
 _HARMLESS = frozenset({"config.toml", "themes", ".gitignore"})
@@ -67,7 +73,7 @@ def what_would_act(root: Path) -> tuple[str, ...]:
 
     Runs nothing, and follows no link out of the folder.
     """
-    return (*_settings(root), *_entries(root), *_instructions(root))
+    return (*_settings(root), *_entries(root), *_extensions(root), *_instructions(root))
 
 
 def _settings(root: Path) -> tuple[str, ...]:
@@ -97,6 +103,35 @@ def _entries(root: Path) -> tuple[str, ...]:
     if len(names) > _MAX_ENTRIES:
         shown.append(f"{len(names) - _MAX_ENTRIES} more in {_FOLDER}/")
     return tuple(shown)
+
+
+def _extensions(root: Path) -> tuple[str, ...]:
+    """Return the folders with commands, skills, agents and styles, each with the names in it."""
+    found: list[str] = []
+    for folder in project_folders(root):
+        for place in EXTENSION_PLACES:
+            for kind in EXTENSION_FOLDERS:
+                path = folder / place / kind
+                names = _names_in(path)
+                # What is in .forge of the folder itself is listed by `_entries`.
+                if names and (folder, place) != (root, _FOLDER):
+                    found.append(f"{safe_line(os.path.relpath(path, root))}: {_listing(names)}")
+    return tuple(found)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, without their ends; none if it cannot be read."""
+    try:
+        with os.scandir(folder) as scan:
+            names = [entry.name for entry in islice(scan, 1000) if not entry.name.startswith(".")]
+    except OSError:
+        return []
+    return sorted(safe_line(name.removesuffix(".md"))[:40] for name in names)
+
+
+def _listing(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_ENTRIES} more" if len(names) > _MAX_ENTRIES else ""
+    return ", ".join(names[:_MAX_ENTRIES]) + more
 
 
 def _instructions(root: Path) -> tuple[str, ...]:

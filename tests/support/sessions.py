@@ -28,6 +28,7 @@ from forge_core.session.budget import SpendingBudget
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.session import ForgeSession
+from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.status import ModelChoice
 from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
@@ -113,6 +114,7 @@ def scripted_session(
             logger=logging.getLogger("tests.scripted_session"),
             events=events,
             system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
+            extensions=SessionExtensions(config),
             budget=SpendingBudget({}, SpendingLedger(root / "state"), environment.responder, clock.elapsed),
         )
     )

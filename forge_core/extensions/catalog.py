@@ -1,0 +1,109 @@
+"""All definitions that count in a session, each under the names by which it can be reached."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.extensions.definitions import Definition
+from forge_core.extensions.locations import (
+    ExtensionKind,
+    find_files,
+    project_searched_folders,
+    searched_folders,
+)
+from forge_core.sanitize import safe_line
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionCatalog:
+    """What was found at one moment. The strongest of several with one name has the name; the others are
+    reached by their qualified names."""
+
+    definitions: tuple[Definition, ...] = ()
+    """The strongest first."""
+    problems: tuple[str, ...] = ()
+    """What could not be read, and what is wrong with what could, as sentences; safe to display."""
+
+    def of_kind(self, kind: ExtensionKind) -> list[Definition]:
+        """Return the definitions of a kind that have their name, sorted by it."""
+        found = {one.name: one for one in reversed(self.definitions) if one.kind is kind}
+        return sorted(found.values(), key=lambda one: one.name)
+
+    def shadowed(self, kind: ExtensionKind) -> list[Definition]:
+        """Return the definitions of a kind whose name a stronger one has, sorted by it."""
+        named = {id(one) for one in self.of_kind(kind)}
+        hidden = (one for one in self.definitions if one.kind is kind and id(one) not in named)
+        return sorted(hidden, key=lambda one: one.name)
+
+    def find(self, kind: ExtensionKind, name: str) -> Definition | None:
+        """Return the definition of this name or qualified name; case is ignored."""
+        wanted = name.lower()
+        matches = (one for one in self.definitions if one.kind is kind)
+        return next((one for one in matches if wanted in (one.name.lower(), one.qualified_name)), None)
+
+    def nearest(self, kind: ExtensionKind, name: str) -> str:
+        """Return the name of a kind that is most similar; empty if none is."""
+        names = [one.name for one in self.of_kind(kind)]
+        return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=0.6)), "")
+
+    def changes_since(self, before: ExtensionCatalog) -> str:
+        """Return what came, changed and went, in one line; empty if nothing did."""
+        old = {one.path: one for one in before.definitions}
+        new = {one.path: one for one in self.definitions}
+        changed = [one for path, one in new.items() if path in old and one.digest != old[path].digest]
+        parts = [
+            ("new", [one for path, one in new.items() if path not in old]),
+            ("changed", changed),
+            ("gone", [one for path, one in old.items() if path not in new]),
+        ]
+        return "; ".join(f"{word}: {_listed(some)}" for word, some in parts if some)
+
+
+def load_catalog(config: ForgeConfig) -> ExtensionCatalog:
+    """Return the definitions of the user, and those of the project if the user trusts it.
+
+    Runs nothing. A file that cannot be read hides no other. Blocks while it reads.
+    """
+    found: list[Definition] = []
+    problems: list[str] = []
+    for kind in ExtensionKind:
+        for folder in searched_folders(config, kind):
+            for path in find_files(folder, kind):
+                try:
+                    one = Definition.read(path, kind, folder)
+                    if kind is ExtensionKind.SKILL and not one.file.text("description"):
+                        problems.append(f"{safe_line(str(path))} was skipped: it has no description.")
+                    else:
+                        found.append(one)
+                except (OSError, ValueError) as error:
+                    reason = getattr(error, "strerror", None) or error
+                    problems.append(f"{safe_line(str(path))} was not read: {reason}.")
+    problems += [f"{safe_line(str(one.path))}: {problem}." for one in found for problem in one.problems]
+    return ExtensionCatalog(tuple(_real_once(found)), tuple(problems))
+
+
+def project_definitions(working_dir: Path) -> Iterator[Path]:
+    """Yield the files of a project that define something, for the question whether the user trusts it."""
+    for kind in ExtensionKind:
+        for folder in project_searched_folders(working_dir, kind):
+            yield from find_files(folder, kind)
+
+
+def _real_once(found: Iterable[Definition]) -> Iterator[Definition]:
+    """Yield each real file once: `.agents/skills` is often a link to `.claude/skills`."""
+    seen: set[tuple[ExtensionKind, Path]] = set()
+    for one in found:
+        key = (one.kind, one.path.resolve())
+        if key not in seen:
+            seen.add(key)
+            yield one
+
+
+def _listed(some: list[Definition]) -> str:
+    """Return "command /a, skill b and 3 more"."""
+    names = [f"{one.kind} {'/' if one.kind is ExtensionKind.COMMAND else ''}{one.name}" for one in some]
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -1,0 +1,99 @@
+"""What the files of users define: commands, skills, agents and styles."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from forge_core.extensions.front_matter import MAX_BYTES, MarkdownFile, parse_markdown_file
+from forge_core.extensions.locations import ExtensionKind, ExtensionScope, SearchedFolder
+from forge_core.sanitize import safe_line
+
+MAX_DESCRIPTION = 1_024
+"""Characters of a description that count (https://agentskills.io/specification)."""
+MAX_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One file. All text in it is untrusted."""
+
+    kind: ExtensionKind
+    name: str
+    """Safe to display."""
+    scope: ExtensionScope
+    path: Path
+    file: MarkdownFile
+    digest: str
+    """sha256 of the file's bytes, in hex."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with it, each a clause that follows its path."""
+
+    @property
+    def qualified_name(self) -> str:
+        """The name by which it can always be reached."""
+        return f"{self.scope}:{self.name}"
+
+    @property
+    def description(self) -> str:
+        """The field `description`, else the first line of the body; one line, safe to display."""
+        text = self.file.text("description")
+        if not text:
+            lines = (line.strip().lstrip("#").strip() for line in self.file.body.splitlines())
+            text = next((line for line in lines if line), "")
+        return safe_line(text)[:MAX_DESCRIPTION]
+
+    @property
+    def body(self) -> str:
+        return self.file.body
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    @classmethod
+    def read(cls, path: Path, kind: ExtensionKind, folder: SearchedFolder) -> Self:
+        """Return what a file defines. Raises OSError when it cannot be read or is no regular file."""
+        data = _read(path)
+        file = parse_markdown_file(data)
+        name, problems = _name(path, kind, folder.path, file)
+        digest = hashlib.sha256(data).hexdigest()
+        return cls(kind, name, folder.scope, path, file, digest, (*file.problems, *problems))
+
+
+def _read(path: Path) -> bytes:
+    """Return the first bytes of a regular file, one more than count; never blocks on a FIFO."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is no regular file")
+        return file.read(MAX_BYTES + 1)
+
+
+def _name(path: Path, kind: ExtensionKind, root: Path, file: MarkdownFile) -> tuple[str, list[str]]:
+    """Return the name, and what is wrong with it: of a command the path (`a/b.md` is `a:b`), of the others
+    the field `name`, else that of the folder or the file."""
+    parts = path.relative_to(root).with_suffix("").parts
+    if kind is ExtensionKind.COMMAND:
+        return _clean(":".join(parts)), []
+    by_path = path.parent.name if kind is ExtensionKind.SKILL else parts[-1]
+    given = file.text("name")
+    if kind is not ExtensionKind.SKILL:
+        return _clean(given or by_path), []
+    problems = []
+    if given and given != by_path:
+        problems.append(
+            f"its name is {safe_line(given)[:MAX_NAME]!r}, but its folder is {safe_line(by_path)!r}"
+        )
+    if len(given or by_path) > MAX_NAME:
+        problems.append(f"its name is longer than {MAX_NAME} characters")
+    return _clean(given or by_path), problems
+
+
+def _clean(name: str) -> str:
+    """Return a name without blanks, safe to display."""
+    return "-".join(safe_line(name).split())[:MAX_NAME]

@@ -1,0 +1,125 @@
+"""The one reader of Markdown files with front matter: YAML between two `---` lines, then a body.
+
+Files made for other assistants are read as those read them. YAML that cannot be parsed is tried again with
+the values quoted (`description: Use when: asked` is common); if that fails too, the body counts without
+fields. Unknown fields are kept, and ignored by whoever reads the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_BYTES = 256 * 1024
+"""Of one file."""
+_FENCE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_PLAIN_PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+([^\s'\"\[{|>&*].*)")
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownFile:
+    """A file with front matter."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """As YAML has them; names are strings."""
+    body: str = ""
+    """What follows the front matter, without blank lines around it."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with the front matter, as sentences without a subject: "the front matter …"."""
+
+    def text(self, name: str) -> str:
+        """Return a field as one line; empty where it is missing or holds a list or an object."""
+        value = self.fields.get(name)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Return a field as a boolean: true, yes, on or 1, and their opposites, in any case."""
+        word = self.text(name).lower()
+        return True if word in _TRUE else False if word in _FALSE else default
+
+    def number(self, name: str) -> int | None:
+        """Return a field that is a whole number above 0; else None."""
+        text = self.text(name)
+        return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text) else None
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return a field that is a list, or a string whose words are separated by commas or spaces. Commas
+        and spaces inside parentheses do not separate: `Bash(git add *), Read`."""
+        value = self.fields.get(name)
+        if isinstance(value, list):
+            return tuple(word for one in value if isinstance(one, str | int) and (word := str(one).strip()))
+        return tuple(split_words(value)) if isinstance(value, str) else ()
+
+
+def parse_markdown_file(data: bytes) -> MarkdownFile:
+    """Return the document that the bytes of a file hold. Never raises for what is in the file."""
+    text = data[:MAX_BYTES].decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    problems = (
+        [f"it is longer than {MAX_BYTES:,} bytes; the rest was not read"] if len(data) > MAX_BYTES else []
+    )
+    found = _FENCE.match(text)
+    if found is None:
+        return MarkdownFile({}, text.strip(), tuple(problems))
+    fields, problem = _parse_fields(found[1])
+    return MarkdownFile(fields, text[found.end() :].strip(), (*problems, *([problem] if problem else [])))
+
+
+def split_words(text: str) -> list[str]:
+    """Split at commas and spaces outside parentheses."""
+    words, current, depth = [], "", 0
+    for character in text:
+        depth = max(0, depth + (character == "(") - (character == ")"))
+        if depth == 0 and (character == "," or character.isspace()):
+            words.append(current)
+            current = ""
+        else:
+            current += character
+    return [word for word in (*words, current) if word]
+
+
+def _parse_fields(text: str) -> tuple[dict[str, Any], str]:
+    """Return the fields, and what is wrong; fields that could be read only with their values quoted are not
+    wrong."""
+    fields, problem = _load(text)
+    if fields is None:
+        fields, _ = _load(_quoted(text))
+    return (
+        ({}, f"the front matter is not valid YAML ({problem}); it was ignored")
+        if fields is None
+        else (fields, "")
+    )
+
+
+def _load(text: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the fields of YAML; None, and why, if it is not valid or no mapping."""
+    import yaml  # here: nothing is read before the first frame
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        # An alias makes a few bytes grow without limit as soon as somebody prints the value.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, loader)):
+            return None, "aliases are not supported"
+        value = yaml.load(text, loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return None, " ".join(str(getattr(error, "problem", None) or error).split())[:120]
+    if value is None:
+        return {}, ""
+    if not isinstance(value, dict):
+        return None, "it is no mapping"
+    return {str(name): one for name, one in value.items()}, ""
+
+
+def _quoted(text: str) -> str:
+    """Return the lines with plain values in quotes."""
+    return "\n".join(map(_quoted_line, text.split("\n")))
+
+
+def _quoted_line(line: str) -> str:
+    found = _PLAIN_PAIR.fullmatch(line)
+    return line if found is None else f"{found[1]}: '{found[2].strip().replace(chr(39), chr(39) * 2)}'"

@@ -1,0 +1,125 @@
+"""Where definitions are looked for, and how far: bounded, and never through a link out of the project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.workspace.project_files import EXTENSION_PLACES, project_folders, project_root
+from forge_core.workspace.trust import is_trusted
+
+MAX_DEPTH = 4
+"""Folders below the one that is searched."""
+MAX_FOLDERS = 2_000
+"""Of one kind in one place."""
+MAX_FILES = 5_000
+SKILL_FILE = "SKILL.md"
+
+
+class ExtensionScope(StrEnum):
+    """Who a definition comes from."""
+
+    USER = "user"
+    """The user's own; it always counts."""
+    PROJECT = "project"
+    """A file of the project; it counts once the user trusts the folder."""
+
+
+class ExtensionKind(StrEnum):
+    COMMAND = "command"
+    SKILL = "skill"
+    AGENT = "agent"
+    STYLE = "style"
+
+
+FOLDERS: dict[ExtensionKind, tuple[str, ...]] = {
+    ExtensionKind.COMMAND: ("commands",),
+    ExtensionKind.SKILL: ("skills",),
+    ExtensionKind.AGENT: ("agents",),
+    ExtensionKind.STYLE: ("styles", "output-styles"),
+}
+"""The folders of each kind, in every place that may hold definitions (`EXTENSION_FOLDERS`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedFolder:
+    """A folder that may hold definitions of one kind."""
+
+    path: Path
+    scope: ExtensionScope
+    boundary: Path | None
+    """A file whose real path is not below this real path is not read; None: links are followed."""
+
+
+def searched_folders(config: ForgeConfig, kind: ExtensionKind) -> list[SearchedFolder]:
+    """Return the folders that count now, the strongest first: those of the project, if the user trusts it,
+    the nearest first, then the user's own."""
+    own = [
+        SearchedFolder(place / name, ExtensionScope.USER, None)
+        for place in config.own_extensions
+        for name in FOLDERS[kind]
+    ]
+    if config.safe or not is_trusted(config):
+        return own
+    return [*project_searched_folders(config.working_dir, kind), *own]
+
+
+def project_searched_folders(working_dir: Path, kind: ExtensionKind) -> list[SearchedFolder]:
+    """Return the folders of the project that would count if the user trusted it, the strongest first."""
+    boundary = Path(os.path.realpath(project_root(working_dir)))
+    return [
+        SearchedFolder(folder / place / name, ExtensionScope.PROJECT, boundary)
+        for folder in reversed(project_folders(working_dir))
+        for place in EXTENSION_PLACES
+        for name in FOLDERS[kind]
+    ]
+
+
+def find_files(folder: SearchedFolder, kind: ExtensionKind) -> Iterator[Path]:
+    """Yield the files that define something of a kind, in the order of their paths within each folder.
+
+    Each real folder is visited once. Stops quietly at the limits.
+    """
+    waiting, visited, found = [(folder.path, 0)], set[str](), 0
+    while waiting and len(visited) < MAX_FOLDERS:
+        path, depth = waiting.pop(0)
+        real = os.path.realpath(path)
+        if real in visited or not _is_inside(real, folder.boundary):
+            continue
+        visited.add(real)
+        names, folders = _listed(path)
+        if kind is ExtensionKind.SKILL:
+            names = [name for name in names if name == SKILL_FILE]
+            # What is below a skill belongs to it.
+            folders = [] if names else folders
+        else:
+            names = [name for name in names if name.endswith(".md")]
+        for name in names:
+            if found < MAX_FILES and _is_inside(os.path.realpath(path / name), folder.boundary):
+                found += 1
+                yield path / name
+        if depth < MAX_DEPTH:
+            waiting += [(path / name, depth + 1) for name in folders]
+
+
+def _listed(path: Path) -> tuple[list[str], list[str]]:
+    """Return the names of the files and of the folders in a folder, sorted; none if it cannot be read."""
+    files, folders = [], []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if entry.is_dir():
+                    folders.append(entry.name)
+                elif entry.is_file():
+                    files.append(entry.name)
+    except OSError:
+        return [], []
+    return sorted(files), sorted(folders)
+
+
+def _is_inside(real: str, boundary: Path | None) -> bool:
+    return boundary is None or Path(real).is_relative_to(boundary)

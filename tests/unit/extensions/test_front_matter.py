@@ -1,0 +1,88 @@
+"""Front matter, as people write it for several assistants."""
+
+from __future__ import annotations
+
+import pytest
+
+from forge_core.extensions.front_matter import MAX_BYTES, parse_markdown_file
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "body"),
+    [
+        ("No front matter.\n", {}, "No front matter."),
+        ("---\nname: a\n---\n\nBody\n", {"name": "a"}, "Body"),
+        ("\ufeff---\r\nname: a\r\n---\r\nBody\r\n", {"name": "a"}, "Body"),
+        ("---\ndescription: Use when: asked\n---\nBody", {"description": "Use when: asked"}, "Body"),
+        ("---\ndescription: it's: fine\n---\nBody", {"description": "it's: fine"}, "Body"),
+        ("---\n---\nBody", {}, "Body"),
+        ("---\nname: a\n---", {"name": "a"}, ""),
+        ("---\nname: never closed\n", {}, "---\nname: never closed"),
+        ("Text\n---\nname: a\n---\n", {}, "Text\n---\nname: a\n---"),
+        ("---\nx-unknown: kept\n---\n", {"x-unknown": "kept"}, ""),
+    ],
+)
+def test_fields_and_body(text: str, fields: dict[str, object], body: str) -> None:
+    document = parse_markdown_file(text.encode())
+
+    assert (document.fields, document.body, document.problems) == (fields, body, ())
+
+
+@pytest.mark.parametrize(
+    ("yaml", "reason"),
+    [
+        ("a: [1\nb: ]: {", "not valid YAML"),
+        ("- a\n- b", "it is no mapping"),
+        ("a: &x [1]\nb: *x", "aliases are not supported"),
+        ("a: " + "[" * 5000, "not valid YAML"),
+    ],
+    ids=["broken", "list", "alias", "deep"],
+)
+def test_unusable_front_matter_keeps_the_body_and_says_why(yaml: str, reason: str) -> None:
+    document = parse_markdown_file(f"---\n{yaml}\n---\nBody".encode())
+
+    assert (document.fields, document.body) == ({}, "Body")
+    assert len(document.problems) == 1
+    assert reason in document.problems[0]
+
+
+def test_what_is_over_the_limit_is_not_read() -> None:
+    document = parse_markdown_file(b"---\nname: a\n---\n" + b"x" * MAX_BYTES)
+
+    assert document.text("name") == "a"
+    assert len(document.body) < MAX_BYTES
+    assert document.problems == (f"it is longer than {MAX_BYTES:,} bytes; the rest was not read",)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((word, True) for word in ("true", "Yes", "on", "1", "'true'", "maybe", "[]")),
+        *((word, False) for word in ("false", "no", "OFF", "0", "'false'")),
+    ],
+)
+def test_booleans_are_read_in_every_spelling(value: str, expected: bool) -> None:
+    assert parse_markdown_file(f"---\nf: {value}\n---".encode()).flag("f", default=True) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("Read, Grep", ("Read", "Grep")),
+        ("Read Grep", ("Read", "Grep")),
+        ("[Read, Grep]", ("Read", "Grep")),
+        ("Bash(git add *), Read", ("Bash(git add *)", "Read")),
+        ("\n  - Read\n  - Bash(a, b)", ("Read", "Bash(a, b)")),
+        ("5", ()),
+        ("'*'", ("*",)),
+    ],
+)
+def test_lists_are_read_in_every_spelling(value: str, words: tuple[str, ...]) -> None:
+    assert parse_markdown_file(f"---\ntools: {value}\n---".encode()).words("tools") == words
+
+
+def test_text_and_numbers_ignore_other_types() -> None:
+    document = parse_markdown_file(b"---\na: [1]\nb: 2024-01-01\nc: 12\nd: -3\ne: |\n  two\n  lines\n---")
+
+    assert [document.text(name) for name in "abce"] == ["", "", "12", "two lines"]
+    assert [document.number(name) for name in "acdz"] == [None, 12, None, None]
