@@ -231,6 +231,9 @@ class BaseTool(ABC):
     description: str
     """Sent to the model."""
     parameters: Sequence[ToolParameter] = ()
+    claude_names: tuple[str, ...] = ()
+    """The tool's names in hooks, commands and agents that were written for Claude Code. Hooks are given the
+    first one (https://docs.claude.com/en/docs/claude-code/hooks)."""
     advice: str = ""
     """What the system prompt says about the tool, where it is registered; names it."""
     category: ToolCategory = ToolCategory.OTHER

@@ -33,6 +33,7 @@ class ApplyPatchTool(EditingTool):
     """A patch in the `*** Begin Patch` grammar, by the same engine as `edit`."""
 
     name = "apply_patch"
+    claude_names = ("Edit",)
     description = (
         "Applies a patch to one or more files: all of it, or nothing. Form: '*** Begin Patch', then per file "
         "'*** Add File: path' (lines with +), '*** Delete File: path', or '*** Update File: path' (then "

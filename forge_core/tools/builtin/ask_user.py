@@ -63,6 +63,7 @@ class AskUserTool(BaseTool):
     """Asks the user questions with prepared answers and waits as long as they take."""
 
     name = "ask_user"
+    claude_names = ("AskUserQuestion",)
     description = (
         f"Asks the user 1 to {MAX_QUESTIONS} questions at once, each with {MIN_OPTIONS} to {MAX_OPTIONS} "
         "ready answers; they can always answer in their own words, so add no option for that. Use it when "

@@ -46,6 +46,7 @@ class BashTool(BaseTool):
     """Runs a command in the workspace; ends whatever it leaves behind when the session ends."""
 
     name = "bash"
+    claude_names = ("Bash",)
     description = (
         "Runs a command with bash in the workspace folder: build, test, git, anything without a tool of its "
         "own. Use read, grep, glob and ls to look at files and edit or write to change them, not cat, sed "

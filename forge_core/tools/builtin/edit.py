@@ -19,6 +19,7 @@ class EditTool(EditingTool):
     """Replaces one text by another, exact and unique; every other byte of the file stays as it is."""
 
     name = "edit"
+    claude_names = ("Edit", "NotebookEdit")
     description = (
         "Replaces old_string by new_string in a file. old_string must occur in the file exactly, blanks "
         "and indentation included, and exactly once: take it from read without the line numbers, with "

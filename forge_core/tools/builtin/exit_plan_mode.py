@@ -83,6 +83,7 @@ class ExitPlanModeTool(BaseTool):
     """Presents the plan to the user, and ends plan mode when they approve it."""
 
     name = "exit_plan_mode"
+    claude_names = ("ExitPlanMode",)
     description = (
         "Ends plan mode: presents your finished plan to the user, who approves it, or says what to change. "
         "Call it once you have read enough to know what is to be done, with nothing else in the same answer. "

@@ -22,6 +22,7 @@ class GlobTool(FolderTool):
     """Finds files by a pattern, newest first, as git sees the folder."""
 
     name = "glob"
+    claude_names = ("Glob",)
     description = (
         "Finds files by name pattern: * and ? within a name, ** over folders, {a,b}, [a-z]. A pattern "
         f"without a slash matches at any depth (*.py). Newest first, at most {MAX_RESULTS} paths. What "

@@ -34,6 +34,7 @@ class GrepTool(FolderTool):
     """Searches the text of files with ripgrep, else with an engine of our own that gives the same answers."""
 
     name = "grep"
+    claude_names = ("Grep",)
     description = (
         "Searches the text of files for a regular expression (ripgrep's syntax; quote brackets and dots to "
         "mean them). Shows path:line:text, at most head_limit matches, lines cut after "

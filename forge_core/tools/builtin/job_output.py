@@ -34,6 +34,7 @@ class JobOutputTool(JobTool):
     """Looks at a job that bash has started. Touches nothing."""
 
     name = "job_output"
+    claude_names = ("BashOutput", "TaskOutput")
     description = (
         "Shows what a background job of bash has printed since you last looked, and whether it still runs "
         "or its exit code. Use wait_s rather than repeated calls or sleep in bash. With the user's next "

@@ -14,6 +14,7 @@ class JobStopTool(JobTool):
     """Ends what bash has started. It reaches nothing but the session's own jobs."""
 
     name = "job_stop"
+    claude_names = ("KillShell", "KillBash", "TaskStop")
     description = (
         "Ends a background job of bash with everything that it has started, and gives the output you have "
         f"not seen. It gets SIGTERM, and SIGKILL {KILL_AFTER_S:g} s later. Use this rather than kill or "

@@ -28,6 +28,7 @@ class LsTool(FolderTool):
     """Shows what is in a folder."""
 
     name = "ls"
+    claude_names = ("LS",)
     description = (
         f"Shows a folder as a tree, {DEFAULT_DEPTH} levels deep by default and at most {MAX_ENTRIES} "
         "entries. Folders that git ignores are named but not opened. Use glob to find files by name, grep "

@@ -33,6 +33,7 @@ class MultiEditTool(EditingTool):
     of those before it; nothing is written unless all of them apply (see `FileDraft` for edits of edits)."""
 
     name = "multi_edit"
+    claude_names = ("Edit", "MultiEdit")
     description = (
         f"Makes up to {MAX_EDITS} edits at once, in one file or several: all of them, or none when one does "
         "not apply. Each is as with edit: old_string must occur in the file exactly and once, or set its "

@@ -50,6 +50,7 @@ class ReadTool(BaseTool):
     """Shows a text file, and remembers what was shown so that a stale edit can be refused."""
 
     name = "read"
+    claude_names = ("Read", "NotebookRead")
     description = (
         f"Reads a text file and shows it with line numbers: at most {MAX_LINES:,} lines and "
         f"{MAX_BYTES // 1024} KB a call; lines over {MAX_LINE_CHARS:,} characters go on in the next row, "

@@ -70,6 +70,7 @@ class TodoTool(BaseTool):
     """Replaces the plan of the session."""
 
     name = "todo"
+    claude_names = ("TodoWrite",)
     description = (
         "Writes the plan for the task: a list that the user sees beside your work. Each call replaces the "
         f"whole list, so send all of it, done steps too (at most {MAX_ITEMS} items of "

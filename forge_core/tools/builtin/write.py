@@ -18,6 +18,7 @@ class WriteTool(EditingTool):
     """Makes a new file, or replaces one that the model has read."""
 
     name = "write"
+    claude_names = ("Write",)
     description = (
         "Writes a whole file: a new one, or one that you have read in this session and that has not changed "
         "since. Missing folders are made. Use edit to change a part of a file; it is safer and shorter. "
