@@ -15,7 +15,11 @@ from typing import Any
 MAX_BYTES = 256 * 1024
 """Of one file."""
 _FENCE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_PLAIN_PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+([^\s'\"\[{|>&*].*)")
+_PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)")
+_INDICATORS = "'\"[{*&!|>"
+"""What begins a value that is not plain text in YAML."""
+_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?")
+"""What begins a value of several lines."""
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 
@@ -116,10 +120,15 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
 
 
 def _quoted(text: str) -> str:
-    """Return the lines with plain values in quotes."""
+    """Return the lines with those values in quotes that are no YAML by themselves: `Use when: asked`,
+    `[file] [options]`."""
     return "\n".join(map(_quoted_line, text.split("\n")))
 
 
 def _quoted_line(line: str) -> str:
-    found = _PLAIN_PAIR.fullmatch(line)
-    return line if found is None else f"{found[1]}: '{found[2].strip().replace(chr(39), chr(39) * 2)}'"
+    found = _PAIR.fullmatch(line)
+    if found is None or _BLOCK.fullmatch(found[2]):
+        return line
+    if found[2][0] in _INDICATORS and _load(line)[0] is not None:
+        return line
+    return f"{found[1]}: '{found[2].strip().replace(chr(39), chr(39) * 2)}'"

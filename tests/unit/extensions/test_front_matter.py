@@ -15,6 +15,16 @@ from forge_core.extensions.front_matter import MAX_BYTES, parse_markdown_file
         ("\ufeff---\r\nname: a\r\n---\r\nBody\r\n", {"name": "a"}, "Body"),
         ("---\ndescription: Use when: asked\n---\nBody", {"description": "Use when: asked"}, "Body"),
         ("---\ndescription: it's: fine\n---\nBody", {"description": "it's: fine"}, "Body"),
+        (
+            "---\nargument-hint: [file] [options]\nallowed-tools: *\nmodel: [a, b]\n---\nBody",
+            {"argument-hint": "[file] [options]", "allowed-tools": "*", "model": ["a", "b"]},
+            "Body",
+        ),
+        (
+            '---\ndescription: "Fix" it\nnotes: |\n  a: b\n---\n',
+            {"description": '"Fix" it', "notes": "a: b\n"},
+            "",
+        ),
         ("---\n---\nBody", {}, "Body"),
         ("---\nname: a\n---", {"name": "a"}, ""),
         ("---\nname: never closed\n", {}, "---\nname: never closed"),
@@ -31,10 +41,10 @@ def test_fields_and_body(text: str, fields: dict[str, object], body: str) -> Non
 @pytest.mark.parametrize(
     ("yaml", "reason"),
     [
-        ("a: [1\nb: ]: {", "not valid YAML"),
+        ("a: b\n  c: [", "not valid YAML"),
         ("- a\n- b", "it is no mapping"),
-        ("a: &x [1]\nb: *x", "aliases are not supported"),
-        ("a: " + "[" * 5000, "not valid YAML"),
+        ("a: &x [1]\nb:\n  - *x", "aliases are not supported"),
+        ("a:\n  " + "[" * 5000, "not valid YAML"),
     ],
     ids=["broken", "list", "alias", "deep"],
 )
