@@ -126,6 +126,27 @@ class Settings:
     models: tuple[str, ...] = setting(
         default=(), check=checks.names, summary="models that answer, in this order, if the chosen one cannot"
     )
+    model_aliases_haiku: str | None = setting(
+        default=None,
+        check=checks.text,
+        table="model_aliases",
+        project="trusted",
+        summary="the model that commands and agents made for Claude Code mean by `haiku`",
+    )
+    model_aliases_sonnet: str | None = setting(
+        default=None,
+        check=checks.text,
+        table="model_aliases",
+        project="trusted",
+        summary="the model that commands and agents made for Claude Code mean by `sonnet`",
+    )
+    model_aliases_opus: str | None = setting(
+        default=None,
+        check=checks.text,
+        table="model_aliases",
+        project="trusted",
+        summary="the model that commands and agents made for Claude Code mean by `opus`",
+    )
     provider_order: tuple[str, ...] = setting(
         default=(),
         check=checks.names,
