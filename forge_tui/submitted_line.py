@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from forge_core.commands import specs
 from forge_core.commands.command_spec import CommandSpec
-from forge_core.sanitize import safe_line
+from forge_core.commands.command_table import CommandTable
 from forge_tui.pastes.folded_text import BEGIN, plain_text
 
 
@@ -59,7 +58,7 @@ NOTE = "# "
 """Begins a line for an instruction file."""
 
 
-def parse_line(typed: str, *, has_paste: bool = True) -> Line:
+def parse_line(typed: str, commands: CommandTable, *, has_paste: bool = True) -> Line:
     """Parse a submitted text; return None if it is blank. A leading space makes any line a message.
 
     A single line that begins with `NOTE` is `/memory add`, unless it `has_paste`, that is, any part of it was
@@ -70,10 +69,10 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
     if not text:
         return None
     if typed.startswith(NOTE) and text != NOTE.strip() and "\n" not in text and not has_paste:
-        spec = specs.find("memory")
+        spec = commands.find("memory")
         assert spec is not None
         return Command(spec, f"add {text.removeprefix(NOTE).strip()}", text)
-    if typed.strip() == "?" and (spec := specs.find(typed.strip())) is not None:
+    if typed.strip() == "?" and (spec := commands.find(typed.strip())) is not None:
         return Command(spec, "", "/?")
     if typed.startswith("!"):
         return ShellLine(text[1:].strip(), has_paste)
@@ -81,9 +80,9 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
         return UserText(text, typed.strip() if BEGIN in typed else "")
     name = re.split("[ \n]", text[1:], maxsplit=1)[0]
     argument = text[len(name) + 2 :]
-    spec = specs.find(name)
+    spec = commands.find(name)
     if spec is None:
-        return InvalidCommand(_complaint(name))
+        return InvalidCommand(commands.complaint(name))
     problem = spec.problem(argument)
     return Command(spec, argument.strip(), text) if problem is None else InvalidCommand(problem)
 
@@ -91,15 +90,3 @@ def parse_line(typed: str, *, has_paste: bool = True) -> Line:
 def message_line(text: str) -> str:
     """Return the line that is parsed as this message: a space before what would be a command makes it one."""
     return f" {text}" if text.startswith(("/", "!")) else text
-
-
-def _complaint(name: str) -> str:
-    shown = safe_line(name if len(name) <= 60 else name[:60] + "…")
-    as_message = "To send it as a message, put a space first."
-    if not name:
-        return f"A single / is not a command; /help lists them. {as_message}"
-    if "/" in name:
-        return f"/{shown} is not a command; /help lists them. {as_message}"
-    near = specs.nearest(name)
-    hint = f"Did you mean /{near.name}?" if near else "/help lists the commands."
-    return f"There is no command /{shown}. {hint} {as_message}"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.load import flattened
 from forge_core.config.settings import SETTINGS, check_value
 from forge_core.llm.endpoints import PROVIDERS
@@ -105,7 +106,7 @@ def test_every_slash_command_exists(page: Path) -> None:
     for span in code_spans(page):
         if re.match(r"/[a-z]+( |$)", span) and not Path(span).exists():
             plain = re.sub(r"([\w-]+)(?:\|[\w-]+)+", r"\1", re.sub(r"[\[\]…\\]", "", span))
-            line = parse_line(re.sub(r"\b[NK]\b", "1", plain))
+            line = parse_line(re.sub(r"\b[NK]\b", "1", plain), CommandTable())
             assert not isinstance(line, InvalidCommand), f"{span}: {line.complaint}"
 
 

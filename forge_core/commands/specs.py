@@ -1,12 +1,9 @@
-"""The slash commands as data: one table feeds dispatch, completion, the palette, `/help` and the docs.
+"""The built-in slash commands as data, for dispatch, completion, the palette, `/help` and the docs.
 
 To add a command, add a row to `SPECS` and write its body.
 """
 
 from __future__ import annotations
-
-import difflib
-from collections.abc import Callable
 
 from forge_core.commands.command_spec import CommandSpec, Scope, Tier
 from forge_core.config.permission_mode import PermissionMode
@@ -358,45 +355,3 @@ SPECS: tuple[CommandSpec, ...] = (
         ends_app=True,
     ),
 )
-
-_BY_NAME = {name: spec for spec in SPECS for name in (spec.name, *spec.aliases)}
-
-
-def find(name: str) -> CommandSpec | None:
-    """Return the command of this name or alias, without the slash; case is ignored."""
-    return _BY_NAME.get(name.lower())
-
-
-def suggest(prefix: str, use: Callable[[str], float] = lambda name: 0.0) -> list[CommandSpec]:
-    """Return the commands that match what was typed after the slash, best first: the exact name, then by
-    prefix of the name, of an alias, of a keyword, then those that contain the letters in order.
-
-    Of those that match equally, the ones with more `use` come first.
-    """
-    typed = prefix.lower()
-    ranked = [(rank, -use(spec.name), spec) for spec in SPECS if (rank := _rank(spec, typed)) is not None]
-    return [spec for _, _, spec in sorted(ranked, key=lambda row: row[:2])]
-
-
-def nearest(name: str) -> CommandSpec | None:
-    """Return the command that another name is known to mean, or whose name is most similar to it; None if
-    none is close."""
-    meant = next((spec for spec in SPECS if name.lower() in spec.keywords), None)
-    if meant is not None:
-        return meant
-    close = difflib.get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.65)  # "mcp" is not like "copy"
-    if close:
-        return _BY_NAME[close[0]]
-    return next((spec for spec in suggest(name) if _rank(spec, name.lower()) != 4), None)  # not scattered
-
-
-def _rank(spec: CommandSpec, typed: str) -> int | None:
-    letters = iter(spec.name)
-    matches = (
-        typed in (spec.name, *spec.aliases),
-        spec.name.startswith(typed),
-        any(alias.startswith(typed) for alias in spec.aliases),
-        any(word.startswith(typed) for word in spec.keywords),
-        all(letter in letters for letter in typed),  # scattered
-    )
-    return matches.index(True) if True in matches else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from forge_core.approval import Answer, Responder
 from forge_core.commands.command_spec import Tier
+from forge_core.commands.command_table import CommandTable
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEvent
 from forge_core.runtime import build_session, harden_process, make_redactor
@@ -54,6 +55,8 @@ class PlainChat:
         """Text from standard input that goes with the next message."""
         self.config = config
         """The settings of the next session."""
+        self.commands = CommandTable()
+        """The slash commands that can be typed here."""
         self._make_session = make_session
         self._redact = make_redactor(config)
         self._out = out
@@ -152,7 +155,7 @@ class PlainChat:
         if name == f"/{SHOW}":
             self._commands.show_long(argument.strip())
             return
-        match parse_line(typed, has_paste=False):
+        match parse_line(typed, self.commands, has_paste=False):
             case None:
                 pass
             case UserText(text):
@@ -186,7 +189,7 @@ class PlainChat:
         if line is None:
             self.leave()
             return
-        parsed = parse_line(line, has_paste=False)
+        parsed = parse_line(line, self.commands, has_paste=False)
         if isinstance(parsed, Command) and parsed.spec.tier is Tier.ALWAYS:
             self._out.say(COMMAND, parsed.line)  # what runs has written over what was typed
             task = asyncio.create_task(self._run(parsed))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, assert_never
 from forge_core.commands import result as results
 from forge_core.commands.command_spec import Scope
 from forge_core.commands.dispatch import run_command
-from forge_core.commands.specs import SPECS
 from forge_core.config.listing import known_setting
 from forge_core.config.running_settings import NO_VALUE, LiveSetting, RunningSettings
 from forge_core.config.settings import SETTINGS, check_value, choices
@@ -207,7 +206,7 @@ class PlainCommands:
 
     async def _help(self, argument: str) -> None:
         self._out.say(INFO, "Commands")
-        for spec in SPECS:
+        for spec in self._chat.commands.specs:
             self._out.line(f"/{spec.name} {spec.argument_hint}".rstrip() + f": {spec.summary}")
         self._out.line(f"/{SHOW} [N]: Write a long text in full")
         self._out.say(INFO, f"Keys\n{_KEYS}")

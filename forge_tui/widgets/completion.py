@@ -9,8 +9,8 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forge_core.commands import specs
 from forge_core.commands.command_spec import ArgumentValue, CommandSpec
+from forge_core.commands.command_table import CommandTable
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len
 from forge_core.workspace.path_completion import PathCompletion, shortened
@@ -50,7 +50,10 @@ ArgumentValues: TypeAlias = Callable[[str], Sequence[ArgumentValue]]
 
 
 def offer(
-    text: str, argument_values: ArgumentValues, use: Callable[[str], float] = lambda name: 0.0
+    text: str,
+    commands: CommandTable,
+    argument_values: ArgumentValues,
+    use: Callable[[str], float] = lambda name: 0.0,
 ) -> Offer:
     """Return how `text` can be completed, with the cursor at its end.
 
@@ -62,10 +65,10 @@ def offer(
     if "/" in name:
         return Offer()
     if space:
-        return _argument_offer(name, argument.lstrip(), argument_values)
-    keys, suggested = command_keys(), specs.suggest(name, use)
+        return _argument_offer(commands.find(name), name, argument.lstrip(), argument_values)
+    keys, suggested = command_keys(), commands.suggest(name, use)
     found = tuple(_command_candidate(spec, name, keys.get(spec.name, "")) for spec in suggested)
-    if not name and suggested[0] is not specs.SPECS[0]:  # Enter runs nothing because it was run often
+    if not name and suggested[0] is not commands.specs[0]:  # Enter runs nothing because it was run often
         found = (replace(found[0], is_sure=False), *found[1:])
     return Offer(found, 0 if found else NONE_CHOSEN)
 
@@ -82,10 +85,11 @@ def _command_candidate(spec: CommandSpec, typed: str, key: str) -> Candidate:
     )
 
 
-def _argument_offer(name: str, typed: str, argument_values: ArgumentValues) -> Offer:
+def _argument_offer(
+    spec: CommandSpec | None, name: str, typed: str, argument_values: ArgumentValues
+) -> Offer:
     """Return the values that are equal to the typed words, then those that begin with them, then those that
     contain them."""
-    spec = specs.find(name)
     if spec is None:
         return Offer()
     before, space, last = typed.rpartition(" ")
@@ -141,10 +145,15 @@ class CompletionPopup(ChoiceList):
     """
 
     def __init__(
-        self, argument_values: ArgumentValues, paths: PathCompletion, use: Callable[[str], float]
+        self,
+        commands: CommandTable,
+        argument_values: ArgumentValues,
+        paths: PathCompletion,
+        use: Callable[[str], float],
     ) -> None:
         """`use` returns how much a command is used."""
         super().__init__(counts=True)
+        self._commands = commands
         self._use = use
         self._argument_values = argument_values
         self.paths = paths
@@ -188,7 +197,7 @@ class CompletionPopup(ChoiceList):
             return
         is_other, self._text, self._before = text != self._text, text, (row, before)
         if text.startswith("/") and is_other:
-            found, chosen = offer(text, self._argument_values, self._use)
+            found, chosen = offer(text, self._commands, self._argument_values, self._use)
             if len(found) == 1 and found[0].line == text and not found[0].takes_argument:
                 found = ()
             self._offer(found, chosen)

@@ -12,7 +12,7 @@ import pytest
 from textual.widgets import Static
 
 from forge_core.commands.command_spec import Tier
-from forge_core.commands.specs import find
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ConfigError, ForgeError
@@ -87,7 +87,7 @@ async def test_a_command_of_the_screen_runs_only_when_its_tier_allows(chat: Open
     gate = Gate()
     async with chat([LLMStart(iteration=1, model="m"), gate, *answer("one")]) as (app, pilot):
         await say_until(pilot, "first", gate)
-        spec = find("help")
+        spec = CommandTable().find("help")
         assert spec is not None
         await app.chat.sending.commands.run(Command(replace(spec, tier=Tier.IDLE), "", "/help"))
         assert "/help works between turns" in shown(app)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_tui.screens.chat.keys import MODE_CYCLE, TWICE_S, DoublePress, ModeCycle
@@ -95,7 +96,7 @@ def test_mode_auto_without_a_full_sandbox_is_explained_once(tmp_path: Path) -> N
 def queue_of(*typed: str) -> MessageQueue:
     queue = MessageQueue()
     for text in typed:
-        line = parse_line(text)
+        line = parse_line(text, CommandTable())
         assert isinstance(line, UserText | Command)
         queue.add(line)
     return queue

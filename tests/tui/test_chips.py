@@ -8,6 +8,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.sanitize import safe_text
 from forge_tui.pastes.chips import Chips, around, snapped, touched
@@ -75,18 +76,18 @@ def test_positions_in_a_chip_belong_to_its_borders() -> None:
 
 def test_a_folded_paste_at_the_beginning_is_never_a_command() -> None:
     typed = folded("/exit\n" + LINES)
-    assert parse_line(typed) == UserText("/exit\n" + LINES, typed)
-    assert isinstance(parse_line("/exit"), Command)
+    assert parse_line(typed, CommandTable()) == UserText("/exit\n" + LINES, typed)
+    assert isinstance(parse_line("/exit", CommandTable()), Command)
 
 
 def test_the_queue_keeps_folded_parts() -> None:
     queue = MessageQueue()
     typed = f"see {folded(LINES)}"
-    line = parse_line(typed)
+    line = parse_line(typed, CommandTable())
     assert isinstance(line, UserText) and line.text == f"see {LINES}"
     queue.add(line)
     assert queue.typed == [typed]
-    assert parse_line(queue.typed[0]) == line
+    assert parse_line(queue.typed[0], CommandTable()) == line
 
 
 def test_a_message_shows_the_labels_until_it_is_unfolded() -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from forge_core.commands import specs
 from forge_core.commands.command_spec import ArgumentValue
+from forge_core.commands.command_table import CommandTable
 from forge_core.commands.specs import SPECS
 from forge_core.commands.usage import SavedCommandUses
 from forge_core.config.forge_config import ForgeConfig
@@ -32,12 +32,12 @@ def values(command: str) -> list[ArgumentValue]:
 
 
 def labels(text: str) -> list[str]:
-    return [candidate.label for candidate in offer(text, values).candidates]
+    return [candidate.label for candidate in offer(text, CommandTable(), values).candidates]
 
 
 def on_enter(text: str) -> str:
     """The line that Enter runs, or completes to where that ends in a blank."""
-    found = offer(text, values)
+    found = offer(text, CommandTable(), values)
     if found.chosen < 0:
         return text
     chosen = found.candidates[found.chosen]
@@ -52,7 +52,7 @@ def test_typing_narrows_the_suggestions_and_keywords_match_too() -> None:
     assert labels("/th") == ["/theme", "/thinking"]
     assert labels("/the") == ["/theme"]
     assert labels("/dark")[0] == "/theme"
-    assert offer("/dark", lambda command: ()).candidates[0].is_sure is False
+    assert offer("/dark", CommandTable(), lambda command: ()).candidates[0].is_sure is False
 
 
 def test_nothing_is_offered_for_text_paths_and_several_lines() -> None:
@@ -62,7 +62,7 @@ def test_nothing_is_offered_for_text_paths_and_several_lines() -> None:
 
 @pytest.mark.parametrize("name", [name for spec in SPECS for name in (spec.name, *spec.aliases)])
 def test_an_exact_name_or_alias_comes_before_prefix_matches(name: str) -> None:
-    spec = specs.find(name)
+    spec = CommandTable().find(name)
     assert spec is not None
     assert on_enter(f"/{name}") == f"/{spec.name}"
     assert on_enter(f"/{name.upper()}") == f"/{spec.name}"

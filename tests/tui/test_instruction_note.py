@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from forge_core.approval import Responder
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.context.initial_instructions import REQUEST
 from forge_core.session.session import ForgeSession
@@ -40,12 +41,12 @@ def config(tmp_path: Path) -> ForgeConfig:
     ],
 )
 def test_only_a_single_line_with_one_sign_is_a_note(typed: str, note: str | None) -> None:
-    line = parse_line(typed, has_paste=False)
+    line = parse_line(typed, CommandTable(), has_paste=False)
     assert (line.argument if isinstance(line, Command) else None) == note
 
 
 def test_a_pasted_line_is_a_message() -> None:
-    assert parse_line("# Use tabs.", has_paste=True) == UserText("# Use tabs.")
+    assert parse_line("# Use tabs.", CommandTable(), has_paste=True) == UserText("# Use tabs.")
 
 
 def note_app(config: ForgeConfig, replies: Sequence[Sequence[str]] = ()) -> ChatApp:

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from forge_core.approval import Answer, Responder
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.langchain.agent.steering import Steering
 from forge_core.store.saved_session import load_session
@@ -32,7 +33,7 @@ PASTE = "\n".join(f"line {number}" for number in range(30))
 def queue_of(*typed: str) -> MessageQueue:
     queue = MessageQueue()
     for text in typed:
-        line = parse_line(text)
+        line = parse_line(text, CommandTable())
         assert isinstance(line, UserText | Command)
         queue.add(line)
     return queue

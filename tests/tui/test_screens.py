@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.commands.specs import SPECS
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_help_lists_every_command_and_every_key() -> None:
-    page = help_content(200).plain
+    page = help_content(200, CommandTable()).plain
     for spec in SPECS:
         assert f"/{spec.name}" in page and spec.summary in page
     for where in KeyContext:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.pastes.folded_text import folded
 from forge_tui.screens.chat.queued.message_queue import MessageQueue
@@ -29,11 +30,11 @@ def cards(app: ChatApp) -> list[ShellCard]:
 
 
 def test_only_a_line_that_begins_with_it_is_for_the_shell() -> None:
-    assert parse_line("!ls -l ", has_paste=False) == ShellLine("ls -l", has_paste=False)
-    assert parse_line(" !ls") == UserText("!ls")
+    assert parse_line("!ls -l ", CommandTable(), has_paste=False) == ShellLine("ls -l", has_paste=False)
+    assert parse_line(" !ls", CommandTable()) == UserText("!ls")
     text = "x\n" * 19 + "x"
-    assert parse_line(f"!cat {folded(text)}") == ShellLine(f"cat {text}", has_paste=True)
-    assert parse_line("!!", has_paste=False) == ShellLine("!", has_paste=False)
+    assert parse_line(f"!cat {folded(text)}", CommandTable()) == ShellLine(f"cat {text}", has_paste=True)
+    assert parse_line("!!", CommandTable(), has_paste=False) == ShellLine("!", has_paste=False)
 
 
 async def test_a_line_runs_is_repeated_and_is_news_for_the_model(app: ChatApp) -> None:
@@ -142,10 +143,10 @@ async def test_a_typed_line_runs_from_the_history(app: ChatApp) -> None:
 
 def test_a_queued_message_with_a_chip_stays_a_message() -> None:
     queue = MessageQueue()
-    line = parse_line(f" !ls {folded('x')}")
+    line = parse_line(f" !ls {folded('x')}", CommandTable())
     assert isinstance(line, UserText)
     queue.add(line)
-    assert [parse_line(typed) for typed in queue.typed] == [line]
+    assert [parse_line(typed, CommandTable()) for typed in queue.typed] == [line]
 
 
 async def test_alone_it_is_explained_and_a_catastrophe_is_refused(app: ChatApp) -> None:

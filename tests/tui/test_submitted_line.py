@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from forge_core.commands import specs
 from forge_core.commands.command_spec import ArgumentValue, CommandSpec, Scope
+from forge_core.commands.command_table import CommandTable
 from forge_core.commands.result import CommandResult, Text
 from forge_core.commands.specs import SPECS
 from forge_core.config.forge_config import ForgeConfig
@@ -25,30 +25,30 @@ pytestmark = pytest.mark.slow
 
 
 def test_plain_text_is_a_message_with_surrounding_whitespace_stripped() -> None:
-    assert parse_line("  hello\nthere  ") == UserText("hello\nthere")
+    assert parse_line("  hello\nthere  ", CommandTable()) == UserText("hello\nthere")
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n\n", "\t"])
 def test_blank_text_is_ignored(blank: str) -> None:
-    assert parse_line(blank) is None
+    assert parse_line(blank, CommandTable()) is None
 
 
 def test_a_command_is_found_by_name_alias_and_any_case() -> None:
     for typed in ("/exit", "/QUIT", "/q ", "/Exit"):
-        line = parse_line(typed)
+        line = parse_line(typed, CommandTable())
         assert isinstance(line, Command) and line.spec.name == "exit"
-    line = parse_line("/theme  forge-light ")
+    line = parse_line("/theme  forge-light ", CommandTable())
     assert isinstance(line, Command) and line.argument == "forge-light"
 
 
 def test_a_single_question_mark_asks_for_help() -> None:
-    line = parse_line("?")
+    line = parse_line("?", CommandTable())
     assert isinstance(line, Command) and line.spec.name == "help"
-    assert parse_line("? why") == UserText("? why")
+    assert parse_line("? why", CommandTable()) == UserText("? why")
 
 
 def test_an_unknown_command_names_the_nearest() -> None:
-    line = parse_line("/thme")
+    line = parse_line("/thme", CommandTable())
     assert isinstance(line, InvalidCommand)
     assert "/thme" in line.complaint and "Did you mean /theme?" in line.complaint
 
@@ -59,7 +59,7 @@ def test_no_command_runs_with_an_argument_that_it_does_not_accept(spec: CommandS
         pytest.skip("its argument is looked up when it runs")
     if any(form.isupper() and form.endswith("...") for form in spec.accepts):
         pytest.skip("its argument is any text: a title, a file, a session, a focus")
-    line = parse_line(f"/{spec.name} no\x1bsuch thing")
+    line = parse_line(f"/{spec.name} no\x1bsuch thing", CommandTable())
     assert isinstance(line, InvalidCommand)
     assert f"/{spec.name} " in line.complaint and "\x1b" not in line.complaint
     for form in spec.accepts:
@@ -79,17 +79,17 @@ async def test_an_extra_argument_is_rejected_and_nothing_runs(config: ForgeConfi
 
 @pytest.mark.parametrize("typed", ["//", "//x", "/usr/bin/env is what?", "/", "/ "])
 def test_a_path_or_lone_slash_is_refused_with_the_way_to_send_it(typed: str) -> None:
-    line = parse_line(typed)
+    line = parse_line(typed, CommandTable())
     assert isinstance(line, InvalidCommand)
     assert "put a space first" in line.complaint
 
 
 def test_a_leading_space_sends_a_slash_as_a_message() -> None:
-    assert parse_line(" /usr/bin/env is what?") == UserText("/usr/bin/env is what?")
+    assert parse_line(" /usr/bin/env is what?", CommandTable()) == UserText("/usr/bin/env is what?")
 
 
 def test_a_hostile_command_name_is_escaped_and_truncated() -> None:
-    line = parse_line("/\x1b[31m" + "x" * 500)
+    line = parse_line("/\x1b[31m" + "x" * 500, CommandTable())
     assert isinstance(line, InvalidCommand)
     assert "\x1b" not in line.complaint and len(line.complaint) < 250
 
@@ -271,10 +271,9 @@ async def test_a_table_row_and_a_handler_define_a_command(
         CommandSpec("count", "Count", "throwaway:count", accepts=("NAME...",), values="throwaway:numbers"),
         CommandSpec("shout", "Shout", "throwaway:shout", scope=Scope.SCREEN, accepts=("NAME...",)),
     )
-    monkeypatch.setattr(specs, "SPECS", (*SPECS, *rows))
-    monkeypatch.setattr(specs, "_BY_NAME", {**specs._BY_NAME, **{row.name: row for row in rows}})
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
+        app.chat.sending.commands.table.use(rows)
         await say(pilot, "/shout hello")
         await until(pilot, lambda: "HELLO!" in shown(app))
         await ready(pilot)

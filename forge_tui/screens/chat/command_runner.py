@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.commands.command_spec import ArgumentValue, Scope, Tier, load
-from forge_core.commands.specs import find
+from forge_core.commands.command_table import CommandTable
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 from forge_tui import workers
@@ -30,6 +30,8 @@ class CommandRunner:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
+        self.table = CommandTable()
+        """The commands that can be typed."""
         self._line = ""
         """The command whose output may be shown now, as long as it has printed nothing."""
 
@@ -220,7 +222,7 @@ class CommandRunner:
 
     def argument_values(self, name: str) -> Sequence[ArgumentValue]:
         """Return the values of a command's argument that its row does not list."""
-        spec = find(name)
+        spec = self.table.find(name)
         if spec is None or not spec.values:
             return ()
         if spec.scope is Scope.SCREEN:

@@ -71,13 +71,12 @@ class InputSaver:
 
     async def _save_text(self) -> None:
         session, text, held = self._session(), self._screen.composer.typed, self._held
+        line = parse_line(text, self._screen.sending.commands.table)
         stash = self._screen.drafting.stashed
         try:
             if session is not None:
                 started = time.monotonic()
-                session.drafts.set(
-                    text if isinstance(parse_line(text), UserText | ShellLine) else held, stash
-                )
+                session.drafts.set(text if isinstance(line, UserText | ShellLine) else held, stash)
                 await asyncio.to_thread(session.drafts.write)
                 self._delay_s = max(DELAY_S, _COST_FACTOR * (time.monotonic() - started))
         finally:

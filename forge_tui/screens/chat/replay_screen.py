@@ -231,9 +231,9 @@ class ReplayScreen(ChatScreen):
             self.leave()
 
     def action_help(self) -> None:
-        from forge_tui.screens.panels.help import HelpScreen
+        from forge_tui.screens.panels.help import HelpScreen, keys_content
 
-        self.app.push_screen(HelpScreen(KeyContext.REPLAY))
+        self.app.push_screen(HelpScreen(partial(keys_content, part=KeyContext.REPLAY)))
 
     def action_leave(self) -> None:
         self.leave()

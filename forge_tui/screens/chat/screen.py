@@ -107,6 +107,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.drafting = Drafting(self)
         self.todos = TodoPanel()
         self.popup = CompletionPopup(
+            self.sending.commands.table,
             self.sending.commands.argument_values,
             PathCompletion(
                 config.working_dir, self._used_files, self._repository.changed, self._added_folders
@@ -416,9 +417,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.sending.earlier.search()
 
     def action_palette(self) -> None:
-        from forge_tui.screens.panels.command_palette import CommandPalette
-
-        self.app.push_screen(CommandPalette(self.sending.uses.score), self.sending.run_chosen)
+        self.sending.open_palette()
 
     def action_choose_model(self) -> None:
         self.run_by_name("model")
@@ -430,9 +429,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.run_by_name(model and f"model {model}")
 
     def action_help(self) -> None:
-        from forge_tui.screens.panels.help import HelpScreen
+        from forge_tui.screens.panels.help import HelpScreen, help_content
 
-        self.app.push_screen(HelpScreen())
+        self.app.push_screen(HelpScreen(partial(help_content, commands=self.sending.commands.table)))
 
     def action_page(self, direction: int) -> None:
         self.transcript.page(direction)

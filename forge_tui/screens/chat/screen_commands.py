@@ -35,7 +35,7 @@ def show_keys(argument: str, screen: ChatScreen) -> None:
 
     now = (KeyContext.COMPOSER, KeyContext.CHAT, *([KeyContext.FIND] if screen.find.is_open else []))
     title = f"Keys: {clip(safe_line(argument), _TITLE_CELLS)}" if argument else "Keys"
-    screen.app.push_screen(HelpScreen(page=partial(key_list, now, argument), title=title))
+    screen.app.push_screen(HelpScreen(partial(key_list, now, argument), title=title))
 
 
 def leave(argument: str, screen: ChatScreen) -> None:

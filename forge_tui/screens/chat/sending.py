@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_core.commands.command_spec import Scope, Tier
-from forge_core.commands.specs import find
 from forge_tui import workers
 from forge_tui.pastes.folded_text import plain_text, with_labels
 from forge_tui.screens.chat.command_runner import CommandRunner
@@ -82,7 +81,7 @@ class Sending:
         """Send a line of the composer; an empty one sends what waits, into the running turn if there is one,
         or resumes a failed turn."""
         screen = self._screen
-        if (line := parse_line(message.text, has_paste=message.has_paste)) is None:
+        if (line := parse_line(message.text, self.commands.table, has_paste=message.has_paste)) is None:
             self.queue.is_paused = False
             if screen.has_turn:
                 self.steer()
@@ -113,13 +112,19 @@ class Sending:
 
     def run_by_name(self, name: str | None) -> None:
         """Run a command as if it had been typed; do nothing without a name."""
-        line = None if name is None else parse_line(f"/{name}")
+        line = None if name is None else parse_line(f"/{name}", self.commands.table)
         if isinstance(line, Command):
             self._submit_command(line)
 
-    def run_chosen(self, name: str | None) -> None:
+    def open_palette(self) -> None:
+        """Show the list of commands; run the one that is chosen."""
+        from forge_tui.screens.panels.command_palette import CommandPalette
+
+        self._screen.app.push_screen(CommandPalette(self.commands.table, self.uses.score), self._run_chosen)
+
+    def _run_chosen(self, name: str | None) -> None:
         """Run a command that was chosen from the palette; do nothing without a name."""
-        if name is not None and (spec := find(name)) is not None:
+        if name is not None and (spec := self.commands.table.find(name)) is not None:
             self.uses.add(spec)
         self.run_by_name(name)
 

@@ -157,7 +157,9 @@ class SessionChange:
                 screen.composer.remember(draft, has_paste=True)
         screen.drafting.restore(saved.stash)
         self._queue.put_back(
-            line for text in saved.queue if isinstance(line := parse_line(text), UserText | Command)
+            line
+            for text in saved.queue
+            if isinstance(line := parse_line(text, screen.sending.commands.table), UserText | Command)
         )
 
     async def show_earlier(self, saved: SavedSession) -> None:

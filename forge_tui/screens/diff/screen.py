@@ -377,9 +377,9 @@ class DiffScreen(workers.WorkerErrorsEndApp, Overlay[None]):
             self.action_leave()
 
     def action_keys(self) -> None:
-        from forge_tui.screens.panels.help import HelpScreen
+        from forge_tui.screens.panels.help import HelpScreen, keys_content
 
-        self.app.push_screen(HelpScreen(KeyContext.DIFF))
+        self.app.push_screen(HelpScreen(partial(keys_content, part=KeyContext.DIFF)))
 
     def on_file_list_clicked(self, event: FileList.Clicked) -> None:
         event.stop()

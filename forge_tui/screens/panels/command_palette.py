@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
-from forge_core.commands import specs
+from forge_core.commands.command_table import CommandTable
 from forge_tui.keymap import keys_of
 from forge_tui.keys.effective import command_keys
 from forge_tui.screens.panels.overlay import Overlay, PanelInput
@@ -28,11 +28,12 @@ class CommandPalette(Overlay[str | None]):
         Binding(keys_of("chat.palette"), "leave", show=False, id="chat.palette"),
     ]
 
-    def __init__(self, use: Callable[[str], float]) -> None:
+    def __init__(self, commands: CommandTable, use: Callable[[str], float]) -> None:
         """`use` returns how much a command is used: those that are used most come first."""
         super().__init__()
+        self._commands = commands
         self._use = use
-        self._found = specs.suggest("", use)
+        self._found = commands.suggest("", use)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="panel") as panel:
@@ -53,7 +54,7 @@ class CommandPalette(Overlay[str | None]):
         ]
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._found = specs.suggest(event.value.strip().removeprefix("/"), self._use)
+        self._found = self._commands.suggest(event.value.strip().removeprefix("/"), self._use)
         self.query_one(ChoiceList).show(self._rows() or [Choice("Nothing found")])
 
     def on_input_submitted(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from textwrap import wrap
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from forge_core.commands.specs import SPECS
+from forge_core.commands.command_table import CommandTable
 from forge_tui.keymap import KeyContext, keys_of
 from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, ScrollingOverlay
@@ -23,18 +22,21 @@ COLUMN = 24
 _SCROLLBAR = 1
 
 
-def help_content(width: int = 80, only: KeyContext | None = None) -> Content:
-    """Return the page, or the keys of one part, for a width in cells. Styles are theme variables."""
+def help_content(width: int, commands: CommandTable) -> Content:
+    """Return the page for a width in cells. Styles are theme variables."""
     keys = effective_keys()
-    if only is not None:
-        return _section(str(only), keys.help_rows(only), width)
-    blocks = [_section("Commands", list(_command_rows()), width)]
+    blocks = [_section("Commands", list(_command_rows(commands)), width)]
     blocks += [_section(str(context), keys.help_rows(context), width) for context in KeyContext]
     return Content("\n\n").join(blocks)
 
 
-def _command_rows() -> Iterator[tuple[str, str]]:
-    for spec in SPECS:
+def keys_content(width: int, part: KeyContext) -> Content:
+    """Return the keys of one part of Forge, for a width in cells."""
+    return _section(str(part), effective_keys().help_rows(part), width)
+
+
+def _command_rows(commands: CommandTable) -> Iterator[tuple[str, str]]:
+    for spec in commands.specs:
         also = f" (also {', '.join('/' + alias for alias in spec.aliases)})" if spec.aliases else ""
         yield f"/{spec.name} {spec.argument_hint}".rstrip(), spec.summary + also
 
@@ -65,15 +67,10 @@ class HelpScreen(ScrollingOverlay):
         Binding("q,Q,enter", "leave", show=False),
     ]
 
-    def __init__(
-        self,
-        only: KeyContext | None = None,
-        page: Callable[[int], Content] | None = None,
-        title: str = "Help",
-    ) -> None:
-        """`page` returns the text for a width in cells; by default the help, or the keys of one part."""
+    def __init__(self, page: Callable[[int], Content], title: str = "Help") -> None:
+        """`page` returns the text for a width in cells."""
         super().__init__()
-        self._page_text = page or partial(help_content, only=only)
+        self._page_text = page
         self._page_title = title
 
     def compose(self) -> ComposeResult:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.commands.dispatch import run_command
 from forge_core.commands.result import CommandNotice, Failure, Text
-from forge_core.commands.specs import find
 from forge_core.session import ForgeSession
 from forge_core.session.budget import LIMITS
 from tests.support.sessions import scripted_session
@@ -21,7 +21,7 @@ async def session(tmp_path: Path) -> ForgeSession:
 
 
 async def run(session: ForgeSession, argument: str = "") -> object:
-    spec = find("budget")
+    spec = CommandTable().find("budget")
     assert spec is not None
     assert spec.problem(argument) is None
     return await run_command(spec, argument, session)

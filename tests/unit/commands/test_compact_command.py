@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.commands.dispatch import run_command
 from forge_core.commands.result import CommandNotice, CommandResult, CompactConversation, Failure, Text
-from forge_core.commands.specs import find
 from forge_core.session.session import ForgeSession
 from forge_core.tools.builtin.todo import TodoItem
 from tests.support.sessions import scripted_session
@@ -17,7 +17,7 @@ LONG = "word " * 150
 
 
 async def command(session: ForgeSession, argument: str = "") -> CommandResult:
-    spec = find("compact")
+    spec = CommandTable().find("compact")
     assert spec is not None
     assert spec.problem(argument) is None
     return await run_command(spec, argument, session)
@@ -96,7 +96,7 @@ async def test_undo_reports_the_figures(tmp_path: Path) -> None:
 
 async def test_the_summary_is_a_part_of_the_window(tmp_path: Path) -> None:
     session = await compacted(tmp_path)
-    context = find("context")
+    context = CommandTable().find("context")
     assert context is not None
     shown = await run_command(context, "", session)
     assert isinstance(shown, Text)

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import deny_all
+from forge_core.commands.command_table import CommandTable
 from forge_core.commands.dispatch import run_command
 from forge_core.commands.result import CommandNotice, CommandResult, Text
-from forge_core.commands.specs import find
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
 
 
 async def run(session: ForgeSession, line: str) -> CommandResult:
     name, _, argument = line.partition(" ")
-    spec = find(name)
+    spec = CommandTable().find(name)
     assert spec is not None
     return await run_command(spec, argument, session)
 

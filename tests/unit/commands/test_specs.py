@@ -7,8 +7,9 @@ from typing import get_args
 
 import pytest
 
-from forge_core.commands import specs
 from forge_core.commands.command_spec import CommandSpec, Scope, load
+from forge_core.commands.command_table import CommandTable
+from forge_core.commands.specs import SPECS
 from forge_core.session.changes import Source
 
 PACKAGES = {
@@ -17,7 +18,7 @@ PACKAGES = {
 }
 
 
-@pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_every_command_has_a_body(spec: CommandSpec) -> None:
     package = PACKAGES[spec.scope]
     body = load(spec.body, package)
@@ -28,13 +29,13 @@ def test_every_command_has_a_body(spec: CommandSpec) -> None:
 
 
 def test_no_name_or_alias_is_used_twice() -> None:
-    names = [name for spec in specs.SPECS for name in (spec.name, *spec.aliases)]
+    names = [name for spec in SPECS for name in (spec.name, *spec.aliases)]
     assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(("typed", "name"), [("help", "help"), ("QUIT", "exit"), ("clear", "reset")])
 def test_a_name_or_alias_finds_its_command(typed: str, name: str) -> None:
-    found = specs.find(typed)
+    found = CommandTable().find(typed)
     assert found is not None
     assert found.name == name
 
@@ -43,12 +44,12 @@ def test_a_name_or_alias_finds_its_command(typed: str, name: str) -> None:
     ("typed", "first"), [("", "help"), ("t", "tools"), ("th", "theme"), ("dark", "theme"), ("mdl", "model")]
 )
 def test_suggestions_list_names_before_keyword_matches(typed: str, first: str) -> None:
-    assert specs.suggest(typed)[0].name == first
+    assert CommandTable().suggest(typed)[0].name == first
 
 
 @pytest.mark.parametrize(("typed", "name"), [("rest", "reset"), ("modell", "model"), ("tol", "tools")])
 def test_a_typo_suggests_the_nearest_command(typed: str, name: str) -> None:
-    near = specs.nearest(typed)
+    near = CommandTable().nearest(typed)
     assert near is not None
     assert near.name == name
 
@@ -64,7 +65,7 @@ def test_a_typo_suggests_the_nearest_command(typed: str, name: str) -> None:
     ],
 )
 def test_the_name_that_another_program_uses_suggests_the_command(typed: str, name: str) -> None:
-    near = specs.nearest(typed)
+    near = CommandTable().nearest(typed)
     assert near is not None and near.name == name
 
 
@@ -79,16 +80,16 @@ def test_the_name_that_another_program_uses_suggests_the_command(typed: str, nam
     ],
 )
 def test_the_exact_name_that_another_program_uses_is_an_alias(typed: str, name: str) -> None:
-    found = specs.find(typed)
+    found = CommandTable().find(typed)
     assert found is not None and found.name == name
 
 
 @pytest.mark.parametrize("typed", ["zzzzqqq", "mcp", "hooks", "feedback", "output-style"])
 def test_a_name_without_a_similar_command_has_no_suggestion(typed: str) -> None:
-    assert specs.nearest(typed) is None
+    assert CommandTable().nearest(typed) is None
 
 
-@pytest.mark.parametrize("spec", specs.SPECS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_every_command_works_without_arguments_and_accepts_its_documented_forms(
     spec: CommandSpec,
 ) -> None:
@@ -113,26 +114,26 @@ def test_every_command_works_without_arguments_and_accepts_its_documented_forms(
 )
 def test_a_wrong_argument_is_answered_with_the_right_ones(line: str, said: str) -> None:
     name, _, argument = line.partition(" ")
-    spec = specs.find(name)
+    spec = CommandTable().find(name)
     assert spec is not None
     assert spec.problem(argument) == said
 
 
 def test_diff_accepts_exactly_its_sources() -> None:
-    spec = specs.find("diff")
+    spec = CommandTable().find("diff")
     assert spec is not None
     assert spec.words_after(()) == get_args(Source)
 
 
 @pytest.mark.parametrize("argument", ["2", "code", "2 code", "code 3", "2 code 3", "2 CODE"])
 def test_optional_arguments_can_be_omitted(argument: str) -> None:
-    spec = specs.find("copy")
+    spec = CommandTable().find("copy")
     assert spec is not None
     assert spec.problem(argument) is None
 
 
 def test_a_long_or_hostile_argument_is_truncated_and_escaped() -> None:
-    spec = specs.find("cost")
+    spec = CommandTable().find("cost")
     assert spec is not None
     problem = spec.problem("\x1b[31m" + "x" * 5000)
     assert problem is not None

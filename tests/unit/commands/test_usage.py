@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.commands.specs import SPECS, suggest
+from forge_core.commands.command_table import CommandTable
+from forge_core.commands.specs import SPECS
 from forge_core.commands.usage import SavedCommandUses
 
 DAY_S = 86_400.0
@@ -99,9 +100,9 @@ def test_uses_order_what_matches_equally_and_nothing_else() -> None:
     def use(name: str) -> float:
         return scores.get(name, 0.0)
 
-    names = [spec.name for spec in suggest("", use)]
+    names = [spec.name for spec in CommandTable().suggest("", use)]
     assert names[:4] == ["tools", "cost", "thinking", "help"]
     assert names[3:] == [spec.name for spec in SPECS if spec.name not in scores]
-    assert [spec.name for spec in suggest("th", use)][:2] == ["thinking", "theme"]
-    assert suggest("the", use)[0].name == "theme"
-    assert suggest("to", use)[:2] == suggest("to")[:2]
+    assert [spec.name for spec in CommandTable().suggest("th", use)][:2] == ["thinking", "theme"]
+    assert CommandTable().suggest("the", use)[0].name == "theme"
+    assert CommandTable().suggest("to", use)[:2] == CommandTable().suggest("to")[:2]
