@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,6 +127,16 @@ class PermissionPolicy:
     def allow_for_session(self, rule: str) -> None:
         """Add an allow rule until the session ends; ConfigError for one that allows too much."""
         self._book.add("session", self.check_session_grant(rule))
+
+    @contextmanager
+    def allowing(self, rules: Iterable[Rule]) -> Iterator[None]:
+        """Allow what these rules of the user's own cover, in the block only. What is denied or always asks
+        stays so."""
+        self._book.set_turn(rules)
+        try:
+            yield
+        finally:
+            self._book.set_turn(())
 
     def check_session_grant(self, rule: str) -> Rule:
         """Parse a rule that a prompt may add until the session ends; raise ConfigError for one that allows

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from langchain_core.language_models import BaseChatModel
 
@@ -50,6 +51,22 @@ class ModelSelection:
         self._use(self._provider.make_llm(model))
         self.current, self._answered_by, self._cached_tokens = model, "", 0
         self._record()
+
+    @contextmanager
+    def for_turn(self, model: str | None) -> Iterator[None]:
+        """Use another model in the block; None: the chosen one."""
+        before = self.current
+        if model is None or model == before:
+            yield
+            return
+        self._use(self._provider.make_llm(model))
+        self.current = model
+        try:
+            yield
+        finally:
+            self._use(self._provider.make_llm(before))
+            self.current = before
+            self._record()
 
     def use_endpoint(self, config: ForgeConfig) -> None:
         """Use the model of `config` from the next model call on; the provider serves its endpoint already."""

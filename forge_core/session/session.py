@@ -103,7 +103,7 @@ class ForgeSession:
         self.steering.prepare = self.attachments.attached_within_turn
         self._is_interrupted, self._turn_text, self._turn_began = False, "", 0.0
         self.set_mode(config.permission_mode)
-        self.extensions.on_change = self.reload_instructions
+        self.extensions.on_change(self.reload_instructions)
 
     @property
     def status(self) -> SessionStatus:

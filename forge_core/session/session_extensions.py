@@ -21,8 +21,7 @@ class SessionExtensions:
     def __init__(self, config: ForgeConfig) -> None:
         self.catalog = ExtensionCatalog()
         """What is in use now."""
-        self.on_change: Callable[[], None] = lambda: None
-        """Called after another catalog is in use, in the thread of the event loop."""
+        self._listeners: list[Callable[[], None]] = []
         self._config = config
         self._loading: Future[ExtensionCatalog] = Future()
         self._is_loading = False
@@ -34,6 +33,22 @@ class SessionExtensions:
         extensions._is_loading = True
         threading.Thread(target=extensions._load, name="forge-extensions", daemon=True).start()
         return extensions
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after another catalog is in use, in the thread of the event loop."""
+        self._listeners.append(listener)
+
+    @property
+    def is_loading(self) -> bool:
+        """Whether the first catalog is not in use yet."""
+        return self._is_loading
+
+    async def loaded(self) -> None:
+        """Wait until the first catalog is in use, however long that takes."""
+        if self._is_loading:
+            catalog = await asyncio.shield(asyncio.wrap_future(self._loading))
+            if self._is_loading:
+                self._use(catalog)
 
     async def ready(self) -> None:
         """Wait a moment until what is being loaded is in use. What takes longer is used once it is there."""
@@ -51,7 +66,8 @@ class SessionExtensions:
 
     def _use(self, catalog: ExtensionCatalog) -> None:
         self.catalog, self._is_loading = catalog, False
-        self.on_change()
+        for listener in self._listeners:
+            listener()
 
     def _load(self) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import json
 import shlex
 import time
@@ -57,6 +58,12 @@ class ToolExecutor:
         self.output_limit = output_limit
         self.outputs = OutputStore(output_dir, redact)
         self._waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, set[asyncio.Event]] = WeakKeyDictionary()
+
+    def with_approver(self, approver: Approver) -> ToolExecutor:
+        """Return one that differs only in who is asked."""
+        other = copy.copy(self)
+        other.approver = approver
+        return other
 
     async def execute(self, tool: BaseTool, params: object, context: ExecutionContext) -> ToolResult:
         """Run one call to its end. Only a cancellation of the caller comes through as an exception."""

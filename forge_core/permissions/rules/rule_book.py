@@ -9,12 +9,12 @@ from forge_core.permissions.rules.rule import EDIT, Rule, parse_rule
 
 Kind: TypeAlias = Literal["deny", "ask", "allow"]
 Origin: TypeAlias = Literal[
-    "deny", "ask", "allow", "saved", "session", "project deny", "project ask", "project allow"
+    "deny", "ask", "allow", "turn", "saved", "session", "project deny", "project ask", "project allow"
 ]
-"""`allow` holds what the user wrote, `saved` and `session` what was granted in a prompt, for good or until
-the session ends."""
+"""`allow` holds what the user wrote, `turn` what a command of their own grants for one turn, `saved` and
+`session` what was granted in a prompt, for good or until the session ends."""
 _ORDER: tuple[Origin, ...] = (
-    "deny", "project deny", "ask", "project ask", "allow", "saved", "session", "project allow",
+    "deny", "project deny", "ask", "project ask", "allow", "turn", "saved", "session", "project allow",
 )  # fmt: skip
 GRANTED: frozenset[Origin] = frozenset(("saved", "session"))
 
@@ -55,6 +55,10 @@ class RuleBook:
                 found = True
         return found
 
+    def set_turn(self, rules: Iterable[Rule]) -> None:
+        """Take these rules in place of those of the turn before."""
+        self._rules["turn"] = [*rules]
+
     def set_project(self, allow: Iterable[str], ask: Iterable[str], deny: Iterable[str]) -> None:
         """Take these rules in place of the project's. All are read before any is changed."""
         self._rules |= {
@@ -64,7 +68,7 @@ class RuleBook:
         }
 
     def allowing(self, tool: str, *, is_edit: bool = False) -> Iterator[tuple[Origin, Rule]]:
-        for origin in ("allow", "saved", "session", "project allow"):
+        for origin in ("allow", "turn", "saved", "session", "project allow"):
             for rule in self._rules[origin]:
                 if rule.names(tool, is_edit=is_edit) and not (rule.tool == "*" and tool == "network"):
                     yield origin, rule

@@ -6,6 +6,7 @@ from forge_core.approval import Effect, ToolKind
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions.rules.rule import Rule
 from forge_core.tools.base import ToolUse
 
 ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK, Decision.DENY
@@ -37,6 +38,21 @@ def test_reading_inside_the_workspace_runs_unasked_and_other_calls_ask(root: Pat
     assert policy.decide("edit", writing(root / "src/a.py")).decision is ASK
     assert policy.decide("bash", running("make")).decision is ASK
     assert policy.decide("web_fetch", ToolUse(Effect.NETWORK, "https://example.org")).decision is ASK
+
+
+def test_rules_of_one_turn_allow_in_the_block_only_and_beat_no_other(root: Path) -> None:
+    policy = PermissionPolicy(root, deny=["bash(make clean)"], ask=["bash(make deploy)"])
+    with policy.allowing([Rule("bash", "make:*"), Rule("edit")]):
+        assert policy.decide("bash", running("make all")).decision is ALLOW
+        assert policy.decide("edit", writing(root / "src/a.py")).decision is ALLOW
+        assert policy.decide("bash", running("make clean")).decision is DENY
+        assert policy.decide("bash", running("make deploy")).decision is ASK
+        assert policy.decide("edit", writing(root / ".git/config")).decision is ASK
+        policy.mode = PermissionMode.PLAN
+        assert policy.decide("bash", running("make all")).decision is DENY
+        policy.mode = PermissionMode.ASK
+    assert policy.decide("bash", running("make all")).decision is ASK
+    assert "make:*" not in str(policy.rules())
 
 
 def test_a_reading_tool_that_names_no_path_asks(root: Path) -> None:
