@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
 from forge_core.errors import ConfigError
+from forge_core.extensions.catalog import ExtensionCatalog
 from forge_core.extensions.claude_rules import translate_rule
 from forge_core.extensions.definitions import Definition
-from forge_core.extensions.locations import ExtensionScope
+from forge_core.extensions.locations import ExtensionKind, ExtensionScope
 from forge_core.permissions.rules.rule import Rule
 from forge_core.sanitize import safe_line
 
@@ -117,6 +118,37 @@ class CustomCommand:
         if arguments and not values.has_placeholder(body):
             parts.append(MessageText(f"\n\n{arguments}" if body else arguments))
         return tuple(_joined(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class CommandUse:
+    """A command with its arguments, as typed."""
+
+    command: CustomCommand
+    arguments: str
+
+
+def named_commands(catalog: ExtensionCatalog, taken: Iterable[str]) -> dict[str, Definition]:
+    """Return the commands by the names under which they can be typed.
+
+    `taken` are the names of built-in commands, in lower case. A command that has one of these names, or one
+    that a stronger command has, is reached by its qualified name only; so is one whose name looks like a
+    qualified name, so that no project takes the place of `user:review`.
+    """
+    scopes = tuple(f"{scope}:" for scope in ExtensionScope)
+    named: dict[str, Definition] = {}
+    kept: list[Definition] = []
+    known = {*taken}
+    for one in catalog.definitions:
+        if one.kind is not ExtensionKind.COMMAND:
+            continue
+        lower = one.name.lower()
+        if lower in known or lower.startswith(scopes):
+            kept.append(one)
+        else:
+            named[one.name] = one
+            known.add(lower)
+    return {**{one.qualified_name: one for one in reversed(kept)}, **named}
 
 
 def message_text(parts: Sequence[Part], outputs: Sequence[str]) -> str:

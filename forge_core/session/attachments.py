@@ -12,6 +12,7 @@ from forge_core.images.image_reference import ImageReference, WrittenImage, writ
 from forge_core.images.image_store import ImageStore
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.models import UserContent
+from forge_core.result import StoppedReason
 from forge_core.session.mention_reader import MentionReader
 from forge_core.session.model_selection import ModelSelection
 from forge_core.session.saved_state import PendingNews
@@ -56,24 +57,29 @@ class Attachments:
         model = self._models.current
         return f"{model} takes no images. Choose a model that does with /model, or remove the image."
 
-    async def attached(self, text: str) -> UserContent:
+    async def attached(self, text: str, mentioning: str | None = None) -> UserContent:
         """Return the message of a turn with what it mentions, its images, and the news.
 
-        What was read, and what could not be, becomes a notice. If this is cancelled, the message enters the
-        history without anything.
+        Mentions and images are looked for in `mentioning`, by default the whole text. What was read, and what
+        could not be, becomes a notice. If this is cancelled, the message enters the history without anything.
         """
         try:
-            return await self.attached_within_turn(text)
+            return await self.attached_within_turn(text, mentioning)
         except asyncio.CancelledError:
-            self._mentions.keep_unanswered(text)
+            self.keep_unanswered(text, "cancelled")
             raise
 
-    async def attached_within_turn(self, text: str) -> UserContent:
+    def keep_unanswered(self, text: str, reason: StoppedReason) -> None:
+        """Add a message to the history for which the agent will not run."""
+        self._mentions.keep_unanswered(text, reason)
+
+    async def attached_within_turn(self, text: str, mentioning: str | None = None) -> UserContent:
         """Return a message for a running turn with the same. If this is cancelled, nothing has happened."""
+        mentioning = text if mentioning is None else mentioning
         with self._mentions.nothing_read_if_cancelled():
-            message = await self._mentions.attached(text)
+            message = await self._mentions.attached(text, mentioning)
             images = self._mentions.images
-            if written := written_images(text):
+            if written := written_images(mentioning):
                 images = [*await asyncio.to_thread(self._find, written), *images]
         message = self._news.attached(message)
         images = [*{image.digest: image for image in images}.values()]

@@ -21,7 +21,7 @@ from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.models import Message, MessageRole, TokenUsage
 from forge_core.mention_syntax import MentionedPath, mentions_in
 from forge_core.permissions.path_info import real_path
-from forge_core.result import AgentResult
+from forge_core.result import AgentResult, StoppedReason
 from forge_core.sanitize import safe_line
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
@@ -87,12 +87,13 @@ class MentionReader:
         """Read no more for the message that is being sent."""
         self._interrupted.set()
 
-    async def attached(self, text: str) -> str:
+    async def attached(self, text: str, mentioning: str) -> str:
         """Return a message with what it mentions; what was read, and what could not be, becomes a notice.
 
-        A mention of nothing that exists is left as it is, with a notice if it looks like a path.
+        Mentions are looked for in `mentioning`. One of nothing that exists is left as it is, with a notice if
+        it looks like a path.
         """
-        written = mentions_in(text)[:MOST_LOOKED_UP] if "@" in text else []
+        written = mentions_in(mentioning)[:MOST_LOOKED_UP] if "@" in mentioning else []
         self._interrupted.clear()
         self.images = []
         if self._is_interrupted():
@@ -112,13 +113,13 @@ class MentionReader:
                 self._environment.folder_instructions.forget()
             raise
 
-    def keep_unanswered(self, text: str) -> None:
+    def keep_unanswered(self, text: str, reason: StoppedReason) -> None:
         """Add a message to the history, as the run of the agent would have that cannot begin any more."""
         message = Message.user(text)
         self._agent.memory.add_message(message)
         if self._agent.on_message is not None:
             self._agent.on_message(message)
-        self._agent.last_result = AgentResult("", [message], [], TokenUsage(), 0, stopped_reason="cancelled")
+        self._agent.last_result = AgentResult("", [message], [], TokenUsage(), 0, stopped_reason=reason)
 
     async def _attached(self, text: str, written: Sequence[MentionedPath]) -> str:
         parts: list[str] = []

@@ -122,6 +122,12 @@ class ModelSelection:
             f"{name} {_words(value)}" for name, value in self._provider.preferences.routing.items()
         )
 
+    @property
+    def listed(self) -> frozenset[str]:
+        """The ids in the provider's list, and the current one; none if it has no list."""
+        listed = self._provider.known_models()
+        return frozenset((self.current, *(choice.id for choice in listed))) if listed else frozenset()
+
     def known(self) -> Sequence[ModelChoice]:
         """Return the models in the provider's list; the current one is always among them."""
         known = self._provider.known_models()

@@ -13,6 +13,7 @@ from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, Notice, ToolEnd, ToolProgress
+from forge_core.extensions.custom_commands import CommandUse
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.permissions.policy import PermissionPolicy
@@ -21,6 +22,7 @@ from forge_core.result import AgentResult
 from forge_core.session.attachments import Attachments
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.changes import Source, changes_of
+from forge_core.session.command_messages import CommandMessages, NotSentError
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
@@ -97,6 +99,15 @@ class ForgeSession:
         self.user_commands = UserCommands(journal, environment.output_dir, journal.redactor, self._news.add)
         self.attachments = Attachments(
             agent, environment, self.models, journal, self._news, self.notify, lambda: self._is_interrupted
+        )
+        self._commands = CommandMessages(
+            agent,
+            environment,
+            self.models,
+            self.attachments,
+            lambda: self.config,
+            self.notify,
+            lambda: self._is_interrupted,
         )
         self.steering = agent.steering
         """Messages for the running turn: the model reads them with its next call."""
@@ -229,8 +240,13 @@ class ForgeSession:
         if not isinstance(event, LLMChunk | ToolProgress):
             await asyncio.to_thread(self._journal.settle)
 
-    def send(self, text: str, *, folded: Sequence[Span] = ()) -> AsyncGenerator[AgentEvent, None]:
+    def send(
+        self, text: str, *, folded: Sequence[Span] = (), command: CommandUse | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Run one turn and yield its events; the last is AGENT_END. `folded` parts of the text are recorded.
+
+        With a `command`, `text` is the line that was typed, and the model is sent what the command makes of
+        its arguments.
 
         Closing the iterator early cancels the turn: no further event arrives, and memory, journal and
         `last_result` are completed all the same.
@@ -238,7 +254,7 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running already.
         """
-        return self._read_turn(partial(self._turn, text, folded=folded))
+        return self._read_turn(partial(self._turn, text, folded=folded, command=command))
 
     def compact(
         self, focus: str = "", *, is_fast: bool = False, turns: int | None = None
@@ -304,6 +320,7 @@ class ForgeSession:
         """Ask the running turn to end: it keeps its partial answer and closes its calls."""
         self._is_interrupted = self._task is not None
         self._agent.interrupt()
+        self._commands.interrupt()
         self.attachments.interrupt()
         self.compaction.interrupt()
 
@@ -395,7 +412,13 @@ class ForgeSession:
                 last_first.push_async_callback(tool.aclose)
             last_first.push_async_callback(self._billing.aclose)
 
-    async def _turn(self, text: str | None, queue: EventQueue, folded: Sequence[Span] = ()) -> None:
+    async def _turn(
+        self,
+        text: str | None,
+        queue: EventQueue,
+        folded: Sequence[Span] = (),
+        command: CommandUse | None = None,
+    ) -> None:
         self._begin(text, folded)
         recorder = TurnRecorder(self._journal)
         agent, environment = self._agent, self._environment
@@ -411,9 +434,15 @@ class ForgeSession:
             self._follow(event)
             recorder.event(event)
 
+        events = ObservedQueue(queue, observe)
         try:
-            message = None if text is None else await self.attachments.attached(text)
-            await agent.execute(message, ObservedQueue(queue, observe))
+            with self._commands.in_turn(command, is_retry=text is None):
+                message = None if text is None else await self._commands.message(text, events)
+                await agent.execute(message, events)
+        except NotSentError as error:
+            self.notify(Notice(text=str(error), level="warning"))
+            if agent.last_result is not None:
+                events.emit(AgentEnd(result=agent.last_result))
         except Exception as error:  # the turn's border: a bug ends the turn, not the session
             for event in crash_events(error):
                 recorder.event(event)
