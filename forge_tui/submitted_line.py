@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from forge_core.commands.command_spec import CommandSpec
-from forge_core.commands.command_table import CommandTable
+from forge_core.commands.command_spec import CommandSpec, Scope
+from forge_core.commands.command_table import CommandTable, split_command
 from forge_tui.pastes.folded_text import BEGIN, plain_text
 
 
@@ -24,6 +23,8 @@ class Command:
     argument: str
     line: str
     """As typed."""
+    typed: str = ""
+    """The line with folded parts (`folded_text`), if it has any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,21 @@ def parse_line(typed: str, commands: CommandTable, *, has_paste: bool = True) ->
         return ShellLine(text[1:].strip(), has_paste)
     if not typed.startswith("/"):
         return UserText(text, typed.strip() if BEGIN in typed else "")
-    name = re.split("[ \n]", text[1:], maxsplit=1)[0]
-    argument = text[len(name) + 2 :]
-    spec = commands.find(name)
+    name, argument = split_command(text)
+    spec = commands.expect(name)
     if spec is None:
         return InvalidCommand(commands.complaint(name))
     problem = spec.problem(argument)
-    return Command(spec, argument.strip(), text) if problem is None else InvalidCommand(problem)
+    if problem is not None:
+        return InvalidCommand(problem)
+    return Command(spec, argument.strip(), text, typed.strip() if BEGIN in typed else "")
+
+
+def sent_line(text: str, commands: CommandTable) -> str:
+    """Return the line that sends again what was recorded as this message: a command of a file is recorded as
+    it was typed."""
+    spec = commands.expect(split_command(text)[0])
+    return text if spec is not None and spec.scope is Scope.PROMPT else message_line(text)
 
 
 def message_line(text: str) -> str:

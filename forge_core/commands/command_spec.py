@@ -34,6 +34,8 @@ class Scope(StrEnum):
     before there is a session waits for it."""
     SCREEN = "screen"
     """`body(argument, screen) -> None`, in a module of the screen's package. Needs no session."""
+    PROMPT = "prompt"
+    """It has no body: with its arguments, it becomes a message for the model."""
 
 
 class ArgumentValue(NamedTuple):
@@ -79,9 +81,21 @@ class CommandSpec:
     values: str = ""
     """`module:function`, given the session or screen: returns the `ArgumentValue`s known only at run time."""
 
+    hint: str = ""
+    """The arguments that a command of a file expects, in its own words; safe to display."""
+    source: str = ""
+    """Where a command of a file comes from, in a word; empty for a built-in one."""
+
+    @property
+    def description(self) -> str:
+        """The summary, and for a command of a file where it comes from."""
+        return f"{self.source}: {self.summary}" if self.source else self.summary
+
     @property
     def argument_hint(self) -> str:
         """The accepted arguments, for menus: "[on|off]"; empty for a command without arguments."""
+        if self.scope is Scope.PROMPT:
+            return self.hint
         return f"[{' | '.join(map(_without_dots, self.accepts))}]" if self.accepts else ""
 
     def problem(self, argument: str) -> str | None:

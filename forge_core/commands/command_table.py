@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 
-from forge_core.commands.command_spec import CommandSpec
+from forge_core.commands.command_spec import CommandSpec, Scope, Tier
 from forge_core.commands.specs import SPECS
 from forge_core.sanitize import safe_line
+
+BUILT_IN_NAMES = frozenset(name for spec in SPECS for name in (spec.name, *spec.aliases))
+"""The names that no command of a file takes."""
 
 
 class CommandTable:
     """The commands of one conversation. Completion, the palette, the help and the parser read the same."""
 
-    def __init__(self) -> None:
-        self.use(())
+    def __init__(self, *, is_complete: bool = True) -> None:
+        self.owner: object = None
+        """What the added commands are from."""
+        self.use((), is_complete=is_complete)
 
-    def use(self, added: Iterable[CommandSpec]) -> None:
-        """Count these commands too, in place of those that were added before."""
+    def use(self, added: Iterable[CommandSpec], *, is_complete: bool = True) -> None:
+        """Count these commands too, in place of those that were added before. While they are not complete,
+        a name that does not exist may still come."""
         self.specs = (*SPECS, *added)
-        self._by_name = {name: spec for spec in self.specs for name in (spec.name, *spec.aliases)}
+        self.is_complete = is_complete
+        self._by_name = {name.lower(): spec for spec in self.specs for name in (spec.name, *spec.aliases)}
 
     def find(self, name: str) -> CommandSpec | None:
         """Return the command of this name or alias, without the slash; case is ignored."""
         return self._by_name.get(name.lower())
+
+    def expect(self, name: str) -> CommandSpec | None:
+        """Return the command of this name or, if it may still come, a row that stands in for it."""
+        found = self.find(name)
+        if found is not None or self.is_complete or not name or "/" in name:
+            return found
+        return CommandSpec(name, "", "", scope=Scope.PROMPT, accepts=("TEXT...",), tier=Tier.IDLE)
 
     def suggest(self, prefix: str, use: Callable[[str], float] = lambda name: 0.0) -> list[CommandSpec]:
         """Return the commands that match what was typed after the slash, best first: the exact name, then by
@@ -63,14 +78,21 @@ class CommandTable:
         return f"There is no command /{shown}. {hint} {as_message}"
 
 
+def split_command(text: str) -> tuple[str, str]:
+    """Return the name and the argument of a line that begins with a slash: the first blank ends the name."""
+    found = re.match(r"/([^ \t\n]*)", text)
+    return ("", "") if found is None else (found[1], text[found.end() + 1 :])
+
+
 _SCATTERED = 4
 
 
 def _rank(spec: CommandSpec, typed: str) -> int | None:
-    letters = iter(spec.name)
+    name = spec.name.lower()
+    letters = iter(name)
     matches = (
-        typed in (spec.name, *spec.aliases),
-        spec.name.startswith(typed),
+        typed in (name, *spec.aliases),
+        name.startswith(typed),
         any(alias.startswith(typed) for alias in spec.aliases),
         any(word.startswith(typed) for word in spec.keywords),
         all(letter in letters for letter in typed),  # scattered

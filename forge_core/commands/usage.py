@@ -13,12 +13,14 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from forge_core.commands.specs import SPECS
 from forge_core.config.project_state import replace_file
 from forge_core.private_folders import make_private_folder
 
 _HALF_LIFE_S = 14 * 86_400.0
 _MAX_SCORE = 1e6
+_LEAST_SCORE = 0.01
+_MOST = 200
+_LONGEST_NAME = 100
 _MAX_BYTES = 64 * 1024
 """A larger file is not ours."""
 
@@ -60,11 +62,15 @@ class SavedCommandUses:
 
 
 def _checked(scores: Mapping[str, object], share: float) -> dict[str, float]:
-    """Return a share of the scores of commands that there are."""
-    names = (spec.name for spec in SPECS)
-    found = ((name, scores.get(name)) for name in names)
-    return {
+    """Return a share of the scores, without those that hardly count any more. Commands of files may have any
+    name, and may be of another project."""
+    kept = {
         name: score * share
-        for name, score in found
-        if isinstance(score, int | float) and 0 < score <= _MAX_SCORE  # false for NaN
+        for name, score in scores.items()
+        if isinstance(name, str)
+        and len(name) <= _LONGEST_NAME
+        and isinstance(score, int | float)
+        and _LEAST_SCORE < score * share <= _MAX_SCORE  # false for NaN
     }
+    best = sorted(kept, key=lambda name: kept[name], reverse=True)[:_MOST]
+    return {name: kept[name] for name in best}

@@ -126,6 +126,8 @@ class CommandUse:
 
     command: CustomCommand
     arguments: str
+    request: str = ""
+    """What follows the message that the command becomes."""
 
 
 def named_commands(catalog: ExtensionCatalog, taken: Iterable[str]) -> dict[str, Definition]:

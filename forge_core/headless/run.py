@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.approval import deny_all
+from forge_core.commands.prompt_commands import headless_turn
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import SCHEMA_VERSION, AgentEnd, AgentEvent
 from forge_core.exit_codes import ExitCode, exit_code_for
@@ -118,10 +119,10 @@ def _printer_for(options: RunOptions, redact: Redactor) -> Printer:
     return make_printer(options.output, sys.stdout, sys.stderr, redact)
 
 
-async def _turn(session: ForgeSession, prompt: str, printer: Printer) -> int:
-    """Run one turn; return the exit code."""
+async def _turn(session: ForgeSession, prompt: str, printer: Printer, request: str = "") -> int:
+    """Run one turn; return the exit code. `request` follows the prompt."""
     code = int(ExitCode.CRASH)
-    async with aclosing(session.send(prompt)) as events:
+    async with aclosing(await headless_turn(session, prompt, request)) as events:
         async for event in events:
             await session.settle(event)
             _print(printer, event)
@@ -140,7 +141,7 @@ async def _drive_to_match(
     """Run until the answer matches the schema, with one repair, and print its value."""
     schema = options.schema
     assert schema is not None
-    code = await _drive(session.interrupt, _turn(session, schema.request(prompt), printer))
+    code = await _drive(session.interrupt, _turn(session, prompt, printer, schema.request))
     value, problem = _checked(session, schema, code)
     if problem:
         _complain(f"The answer does not match the schema ({problem}); asking once more.")

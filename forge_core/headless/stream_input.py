@@ -40,6 +40,8 @@ from forge_core.approval import (
     QuestionRequest,
     UserRequest,
 )
+from forge_core.commands.prompt_commands import headless_turn
+from forge_core.errors import ConfigError
 from forge_core.events import SCHEMA_VERSION, AgentEnd, AgentEvent, as_json
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.langchain.agent.steering import SteeringMessage
@@ -113,12 +115,15 @@ class StreamDriver:
         code = int(ExitCode.COMPLETE)
         self._is_running = True
         try:
-            async with aclosing(session.send(text)) as events:
+            async with aclosing(await headless_turn(session, text)) as events:
                 async for event in events:
                     await session.settle(event)
                     self.event(event)
                     if isinstance(event, AgentEnd):
                         code = exit_code_for(event.result.stopped_reason)
+        except ConfigError as error:  # there is no such command
+            self._emit("input_error", {"error": str(error), "line": text.strip()[:200]})
+            code = int(ExitCode.USAGE)
         finally:
             self._is_running = False
         return code

@@ -57,11 +57,12 @@ class AnswerSchema:
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"--json-schema: {given[:80]!r} is not valid JSON: {error}.") from error
 
-    def request(self, prompt: str) -> str:
-        """Return the prompt with what is demanded of the final answer."""
+    @property
+    def request(self) -> str:
+        """What follows the prompt: what is demanded of the final answer."""
         schema = json.dumps(self._schema, ensure_ascii=False)
         return (
-            f"{prompt}\n\nYour final answer must be a single JSON value that matches this JSON schema, with "
+            f"\n\nYour final answer must be a single JSON value that matches this JSON schema, with "
             f"no other text and no code fence:\n{schema}"
         )
 

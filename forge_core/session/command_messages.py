@@ -99,7 +99,7 @@ class CommandMessages:
         except BaseException:
             self._attachments.keep_unanswered(text, "cancelled")
             raise
-        sent = self._for_agent(message_text(parts, outputs), use.command)
+        sent = self._for_agent(message_text(parts, outputs), use.command) + use.request
         self._show(text, sent, use.command, events)
         return await self._attachments.attached(sent, written_text(parts))
 

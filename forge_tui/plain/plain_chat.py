@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from forge_core.approval import Answer, Responder
 from forge_core.commands.command_spec import Tier
 from forge_core.commands.command_table import CommandTable
+from forge_core.commands.prompt_commands import follow_extensions
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEvent
 from forge_core.runtime import build_session, harden_process, make_redactor
@@ -35,6 +36,7 @@ from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserTex
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
+    from forge_core.extensions.custom_commands import CommandUse
     from forge_core.session.session import ForgeSession, SavedSession
 
 RECALLED = 1000
@@ -111,7 +113,7 @@ class PlainChat:
                 self._out.say(NOTICE, f"{shown} from standard input goes with your next message.")
             elif first_message:
                 self._out.say(YOU, with_labels(first_message))
-                await self.send(plain_text(first_message))
+                await self.submit(first_message)
             while not self._is_leaving and (line := await self._next_line()) is not None:
                 if self._history is not None:
                     await asyncio.to_thread(self._history.add, line, self.config.working_dir)
@@ -204,9 +206,9 @@ class PlainChat:
 
     # Turns
 
-    async def send(self, text: str) -> None:
-        """Run a turn with a message."""
-        await self.read_turn(self.session.send(text))
+    async def send(self, text: str, command: CommandUse | None = None) -> None:
+        """Run a turn with a message, or with what a command makes of its line."""
+        await self.read_turn(self.session.send(text, command=command))
 
     async def read_turn(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Write the events of a turn."""
@@ -278,6 +280,8 @@ class PlainChat:
         if before is not None:
             await self._close()
         self._session = opened
+        follow_extensions(self.commands, opened)
+        await opened.extensions.ready()
         self._greet(opened)
         if opened.restored is not None:
             self._show_saved(opened.restored)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from forge_core.commands import result as results
 from forge_core.commands.command_spec import Scope
 from forge_core.commands.dispatch import run_command
+from forge_core.commands.prompt_commands import command_use
 from forge_core.config.listing import known_setting
 from forge_core.config.running_settings import NO_VALUE, LiveSetting, RunningSettings
 from forge_core.config.settings import SETTINGS, check_value, choices
@@ -80,7 +81,9 @@ class PlainCommands:
     async def run(self, line: Command) -> None:
         """Run one command."""
         name = line.spec.name
-        if line.spec.scope is Scope.SESSION:
+        if line.spec.scope is Scope.PROMPT:
+            await self._send(line)
+        elif line.spec.scope is Scope.SESSION:
             if line.spec.working:
                 self._out.say(STATUS, line.spec.working)
             await self._show(await run_command(line.spec, line.argument, self._chat.session), line)
@@ -90,6 +93,14 @@ class PlainCommands:
             self._out.say(
                 NOTICE, f"/{name} needs the screen. Leave with /exit; forge chat -c continues there."
             )
+
+    async def _send(self, line: Command) -> None:
+        await self._chat.session.extensions.loaded()
+        use = command_use(line.spec.name, line.argument, self._chat.session)
+        if use is None:
+            self._out.say(ERROR, self._chat.commands.complaint(line.spec.name))
+        else:
+            await self._chat.send(line.line, use)
 
     def show_long(self, argument: str) -> None:
         """Write a long text, or the list of them."""
@@ -207,7 +218,7 @@ class PlainCommands:
     async def _help(self, argument: str) -> None:
         self._out.say(INFO, "Commands")
         for spec in self._chat.commands.specs:
-            self._out.line(f"/{spec.name} {spec.argument_hint}".rstrip() + f": {spec.summary}")
+            self._out.line(f"/{spec.name} {spec.argument_hint}".rstrip() + f": {spec.description}")
         self._out.line(f"/{SHOW} [N]: Write a long text in full")
         self._out.say(INFO, f"Keys\n{_KEYS}")
 

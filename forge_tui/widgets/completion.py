@@ -78,7 +78,7 @@ def _command_candidate(spec: CommandSpec, typed: str, key: str) -> Candidate:
         line=f"/{spec.name}",
         label=f"/{spec.name}",
         hint=spec.argument_hint,
-        detail=spec.summary,
+        detail=spec.description,
         key=key,
         is_sure=any(known.startswith(typed.lower()) for known in (spec.name, *spec.aliases)),
         takes_argument=bool(spec.argument_hint),

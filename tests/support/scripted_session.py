@@ -23,6 +23,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
+from forge_core.extensions.custom_commands import CommandUse
 from forge_core.images.image_reference import written_images
 from forge_core.images.image_store import ImageStore
 from forge_core.langchain.agent.steering import Steering
@@ -40,6 +41,7 @@ from forge_core.session.model_selection import ModelSelection
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import RewindPoint
+from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal, images_beside, journal_path
@@ -157,6 +159,8 @@ class ScriptedSession:
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]
         self.sent: list[str] = []
+        self.commands: list[CommandUse | None] = []
+        self.extensions = SessionExtensions(config)
         self.folded: list[list[tuple[int, int]]] = []
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []
@@ -267,8 +271,15 @@ class ScriptedSession:
         self.is_closed = True
         self._journal.close()
 
-    async def send(self, text: str, *, folded: Sequence[tuple[int, int]] = ()) -> AsyncIterator[AgentEvent]:
+    async def send(
+        self,
+        text: str,
+        *,
+        folded: Sequence[tuple[int, int]] = (),
+        command: CommandUse | None = None,
+    ) -> AsyncIterator[AgentEvent]:
         self.sent.append(text)
+        self.commands.append(command)
         self.folded.append([*folded])
         self.book.turn = len(self.sent)
         async for event in self._play(text):

@@ -273,10 +273,10 @@ async def test_a_table_row_and_a_handler_define_a_command(
     )
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
         app.chat.sending.commands.table.use(rows)
         await say(pilot, "/shout hello")
         await until(pilot, lambda: "HELLO!" in shown(app))
-        await ready(pilot)
         await type_text(pilot, "/count ")
         await pilot.press("tab")
         assert app.chat.composer.text == "/count forty-two"

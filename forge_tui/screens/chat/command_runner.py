@@ -30,7 +30,7 @@ class CommandRunner:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
-        self.table = CommandTable()
+        self.table = CommandTable(is_complete=False)
         """The commands that can be typed."""
         self._line = ""
         """The command whose output may be shown now, as long as it has printed nothing."""
@@ -53,6 +53,26 @@ class CommandRunner:
 
             redact = make_redactor(self._screen.sessions.config)
             self._screen.transcript.add_command(redact(line))
+
+    def follow(self, session: ForgeSession) -> None:
+        """Take the commands of files that count in a session, as soon as they are loaded."""
+        from forge_core.commands.prompt_commands import follow_extensions  # after the first frame
+
+        follow_extensions(self.table, session)
+        workers.start(self._screen, session.extensions.ready, "extensions")
+
+    def start_prompt(self, line: Command) -> None:
+        """Start a turn with the message that a command of a file becomes."""
+        from forge_core.commands.prompt_commands import command_use
+
+        session = self._screen.session
+        if session is None:
+            return
+        if (use := command_use(line.spec.name, line.argument, session)) is None:
+            with self.showing(line.line):
+                self._screen.complain(self.table.complaint(line.spec.name))
+        else:
+            self._screen.start_turn(line.line, line.typed, use)
 
     async def run(self, line: Command) -> None:
         """Run one command and show its result. Waits for the end of a turn that it interrupts."""

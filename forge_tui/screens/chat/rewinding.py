@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from forge_tui import workers
 from forge_tui.screens.chat.keys import DoublePress
-from forge_tui.submitted_line import message_line
+from forge_tui.submitted_line import sent_line
 
 if TYPE_CHECKING:
     from forge_core.commands.result import ForkSession, ShowRewound
@@ -77,8 +77,12 @@ class Rewinding:
             workers.start(screen, work, "earlier turns", is_replacing=True)
         screen.show_text(result.body, "Rewind")
         if result.prompt and screen.composer.is_blank:
-            screen.composer.replace_edited(message_line(result.prompt))
+            screen.composer.replace_edited(sent_line(result.prompt, self._screen.sending.commands.table))
 
     def fork(self, result: ForkSession) -> None:
         """Continue in a copy of the session that ends before the chosen message."""
-        self._screen.sessions.start_fork(self._screen.session_id, result.records, message_line(result.prompt))
+        self._screen.sessions.start_fork(
+            self._screen.session_id,
+            result.records,
+            sent_line(result.prompt, self._screen.sending.commands.table),
+        )

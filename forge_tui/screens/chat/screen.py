@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_core.commands.result import CompactConversation, Tint
+    from forge_core.extensions.custom_commands import CommandUse
     from forge_core.session.session import ForgeSession
     from forge_tui.app_themes import AppThemes
     from forge_tui.widgets.blockview.blocks import Block
@@ -182,7 +183,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if session.restored is not None:
             self.welcome.display = False
             self.sessions.show(session.restored)
-        self.sending.session_opened()
+        self.sending.session_opened(session)
 
     @property
     def session_id(self) -> str:
@@ -239,13 +240,14 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def has_turn(self) -> bool:
         return self._turn.is_running
 
-    def start_turn(self, text: str, typed: str = "") -> None:
-        """Show a message, with folded parts as `typed`, and start the turn that answers it."""
+    def start_turn(self, text: str, typed: str = "", command: CommandUse | None = None) -> None:
+        """Show a message, with folded parts as `typed`, and start its turn; a `command` makes its message."""
         self.welcome.display = False
         self.transcript.add_user(text, with_labels(typed))
         self.unsent.save()
         self.todos.begin_turn()
-        self._read_turn(text, typed)
+        self._interrupt_key.reset()
+        self._turn.start(text, typed, command)
 
     def resume_turn(self) -> None:
         """Resume the turn whose model call failed."""
@@ -258,9 +260,9 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         if not self.has_turn:
             self._read_turn(request)
 
-    def _read_turn(self, text: str | CompactConversation | None, typed: str = "") -> None:
+    def _read_turn(self, request: CompactConversation | None) -> None:
         self._interrupt_key.reset()
-        self._turn.start(text, typed)
+        self._turn.start(request)
 
     def interrupt(self) -> None:
         if self.session is not None and self.has_turn:

@@ -23,6 +23,7 @@ from forge_tui.widgets.welcome.welcome_text import PLACEHOLDER
 
 if TYPE_CHECKING:
     from forge_core.events import Steered
+    from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.queued.queue_list import QueueList
     from forge_tui.screens.chat.screen import ChatScreen
     from forge_tui.widgets.composer import Composer
@@ -69,8 +70,9 @@ class Sending:
         self.first_message = FirstMessage(self._screen, text, skips=skips)
         self.first_message.show(with_labels(text))
 
-    def session_opened(self) -> None:
-        """Send what has waited for the session."""
+    def session_opened(self, session: ForgeSession) -> None:
+        """Take the session's commands, and send what has waited for it."""
+        self.commands.follow(session)
         self.first_message.session_opened()
         self.start_next()
         for line in self.queue.take_shell_lines():
@@ -128,15 +130,38 @@ class Sending:
             self.uses.add(spec)
         self.run_by_name(name)
 
-    def send(self, line: UserText) -> None:
-        """Start a turn with a message, or queue it."""
+    def send(self, line: UserText | Command) -> None:
+        """Start a turn with a message, or with a command that becomes one; or queue it."""
         if self.failure:
             self._screen.complain(self.failure)
         elif self._screen.has_turn or self._screen.session is None or self.queue.is_next:
             self.queue.add(line)
             self.show_queue()
         else:
+            self._start(line)
+
+    def _start(self, line: UserText | Command, *, is_queued: bool = False) -> None:
+        if isinstance(line, UserText):
             self._screen.start_turn(line.text, line.typed)
+        elif line.spec.scope is not Scope.PROMPT:
+            self._start_command(line, is_queued=is_queued)
+        elif self.commands.table.is_complete:
+            self.commands.start_prompt(line)
+        else:  # it may be one that is being loaded
+            workers.start(self._screen, partial(self._start_loaded, line, self._hold()), "command")
+
+    def _hold(self) -> contextlib.ExitStack:
+        """Let a message that is sent next start after what is to start now."""
+        hold = contextlib.ExitStack()
+        hold.enter_context(self.queue.held())
+        return hold
+
+    async def _start_loaded(self, line: Command, hold: contextlib.ExitStack) -> None:
+        with hold:
+            if (session := self._screen.session) is not None:
+                await session.extensions.loaded()
+                self.commands.start_prompt(line)
+        self.start_next()
 
     def _send_to_shell(self, line: ShellLine) -> None:
         """Run a line beside the turn, or queue it until there is a session."""
@@ -153,11 +178,8 @@ class Sending:
         if not self._screen.has_turn and self._screen.session is not None:
             while isinstance(line := self.queue.next(), ShellLine):
                 self.shell.run(line)
-            match line:
-                case UserText(text, typed):
-                    self._screen.start_turn(text, typed)
-                case Command() as command:
-                    self._start_command(command, is_queued=True)
+            if line is not None:
+                self._start(line, is_queued=True)
         self.show_queue()
 
     def steer(self, entry: QueuedLine | None = None) -> None:
@@ -212,6 +234,9 @@ class Sending:
         return text
 
     def _submit_command(self, line: Command) -> None:
+        if line.spec.scope is Scope.PROMPT:
+            self.send(line)
+            return
         if line.spec.tier is Tier.INTERRUPTS:
             # At once: what is sent after it belongs to the new conversation.
             self._screen.sessions.leave_queue()
@@ -224,9 +249,7 @@ class Sending:
             self.show_queue()
 
     def _start_command(self, line: Command, *, is_queued: bool = False) -> None:
-        hold = contextlib.ExitStack()
-        if line.spec.tier is not Tier.ALWAYS:  # a message that is sent next starts after it
-            hold.enter_context(self.queue.held())
+        hold = contextlib.ExitStack() if line.spec.tier is Tier.ALWAYS else self._hold()
         workers.start(self._screen, partial(self._run_command, line, hold, is_queued), "command")
 
     async def _run_command(self, line: Command, hold: contextlib.ExitStack, is_queued: bool) -> None:

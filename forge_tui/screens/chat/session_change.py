@@ -13,7 +13,7 @@ from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_text
 from forge_tui import workers
 from forge_tui.pastes.folded_text import with_folded, with_paired_marks
-from forge_tui.submitted_line import Command, SentLine, UserText, message_line, parse_line
+from forge_tui.submitted_line import Command, SentLine, UserText, parse_line, sent_line
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
@@ -149,7 +149,7 @@ class SessionChange:
         workers.start(screen, partial(self.show_earlier, saved), "earlier turns", is_replacing=True)
         for turn in saved.turns[-_RECALLED_MESSAGES:]:
             text = with_paired_marks(safe_text(with_folded(turn.text, turn.folded), keep_invisible=True))
-            screen.composer.remember(message_line(text), has_paste=True)
+            screen.composer.remember(sent_line(text, screen.sending.commands.table), has_paste=True)
         if draft := safe_text(saved.draft, keep_invisible=True):
             if screen.composer.is_blank and not len(self._queue):  # else the next message is being typed
                 screen.composer.replace_edited(draft)

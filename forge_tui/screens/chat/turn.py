@@ -17,6 +17,7 @@ from forge_tui.widgets.activity import Working
 if TYPE_CHECKING:
     from forge_core.commands.result import CompactConversation
     from forge_core.events import AgentEvent
+    from forge_core.extensions.custom_commands import CommandUse
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.live_figures import LiveFigures
     from forge_tui.screens.chat.screen import ChatScreen
@@ -34,6 +35,8 @@ class TurnReader:
         self._clock = clock
         self._folded: list[tuple[int, int]] = []
         """The folded parts of the turn's message."""
+        self._command: CommandUse | None = None
+        """What the turn's message is made by."""
         self._idle = asyncio.Event()
         self._idle.set()
         self.ended_at = float("-inf")
@@ -43,19 +46,21 @@ class TurnReader:
     def is_running(self) -> bool:
         return not self._idle.is_set()
 
-    def begin(self, typed: str = "") -> None:
+    def begin(self, typed: str = "", command: CommandUse | None = None) -> None:
         """Mark a turn as running before its worker has started, so that what is sent next is queued.
 
         `typed` is its message, with folded parts.
         """
         self._idle.clear()
-        self._folded = spans(typed)
+        self._folded, self._command = spans(typed), command
         self._screen.activity.working = Working(self._clock())
 
-    def start(self, text: str | CompactConversation | None, typed: str = "") -> None:
+    def start(
+        self, text: str | CompactConversation | None, typed: str = "", command: CommandUse | None = None
+    ) -> None:
         """Run a turn in a worker: see `begin` and `read`. A bug in it reaches the app through the worker's
         state."""
-        self.begin(typed)
+        self.begin(typed, command)
         workers.start(self._screen, partial(self._run, text), "turn", is_replacing=True)
 
     async def _run(self, text: str | CompactConversation | None) -> None:
@@ -146,7 +151,7 @@ class TurnReader:
         if text is None:
             return session.retry()
         if isinstance(text, str):
-            return session.send(text, folded=self._folded)
+            return session.send(text, folded=self._folded, command=self._command)
         if (working := self._screen.activity.working) is not None:
             self._screen.activity.working = replace(working, verb="Compacting", hint="Esc to cancel")
         return session.compact(text.focus, is_fast=text.is_fast, turns=text.turns)

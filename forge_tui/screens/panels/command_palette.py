@@ -49,7 +49,7 @@ class CommandPalette(Overlay[str | None]):
     def _rows(self) -> list[Choice]:
         keys = command_keys()
         return [
-            Choice(f"/{spec.name}", spec.argument_hint, spec.summary, keys.get(spec.name, ""))
+            Choice(f"/{spec.name}", spec.argument_hint, spec.description, keys.get(spec.name, ""))
             for spec in self._found
         ]
 

@@ -38,7 +38,7 @@ def keys_content(width: int, part: KeyContext) -> Content:
 def _command_rows(commands: CommandTable) -> Iterator[tuple[str, str]]:
     for spec in commands.specs:
         also = f" (also {', '.join('/' + alias for alias in spec.aliases)})" if spec.aliases else ""
-        yield f"/{spec.name} {spec.argument_hint}".rstrip(), spec.summary + also
+        yield f"/{spec.name} {spec.argument_hint}".rstrip(), spec.description + also
 
 
 def _section(title: str, rows: list[tuple[str, str]], width: int) -> Content:

@@ -71,7 +71,7 @@ def test_a_clock_that_was_set_back_loses_nothing(uses: SavedCommandUses, clock: 
         '{"v": 1, "at": "today", "scores": {"diff": 1}}',
         '{"v": 1, "at": NaN, "scores": {"diff": 1}}',
         '{"v": 1, "at": 1, "scores": ["diff"]}',
-        '{"v": 1, "at": 1790000000, "scores": {"diff": "x", "cost": NaN, "jobs": -1, "undo": 1e99, "no": 1}}',
+        '{"v": 1, "at": 1790000000, "scores": {"diff": "x", "cost": NaN, "jobs": -1, "undo": 1e99}}',
         "[" * 100_000,
         '{"v": 1, "at": 1, "scores": {}}' + " " * 70_000,
     ],
