@@ -72,16 +72,16 @@ def load_catalog(config: ForgeConfig) -> ExtensionCatalog:
     problems: list[str] = []
     for kind in ExtensionKind:
         for folder in searched_folders(config, kind):
-            for path in find_files(folder, kind):
+            for file in find_files(folder, kind):
                 try:
-                    one = Definition.read(path, kind, folder)
+                    one = Definition.read(file, kind, folder)
                     if kind is ExtensionKind.SKILL and not one.file.text("description"):
-                        problems.append(f"{safe_line(str(path))} was skipped: it has no description.")
+                        problems.append(f"{safe_line(str(file.path))} was skipped: it has no description.")
                     else:
                         found.append(one)
                 except (OSError, ValueError) as error:
                     reason = getattr(error, "strerror", None) or error
-                    problems.append(f"{safe_line(str(path))} was not read: {reason}.")
+                    problems.append(f"{safe_line(str(file.path))} was not read: {reason}.")
     problems += [f"{safe_line(str(one.path))}: {problem}." for one in found for problem in one.problems]
     return ExtensionCatalog(tuple(_real_once(found)), tuple(problems))
 
@@ -90,14 +90,14 @@ def project_definitions(working_dir: Path) -> Iterator[Path]:
     """Yield the files of a project that define something, for the question whether the user trusts it."""
     for kind in ExtensionKind:
         for folder in project_searched_folders(working_dir, kind):
-            yield from find_files(folder, kind)
+            yield from (file.path for file in find_files(folder, kind))
 
 
 def _real_once(found: Iterable[Definition]) -> Iterator[Definition]:
     """Yield each real file once: `.agents/skills` is often a link to `.claude/skills`."""
     seen: set[tuple[ExtensionKind, Path]] = set()
     for one in found:
-        key = (one.kind, one.path.resolve())
+        key = (one.kind, one.real)
         if key not in seen:
             seen.add(key)
             yield one

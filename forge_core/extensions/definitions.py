@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from forge_core.extensions.front_matter import MAX_BYTES, MarkdownFile, parse_markdown_file
-from forge_core.extensions.locations import ExtensionKind, ExtensionScope, SearchedFolder
+from forge_core.extensions.locations import ExtensionKind, ExtensionScope, FoundFile, SearchedFolder
 from forge_core.sanitize import safe_line
 
 MAX_DESCRIPTION = 1_024
@@ -32,6 +32,8 @@ class Definition:
     """sha256 of the file's bytes, in hex."""
     problems: tuple[str, ...] = ()
     """What is wrong with it, each a clause that follows its path."""
+    real: Path = Path()
+    """`path` with all links resolved."""
 
     @property
     def qualified_name(self) -> str:
@@ -56,13 +58,13 @@ class Definition:
         return self.path.parent
 
     @classmethod
-    def read(cls, path: Path, kind: ExtensionKind, folder: SearchedFolder) -> Self:
+    def read(cls, found: FoundFile, kind: ExtensionKind, folder: SearchedFolder) -> Self:
         """Return what a file defines. Raises OSError when it cannot be read or is no regular file."""
-        data = _read(path)
+        path, data = found.path, _read(found.path)
         file = parse_markdown_file(data)
         name, problems = _name(path, kind, folder.path, file)
         digest = hashlib.sha256(data).hexdigest()
-        return cls(kind, name, folder.scope, path, file, digest, (*file.problems, *problems))
+        return cls(kind, name, folder.scope, path, file, digest, (*file.problems, *problems), found.real)
 
 
 def _read(path: Path) -> bytes:
@@ -77,10 +79,9 @@ def _read(path: Path) -> bytes:
 def _name(path: Path, kind: ExtensionKind, root: Path, file: MarkdownFile) -> tuple[str, list[str]]:
     """Return the name, and what is wrong with it: of a command the path (`a/b.md` is `a:b`), of the others
     the field `name`, else that of the folder or the file."""
-    parts = path.relative_to(root).with_suffix("").parts
     if kind is ExtensionKind.COMMAND:
-        return _clean(":".join(parts)), []
-    by_path = path.parent.name if kind is ExtensionKind.SKILL else parts[-1]
+        return _clean(":".join(path.relative_to(root).with_suffix("").parts)), []
+    by_path = path.parent.name if kind is ExtensionKind.SKILL else path.stem
     given = file.text("name")
     if kind is not ExtensionKind.SKILL:
         return _clean(given or by_path), []

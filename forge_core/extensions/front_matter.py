@@ -106,8 +106,9 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        # An alias makes a few bytes grow without limit as soon as somebody prints the value.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, loader)):
+        # An alias makes a few bytes grow without limit as soon as somebody prints the value. It needs an
+        # anchor: most files have none, and need not be parsed twice.
+        if "&" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, loader)):
             return None, "aliases are not supported"
         value = yaml.load(text, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.workspace.project_files import EXTENSION_PLACES, project_folders, project_root
@@ -55,6 +57,14 @@ class SearchedFolder:
     """A file whose real path is not below this real path is not read; None: links are followed."""
 
 
+class FoundFile(NamedTuple):
+    """A file that defines something."""
+
+    path: Path
+    real: Path
+    """The same with all links resolved."""
+
+
 def searched_folders(config: ForgeConfig, kind: ExtensionKind) -> list[SearchedFolder]:
     """Return the folders that count now, the strongest first: those of the project, if the user trusts it,
     the nearest first, then the user's own."""
@@ -79,47 +89,50 @@ def project_searched_folders(working_dir: Path, kind: ExtensionKind) -> list[Sea
     ]
 
 
-def find_files(folder: SearchedFolder, kind: ExtensionKind) -> Iterator[Path]:
+def find_files(folder: SearchedFolder, kind: ExtensionKind) -> Iterator[FoundFile]:
     """Yield the files that define something of a kind, in the order of their paths within each folder.
 
     Each real folder is visited once. Stops quietly at the limits.
     """
-    waiting, visited, found = [(folder.path, 0)], set[str](), 0
-    while waiting and len(visited) < MAX_FOLDERS:
-        path, depth = waiting.pop(0)
-        real = os.path.realpath(path)
+    waiting = deque([(str(folder.path), os.path.realpath(folder.path), 0)])
+    visited, found = set[str](), 0
+    while waiting and len(visited) <= MAX_FOLDERS:  # the folder itself does not count
+        path, real, depth = waiting.popleft()
         if real in visited or not _is_inside(real, folder.boundary):
             continue
         visited.add(real)
-        names, folders = _listed(path)
+        files, folders = _listed(path, real)
         if kind is ExtensionKind.SKILL:
-            names = [name for name in names if name == SKILL_FILE]
+            files = [one for one in files if one[0] == SKILL_FILE]
             # What is below a skill belongs to it.
-            folders = [] if names else folders
+            folders = [] if files else folders
         else:
-            names = [name for name in names if name.endswith(".md")]
-        for name in names:
-            if found < MAX_FILES and _is_inside(os.path.realpath(path / name), folder.boundary):
+            files = [one for one in files if one[0].endswith(".md")]
+        for name, real_file in files:
+            if found < MAX_FILES and _is_inside(real_file, folder.boundary):
                 found += 1
-                yield path / name
+                yield FoundFile(Path(path, name), Path(real_file))
         if depth < MAX_DEPTH:
-            waiting += [(path / name, depth + 1) for name in folders]
+            waiting += [(f"{path}/{name}", real_folder, depth + 1) for name, real_folder in folders]
 
 
-def _listed(path: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the files and of the folders in a folder, sorted; none if it cannot be read."""
+def _listed(path: str, real: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the names and real paths of the files and of the folders in a folder, sorted; none if it cannot
+    be read. Only links are resolved: resolving each path would cost as much as reading the files."""
     files, folders = [], []
     try:
         with os.scandir(path) as entries:
             for entry in entries:
+                is_link = entry.is_symlink()
+                named = (entry.name, os.path.realpath(entry.path) if is_link else f"{real}/{entry.name}")
                 if entry.is_dir():
-                    folders.append(entry.name)
+                    folders.append(named)
                 elif entry.is_file():
-                    files.append(entry.name)
+                    files.append(named)
     except OSError:
         return [], []
     return sorted(files), sorted(folders)
 
 
 def _is_inside(real: str, boundary: Path | None) -> bool:
-    return boundary is None or Path(real).is_relative_to(boundary)
+    return boundary is None or f"{real}/".startswith(f"{str(boundary).rstrip('/')}/")

@@ -186,3 +186,12 @@ def test_names_and_descriptions_are_safe_to_display(config: ForgeConfig) -> None
     assert "\x1b" not in one.name
     assert " " not in one.name
     assert not {"\u202e", "\x07"} & set(one.description)
+
+
+def test_as_many_skills_as_folders_are_allowed_are_found(config: ForgeConfig) -> None:
+    for number in range(MAX_FOLDERS):
+        folder = config.working_dir / f".claude/skills/s{number:04}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\ndescription: One of many\n---\n")
+
+    assert len(load_catalog(config).of_kind(SKILL)) == MAX_FOLDERS
