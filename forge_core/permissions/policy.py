@@ -98,7 +98,8 @@ class PermissionPolicy:
         )
         self._save_rule = save_rule
         self._scripts = dict(scripts or {})
-        self._readable: list[Path] = []
+        self._readable: set[Path] = set()
+        self._skill_folders: frozenset[Path] = frozenset()
 
     @property
     def root(self) -> Path:
@@ -181,7 +182,20 @@ class PermissionPolicy:
 
     def allow_reading(self, folder: Path) -> None:
         """Allow the read tools a folder of Forge's own (where full outputs are kept)."""
-        self._readable.append(real_path(folder))
+        self._readable.add(real_path(folder))
+
+    def set_skill_folders(self, folders: Iterable[Path]) -> None:
+        """Allow the read tools these folders, given by their real paths, in place of the skills' former
+        ones."""
+        self._skill_folders = frozenset(folders)
+
+    def allow_for_turn(self, rule: Rule) -> None:
+        """Allow what this rule of the user's own covers, until `end_turn`."""
+        self._book.add("turn", rule)
+
+    def end_turn(self) -> None:
+        """Remove the rules of `allow_for_turn`."""
+        self._book.set_turn(())
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
         """Return a test for files that deny rules keep from `tool_name` or `read`; None without any."""
@@ -410,7 +424,10 @@ class PermissionPolicy:
     def _may_enter(self, one: PathInfo, use: ToolUse) -> bool:
         if one.is_inside:
             return True
-        return use.effect is Effect.READ and any(one.real.is_relative_to(folder) for folder in self._readable)
+        if use.effect is not Effect.READ:
+            return False
+        around = (one.real, *one.real.parents)
+        return not (self._readable.isdisjoint(around) and self._skill_folders.isdisjoint(around))
 
 
 def warm_up() -> None:
