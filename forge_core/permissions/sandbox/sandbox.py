@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.configuration_copies import without_includes
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
 from forge_core.permissions.sandbox.home_view import HomeView, HomeViewer, is_in, local_programs
+from forge_core.permissions.sandbox.landlock import visible
 from forge_core.permissions.sandbox.mount_layout import LayoutInputs, environment_inside, mounts
 from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
@@ -72,6 +73,8 @@ class Sandbox:
         )
         self._added: tuple[Path, ...] = ()
         self._hidden = (state_dir, *hidden)
+        self._readable = readable
+        self._shown_folders: tuple[Path, ...] = ()
         self._homes = HomeViewer(self._root, readable)
         mounted = MountedPaths(state_dir)
         self._folder = mounted.folder
@@ -87,6 +90,19 @@ class Sandbox:
         the same is protected and hidden in it."""
         self._secrets.add_folder(folder)
         self._added = (*self._added, folder)
+
+    def show_folders(self, folders: Iterable[Path]) -> None:
+        """Let commands that start from now on read these folders, given by their real paths, in place of
+        those of the last call: also below the home and Forge's own folders. Key files in them stay hidden."""
+        shown = tuple(folders)
+        if shown != self._shown_folders:
+            self._shown_folders = shown
+            self._homes = HomeViewer(self._root, (*self._readable, *shown))
+
+    def _hidden_outside(self) -> list[Path]:
+        """Return what is hidden outside the workspace, in parts where something in it is shown."""
+        shown = set(self._shown_folders)
+        return [part for path in secrets_outside(self._hidden) for part in visible(path, shown)]
 
     def unmasked_reason(self) -> str:
         """Return why the sandbox is weak for the next command: in an added folder, something cannot be
@@ -266,7 +282,7 @@ class Sandbox:
             held,
             standing,
             home,
-            [*secrets_outside(self._hidden), *listening_sockets()],
+            [*self._hidden_outside(), *listening_sockets()],
             self._file("empty", b"", 0o444),
             [(path, note if path in noted else unreadable) for path in kept],
             {} if read_only else self._caches.folders_for(home.caches),
@@ -283,11 +299,11 @@ class Sandbox:
         return held
 
     def _around(self, home: HomeView) -> list[Path]:
-        """Return the secrets that are shown outside the workspace: in the repository around it, and among the
-        user's own programs."""
+        """Return the secrets that are shown outside the workspace: in the repository around it, among the
+        user's own programs, and in skills."""
         found = [
             shown / path.relative_to(real)
-            for shown, real in local_programs(home)
+            for shown, real in (*local_programs(home), *((one, one) for one in self._shown_folders))
             for path in self._secrets.scan(real).secrets
             if path.is_relative_to(real)
         ]
@@ -308,14 +324,14 @@ class Sandbox:
         network: bool,
     ) -> Launch:
         from forge_core.permissions.sandbox.confine import landlock_abi
-        from forge_core.permissions.sandbox.landlock import confined, visible
+        from forge_core.permissions.sandbox.landlock import confined
         from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
 
         held = self._protection()
         temporary = self._own_temporary()
         home = self._home(environment, held)
         writable = [self._root, *self._added, *self._extra, *held.writable, temporary]
-        secrets = secrets_outside(self._hidden)
+        secrets = self._hidden_outside()
         held_rules: list[int] = []
 
         def hold(content: bytes) -> int:
@@ -359,7 +375,7 @@ class Sandbox:
             pinned=held.pinned,
             hidden=[
                 *home.masked,
-                *secrets_outside(self._hidden),
+                *self._hidden_outside(),
                 *self._around(home),
                 *self._secrets.to_hide(found, hides_committed=hides_committed)[0],
             ],
