@@ -76,6 +76,7 @@ class Person:
         stdin: str = "",
         readable: Sequence[Path] = (),
         added: Sequence[Path] = (),
+        shown: Sequence[Path] = (),
     ) -> Done:
         reply = self.ask(
             {
@@ -91,6 +92,7 @@ class Person:
                 "stdin": stdin,
                 "readable": [str(one) for one in readable],
                 "added": [str(one) for one in added],
+                "shown": [str(one) for one in shown],
             }
         )
         return Done(reply["code"], reply["output"])
@@ -200,6 +202,7 @@ def _run_once(request: dict[str, Any]) -> dict[str, Any]:
     box = Sandbox(state, Path(request["root"]), state_dir=Path(request["state_dir"]), readable=readable)
     for added in request["added"]:
         box.add_folder(Path(added))
+    box.show_folders(map(Path, request["shown"]))
     argv = ["bash", "-c", request["command"]]
     with (
         box.launch(argv, folder, request["environment"], network=request["network"]) as launch,

@@ -378,6 +378,28 @@ def test_the_state_of_forge_stays_hidden_when_the_user_lists_the_home(world: Wor
     assert not (world.home / "new").exists()
 
 
+@pytest.mark.parametrize("sandbox", [SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK])
+def test_shown_folders_are_read_but_neither_written_nor_the_keys_in_them(world: World, sandbox: str) -> None:
+    if sandbox is SandboxKind.LANDLOCK and landlock_abi() == 0:
+        pytest.skip("this kernel has no Landlock")
+    shown = [world.home / ".claude/skills", world.state / "skills"]
+    for folder in shown:
+        world.write(folder / "pdf/SKILL.md", "read\n")
+    world.write(shown[0] / "pdf/.env")
+    world.write(world.home / ".claude/other")
+    world.write(world.state / "other")
+    reading = (
+        'for one in ~/.claude "$STATE"; do cat "$one/skills/pdf/SKILL.md"; echo x > "$one/skills/new"; '
+        'cat "$one/other"; done; cat ~/.claude/skills/pdf/.env'
+    )
+    output = world.run(reading, sandbox=sandbox, shown=shown).output
+    assert output.splitlines().count("read") == 2
+    # Landlock cannot hide a file in a folder that it shows.
+    assert SECRET not in output or sandbox is SandboxKind.LANDLOCK
+    assert output.count(SECRET) <= 1
+    assert not any((folder / "new").exists() for folder in shown)
+
+
 def test_the_view_follows_changes_in_the_home(world: World) -> None:
     """It is kept between the commands of a session."""
     viewer = HomeViewer(world.work)
