@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
@@ -116,8 +117,10 @@ def as_prompt(instructions: Sequence[Instructions]) -> str:
     return "\n\n".join(parts) + "\n" if parts else ""
 
 
+@lru_cache(maxsize=256)
 def framed(one: Instructions) -> str:
-    """Return one file in a frame that its content cannot close."""
+    """Return one file in a frame that its content cannot close. The same file always has the same frame, so
+    that a prompt which is made again is the same and stays in the provider's cache."""
     cut = f"\n[cut at {MAX_BYTES:,} bytes; read {one.path} for the rest]" if one.is_cut else ""
     return frame_text("user-file" if one.is_own else "project-file", one.text + cut, path=one.path)
 
