@@ -10,7 +10,7 @@ import re
 import secrets
 
 OUTPUT = "tool-output"
-_NOT_IN_ATTRIBUTES = re.compile(r"[^\w ./~-]")
+_NOT_IN_ATTRIBUTES = re.compile(r"[^\w ./~@+(),:=%-]")
 _OUTPUT = re.compile(rf'<{OUTPUT} mark="([0-9a-f]+)"[^>\n]*>\n(.*)\n</{OUTPUT} mark="\1">\s*', re.DOTALL)
 
 

@@ -38,6 +38,7 @@ class FactKind(StrEnum):
     FILE = "file"
     MESSAGE = "message"
     INSTRUCTIONS = "instructions"
+    SKILL = "skill"
 
 
 _HEADINGS = {
@@ -48,6 +49,7 @@ _HEADINGS = {
     FactKind.FILE: "Files that you have read or changed, with the beginning of the SHA-256 of their content:",
     FactKind.MESSAGE: "The user's last message:",
     FactKind.INSTRUCTIONS: "Instructions of the project:",
+    FactKind.SKILL: "Skills that are loaded:",
 }
 _LABELS = {
     FactKind.GOAL: ("the goal", ""),
@@ -57,6 +59,7 @@ _LABELS = {
     FactKind.FILE: ("1 file", "{} files"),
     FactKind.MESSAGE: ("your last message", ""),
     FactKind.INSTRUCTIONS: ("1 instruction file", "{} instruction files"),
+    FactKind.SKILL: ("1 skill", "{} skills"),
 }
 
 
@@ -87,6 +90,8 @@ class PinnedFacts:
     files: Mapping[str, str] | None = None
     """Path → hash of its content when the model last read or wrote it."""
     instructions: tuple[Instructions, ...] = ()
+    skills: tuple[str, ...] = ()
+    """The texts of loaded skills, as the model was given them; the last one loaded is the last."""
     system_text: str = ""
     """The system message."""
 
@@ -105,7 +110,8 @@ class PinnedFacts:
             for path, digest in (self.files or {}).items()
         ]
         lines += [Fact(FactKind.MESSAGE, self.last_message)] if self.last_message else []
-        return lines + [Fact(FactKind.INSTRUCTIONS, one.text) for one in self.instructions]
+        lines += [Fact(FactKind.INSTRUCTIONS, one.text) for one in self.instructions]
+        return lines + [Fact(FactKind.SKILL, text) for text in self.skills]
 
     def missing(self, messages: Iterable[Message]) -> list[Fact]:
         """Return the facts that neither the messages nor the system message hold."""

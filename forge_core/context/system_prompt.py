@@ -101,10 +101,12 @@ def system_prompt(
     sandbox: SandboxState | None = None,
     instructions: Sequence[Instructions] = (),
     tools: Iterable[BaseTool] = (),
+    skills: str = "",
 ) -> str:
     """Return the prompt for a session in `working_dir`, to which the user has `added` folders.
 
-    `tools` are the registered ones, each with its own advice; `today` is YYYY-MM-DD; `instructions` are those
+    `tools` are the registered ones, each with its own advice; `skills` is the section that lists the skills, if
+    there are any; `today` is YYYY-MM-DD; `instructions` are those
     of the project, if the user trusts it.
     """
     advice = "".join(f"- {tool.advice}\n" for tool in tools if tool.advice)
@@ -121,6 +123,7 @@ def system_prompt(
     parts = [
         _STATIC,
         advice and f"# Tools\n{advice}",
+        skills,
         as_prompt(instructions),
         "\n".join(lines) + "\n",
     ]

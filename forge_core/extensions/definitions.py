@@ -34,6 +34,8 @@ class Definition:
     """What is wrong with it, each a clause that follows its path."""
     real: Path = Path()
     """`path` with all links resolved."""
+    root: Path = Path()
+    """The folder in which it was searched."""
 
     @property
     def qualified_name(self) -> str:
@@ -64,7 +66,10 @@ class Definition:
         file = parse_markdown_file(data)
         name, problems = _name(path, kind, folder.path, file)
         digest = hashlib.sha256(data).hexdigest()
-        return cls(kind, name, folder.scope, path, file, digest, (*file.problems, *problems), found.real)
+        problems = [*file.problems, *problems]
+        return cls(
+            kind, name, folder.scope, path, file, digest, tuple(problems), real=found.real, root=folder.path
+        )
 
 
 def _read(path: Path) -> bytes:

@@ -150,7 +150,7 @@ def _assemble(
             journal=journal,
             logger=logger,
             events=events,
-            system_prompt=tooling.prompt_maker(config, environment, agent.registry),
+            system_prompt=tooling.prompt_maker(config, environment, agent, provider),
             budget=budget,
             extensions=extensions,
         )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from forge_core.redact import Redactor
     from forge_core.session.budget import SpendingBudget
     from forge_core.session.event_channel import EventChannel
+    from forge_core.session.provider import SessionProvider
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
-    from forge_core.tools.registry import ToolRegistry
     from forge_core.tools.shell.limits import CommandLimits
 
 
@@ -43,6 +43,7 @@ def build_environment(
     from forge_core.permissions.sandbox.probing import probe_now
     from forge_core.permissions.sandbox.sandbox import Sandbox, clear_leftovers
     from forge_core.permissions.sandbox.sandbox_state import SandboxKind
+    from forge_core.session.session_skills import SessionSkills
     from forge_core.session.tool_environment import ToolEnvironment
     from forge_core.store.journal import outputs_dir, undo_dir
     from forge_core.tools.shell.job_table import JobTable
@@ -83,6 +84,7 @@ def build_environment(
         ),
         folder_instructions=FolderInstructions(config),
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
+        skills=SessionSkills(policy.allow_for_turn),
     )
 
 
@@ -189,7 +191,7 @@ def build_agent(
 
 
 def prompt_maker(
-    config: ForgeConfig, environment: ToolEnvironment, tools: ToolRegistry
+    config: ForgeConfig, environment: ToolEnvironment, agent: ForgeAgent, provider: SessionProvider
 ) -> Callable[[PermissionMode], SystemPrompt]:
     """Return the function that returns the system prompt of a mode, at this moment."""
     from forge_core.context.instructions import instructions_for
@@ -210,7 +212,8 @@ def prompt_maker(
             branch=branch(root),
             instructions=instructions,
             sandbox=state,
-            tools=tools,
+            tools=agent.registry,
+            skills=environment.skills.listing(provider.context_window(agent.model_name)).text,
         )
         return SystemPrompt(text, instructions)
 

@@ -25,7 +25,7 @@ from forge_core.context.compaction import (
     threshold,
 )
 from forge_core.context.ledger import Kind, history_items, reserved_output
-from forge_core.context.pinned_facts import PinnedFacts, conversation_facts, is_request, labels
+from forge_core.context.pinned_facts import FactKind, PinnedFacts, conversation_facts, is_request, labels
 from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, Compaction, LLMEnd, Notice, Retry
 from forge_core.langchain.agent import ForgeAgent
@@ -325,6 +325,7 @@ class SessionCompactor:
         memory, used = self._agent.memory, self._meter.used
         before = _by_kind(memory.counted_history())
         memory.replace_history(result.messages)
+        self._environment.skills.keep({one.text for one in result.pinned if one.kind is FactKind.SKILL})
         self._meter.reset()
         self.report = CompactionReport(
             before, _by_kind(memory.counted_history()), len(history), len(result.messages), result
@@ -361,6 +362,7 @@ class SessionCompactor:
             todos=self._environment.todos.items,
             files=dict(self._environment.files),
             instructions=(*self._meter.prompt.instructions, *self._environment.given_instructions),
+            skills=tuple(one.text for one in self._environment.skills.loaded),
             system_text="" if system is None else system.text,
         )
 

@@ -35,6 +35,7 @@ class StateRecorder:
         self._recorded: dict[str, Any] = {
             "todos": [],
             "plan": {},
+            "skills": [],
             "rules": [],
             "draft": "",
             "queue": [],
@@ -74,6 +75,7 @@ class StateRecorder:
         return {
             "todos": as_json(self._environment.todos.items),
             "plan": self._environment.plan.state(),
+            "skills": self._environment.skills.state(),
             "rules": [entry.rule for entry in policy.rules() if entry.origin == "session"],
             _OMITTED: sorted(self._environment.omitted_instructions),
             _FOLDERS: [str(folder) for folder in policy.folders.added],
@@ -125,8 +127,8 @@ class PendingNews:
 
 
 def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> None:
-    """Restore the task list, the plan, what the model has read, which instruction files are left out, and
-    what the user has allowed for the session.
+    """Restore the task list, the plan, the loaded skills, what the model has read, which instruction files
+    are left out, and what the user has allowed for the session.
 
     Permissions are restored only in the same real folder.
     """
@@ -142,9 +144,10 @@ def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> No
 
 
 def replace_conversation(environment: ToolEnvironment, saved: SavedSession) -> None:
-    """Replace the task list, the plan, and what the model has read."""
+    """Replace the task list, the plan, the loaded skills, and what the model has read."""
     environment.todos.replace(saved_todos(saved.todos))
     environment.plan.restore(saved.plan)
+    environment.skills.restore(saved.skills, saved.messages)
     environment.files.clear()
     environment.files.update(saved.reads)
     if environment.folder_instructions is not None:  # the message that held them may be gone

@@ -114,7 +114,7 @@ class ForgeSession:
         self.steering.prepare = self.attachments.attached_within_turn
         self._is_interrupted, self._turn_text, self._turn_began = False, "", 0.0
         self.set_mode(config.permission_mode)
-        self.extensions.on_change(self.reload_instructions)
+        self.extensions.on_change(self._use_extensions)
 
     @property
     def status(self) -> SessionStatus:
@@ -376,6 +376,12 @@ class ForgeSession:
         """Read the instruction files again; the model gets them with its next request."""
         self._meter.use_prompt(self._system_prompt(self._environment.policy.mode))
         self._recorder.settings()
+
+    def _use_extensions(self) -> None:
+        """Use what files define now; the model gets it with its next request."""
+        self._environment.use_skills(self.extensions.catalog)
+        self._agent.update_offered_tools()
+        self.reload_instructions()
 
     def notify(self, notice: Notice) -> None:
         """Notify the user: in the running turn's stream, else through `notices()`. Safe from

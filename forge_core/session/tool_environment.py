@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.approval import ReplyT, Responder, UserRequest
+from forge_core.extensions.skills import shared_skill_folders, skill_folders
 from forge_core.langchain.agent.run_control import RunClock
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
+from forge_core.session.session_skills import SessionSkills
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
@@ -21,6 +23,7 @@ from forge_core.workspace.program_lookup import leave_out_programs
 if TYPE_CHECKING:
     from forge_core.context.folder_instructions import FolderInstructions
     from forge_core.context.instructions import Instructions
+    from forge_core.extensions.catalog import ExtensionCatalog
     from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.undo.undo_store import UndoStore
 
@@ -61,6 +64,7 @@ class ToolEnvironment:
     jobs: JobTable = field(default_factory=JobTable)
     todos: TodoList = field(default_factory=TodoList)
     plan: SessionPlan = field(default_factory=SessionPlan)
+    skills: SessionSkills = field(default_factory=SessionSkills)
     files: dict[str, str] = field(default_factory=dict)
     """Real path → hash of what the model last read."""
     folder_instructions: FolderInstructions | None = None
@@ -80,6 +84,7 @@ class ToolEnvironment:
             review_plan=self.responder,
             todos=self.todos,
             plan=self.plan,
+            skills=self.skills,
             before_images=self.undo,
             instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_path,
         )
@@ -99,6 +104,14 @@ class ToolEnvironment:
             self.sandbox.add_folder(folder)
         self.policy.add_folder(folder)
 
+    def use_skills(self, catalog: ExtensionCatalog) -> None:
+        """Use the skills of another catalog from the next call on: the read tools and commands in the sandbox
+        may read their folders, wherever these are."""
+        self.skills.use(catalog)
+        self.policy.set_skill_folders(skill_folders(catalog, self.working_dir))
+        if self.sandbox is not None:
+            self.sandbox.show_folders(shared_skill_folders(catalog, self.working_dir))
+
     def forget_reads(self, paths: Iterable[Path]) -> None:
         """Require the model to read these files again before it overwrites them."""
         for path in paths:
@@ -111,6 +124,7 @@ class ToolEnvironment:
             self.folder_instructions.forget()
         self.todos.replace(())
         self.plan.clear()
+        self.skills.forget()
 
     async def begin_turn(self, text: str, at: float) -> None:
         """Begin a turn, at this time: what calls change from here on is undone together."""
@@ -118,6 +132,7 @@ class ToolEnvironment:
             await self.undo.begin_turn(text, at)
 
     async def end_turn(self) -> None:
+        self.policy.end_turn()
         if self.undo is not None:
             await self.undo.end_turn()
 

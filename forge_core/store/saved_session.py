@@ -101,6 +101,8 @@ class SavedSession:
     todos: list[dict[str, Any]] = field(default_factory=list)
     plan: dict[str, Any] = field(default_factory=dict)
     """The plan that was presented last, `text`, and whether it `is_approved`; empty without one."""
+    skills: list[dict[str, Any]] = field(default_factory=list)
+    """The skills that the model was given: `name`, `digest`, `arguments` and `text` of each."""
     reads: dict[str, str] = field(default_factory=dict)
     """Real path → hash of what the model last read."""
     rules: list[str] = field(default_factory=list)
@@ -297,7 +299,8 @@ class _Reader:
             case "llm_end":
                 self._call(record, data, 0)
             case "state":
-                kept = {name: value for name, value in data.items() if name not in ("todos", "reads", "plan")}
+                gone = ("todos", "reads", "plan", "skills")
+                kept = {name: value for name, value in data.items() if name not in gone}
                 self._state(kept)
 
     def _call(self, record: Record, data: dict[str, Any], turn: int) -> None:
@@ -322,6 +325,7 @@ class _Reader:
         saved.turns.clear()
         self._starts, self._former = [], []
         saved.todos, saved.plan, saved.reads, saved.is_redacted = [], {}, {}, False
+        saved.skills = []
         for call in saved.calls:
             call.turn = 0
 
@@ -404,6 +408,7 @@ class _Reader:
         saved.todos = [item for item in _list(data.get("todos", saved.todos)) if isinstance(item, dict)]
         plan = data.get("plan", saved.plan)
         saved.plan = plan if isinstance(plan, dict) else {}
+        saved.skills = [one for one in _list(data.get("skills", saved.skills)) if isinstance(one, dict)]
         reads = data.get("reads")
         for path, digest in (reads if isinstance(reads, dict) else {}).items():
             if digest is None:

@@ -20,6 +20,7 @@ from forge_core.workspace.folders import WorkspaceFolders
 if TYPE_CHECKING:
     from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.tools.builtin.exit_plan_mode import SessionPlan
+    from forge_core.tools.builtin.skill import SkillSource
     from forge_core.tools.builtin.todo import TodoList
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.job_table import JobTable
@@ -194,6 +195,8 @@ class ExecutionContext:
     """The session's list of tasks."""
     plan: SessionPlan | None = None
     """The session's plan; None: there is no plan mode."""
+    skills: SkillSource | None = None
+    """The session's skills; None: it has none."""
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
     hides: Callable[[Path], bool] | None = None
@@ -290,6 +293,11 @@ class BaseTool(ABC):
             subject=self.subject(arguments),
             preview_rows=self.preview_rows,
         )
+
+    def is_offered(self, context: ExecutionContext) -> bool:
+        """Return whether the model is offered the tool. Looked up when a session starts, and when what its
+        context holds has changed."""
+        return True
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
         """Return what the call would change, for the approval prompt. Raise ToolError if the call would fail

@@ -95,7 +95,18 @@ class ForgeAgent:
         """Replace the tools from the next model call on. Raises ValueError when two have the same name."""
         # The agent's own executor runs Forge tools, so adapters around them are removed.
         inner = [tool.forge_tool if isinstance(tool, LangChainToolAdapter) else tool for tool in tools]
-        self._registry = ToolRegistry(adapt_tools_for_forge(inner))
+        self._all_tools = [*ToolRegistry(adapt_tools_for_forge(inner))]
+        self._offer()
+
+    def update_offered_tools(self) -> None:
+        """Offer the model, from its next call on, the tools that are of use now (`BaseTool.is_offered`)."""
+        context = self.make_context()
+        if [*self._registry] != [tool for tool in self._all_tools if tool.is_offered(context)]:
+            self._offer()
+
+    def _offer(self) -> None:
+        context = self.make_context()
+        self._registry = ToolRegistry(tool for tool in self._all_tools if tool.is_offered(context))
         self._bound: Runnable[LanguageModelInput, AIMessage] | None = None
 
     def set_llm(self, llm: BaseChatModel) -> None:
@@ -205,7 +216,7 @@ class ForgeAgent:
 
     @property
     def registry(self) -> ToolRegistry:
-        """The tools by name, LangChain ones in their adapters."""
+        """The tools that the model is offered by name, LangChain ones in their adapters."""
         return self._registry
 
     @property

@@ -11,8 +11,8 @@ Kind: TypeAlias = Literal["deny", "ask", "allow"]
 Origin: TypeAlias = Literal[
     "deny", "ask", "allow", "turn", "saved", "session", "project deny", "project ask", "project allow"
 ]
-"""`allow` holds what the user wrote, `turn` what a command or skill of their own grants for one turn, `saved` and
-`session` what was granted in a prompt, for good or until the session ends."""
+"""`allow` holds what the user wrote, `turn` what a command or skill of their own grants for one turn, `saved`
+and `session` what was granted in a prompt, for good or until the session ends."""
 _ORDER: tuple[Origin, ...] = (
     "deny", "project deny", "ask", "project ask", "allow", "turn", "saved", "session", "project allow",
 )  # fmt: skip

@@ -24,7 +24,7 @@ async def test_tools_lists_every_tool_with_its_parameters_and_permission(tmp_pat
     session = scripted_session(tmp_path, [["x"]], tools=builtin_tools())
     result = await run_command("/tools", session)
     assert isinstance(result, Text)
-    for tool in builtin_tools():
+    for tool in session.tools:
         assert tool.name in result.body
         for parameter in tool.parameters:
             assert parameter.name in result.body

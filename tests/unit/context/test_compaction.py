@@ -191,6 +191,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
         ),
         files={"/w/parser.py": "ab12" * 16},
         instructions=(Instructions("AGENTS.md", "Use tabs."),),
+        skills=("[Forge adds the skill pdf]",),
         system_text="You are Forge. Use tabs.",
     )
     result = await compact(
@@ -204,6 +205,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
     assert "Write the cache" in text
     assert "Read the code" not in text
     assert "/w/parser.py ab12ab12ab12" in text
+    assert "Skills that are loaded:\n[Forge adds the skill pdf]" in text
     assert "Use tabs." not in text, "the system message holds it"
     assert {fact.kind for fact in result.added} >= {FactKind.GOAL, FactKind.TODO, FactKind.FILE}
     assert {fact.kind for fact in result.pinned} == set(FactKind)
