@@ -82,7 +82,7 @@ def change_project_state(
     path = state_file(state_dir, root)
     try:
         make_private_folder(path.parent)
-        with _locked(path.parent / "lock"):
+        with locked(path.parent / "lock"):
             raw = _kept(path, root)
             changed = change(_parsed(raw, root))
             text = json.dumps({**raw, **_record(changed, root)}, indent=1, ensure_ascii=True) + "\n"
@@ -184,7 +184,8 @@ def _set_aside(path: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file, which is created if it is missing."""
     import fcntl
 
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
