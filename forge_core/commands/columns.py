@@ -13,6 +13,15 @@ def columns(rows: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f"{left}{_blank(width, left)}  {right}".rstrip() for left, right in rows)
 
 
+def left_columns(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return any number of columns to the left, each as wide as its widest entry."""
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(f"{cell}{_blank(width, cell)}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
 def table(rows: Sequence[tuple[str, ...]]) -> str:
     """Columns; the first to the left, figures to the right."""
     widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from forge_core.commands.columns import columns
-from forge_core.commands.result import CommandNotice, CommandResult, Text
+from forge_core.commands.columns import left_columns
+from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.extensions.catalog import ExtensionCatalog, project_definitions
+from forge_core.errors import ConfigError
+from forge_core.extensions.accepted import PendingDefinition
+from forge_core.extensions.catalog import project_definitions
 from forge_core.extensions.definitions import Definition
-from forge_core.extensions.locations import ExtensionKind
+from forge_core.extensions.locations import SKILL_FILE, ExtensionKind, ExtensionScope
+from forge_core.extensions.skills import is_for_model, is_for_user, skill_grants
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
-from forge_core.text_width import clip_start
+from forge_core.text_width import clip, clip_start
 from forge_core.workspace.trust import is_trusted
 
 _HEADINGS = {
@@ -21,55 +27,116 @@ _HEADINGS = {
     ExtensionKind.AGENT: "Agents",
     ExtensionKind.STYLE: "Styles",
 }
-_PATH_CELLS = 60
+_NAME_CELLS = 24
+_PATH_CELLS = 26
+_ROWS = 30
+"""Of one kind; `/extensions WORD` finds the others."""
+_SHOWN_PENDING = 10
 
 
 async def extensions(argument: str, session: ForgeSession) -> CommandResult:
-    """List what is in use, what is left out, and what is wrong with the files."""
+    """List what is in use, what is left out, and what is wrong with the files; with words, what has them."""
     await session.extensions.ready()
-    catalog, config = session.extensions.catalog, session.config
-    blocks = [_table(catalog, kind, config) for kind in ExtensionKind]
-    blocks += [_problems(catalog), _left_out(config)]
+    blocks = await asyncio.to_thread(lambda: [section(session, argument.lower()) for section in _SECTIONS])
     text = "\n\n".join(block for block in blocks if block)
-    return Text(text or _advice(config), "Extensions")
+    return Text(text or _advice(session.config, argument), "Extensions")
 
 
 async def reload(argument: str, session: ForgeSession) -> CommandResult:
-    """Read all files again."""
-    changes = await session.extensions.reload()
-    return CommandNotice(f"Read again: {changes}." if changes else "Read again: nothing has changed.")
+    """Read all files again; `accept` also uses what was left out because it was new or had changed."""
+    try:
+        changes = await (session.extensions.accept() if argument else session.extensions.reload())
+    except ConfigError as error:
+        return Failure(str(error))
+    report = f"Read again: {changes}." if changes else "Read again: nothing has changed."
+    pending = _pending(session, "")
+    return Text(f"{report}\n\n{pending}", "Reload") if pending else CommandNotice(report)
 
 
-def _table(catalog: ExtensionCatalog, kind: ExtensionKind, config: ForgeConfig) -> str:
-    named, shadowed = catalog.of_kind(kind), catalog.shadowed(kind)
-    if not named:
-        return ""
-    rows = [(f"  {_sign(kind)}{one.name}", _shown_path(one, config)) for one in named]
-    rows += [
-        (f"  {_sign(kind)}{one.qualified_name}", f"{_shown_path(one, config)} (another one has its name)")
-        for one in shadowed
+def _definitions(session: ForgeSession, words: str) -> str:
+    return "\n\n".join(filter(None, (_table(session, kind, words) for kind in ExtensionKind)))
+
+
+def _table(session: ForgeSession, kind: ExtensionKind, words: str) -> str:
+    """Return the names of a kind, each with its state and its file."""
+    catalog = session.extensions.catalog
+    found = [(one, one.name, _state(session, one)) for one in catalog.of_kind(kind)]
+    found += [(one, one.qualified_name, "shadowed") for one in catalog.shadowed(kind)]
+    found += [
+        (one.definition, one.definition.name, "new" if one.is_new else "changed")
+        for one in catalog.pending
+        if one.definition.kind is kind
     ]
-    return f"{_HEADINGS[kind]}\n{columns(rows)}"
+    sign = "/" if kind is ExtensionKind.COMMAND else ""
+    rows = [
+        (f"  {clip(f'{sign}{name}', _NAME_CELLS)}", state, _place(one, session.config))
+        for one, name, state in sorted(found, key=lambda row: row[0].name)
+        if words in f"{name} {one.description} {state}".lower()
+    ]
+    if not rows:
+        return ""
+    more = f"\n  … and {len(rows) - _ROWS} more: /extensions WORD" if len(rows) > _ROWS else ""
+    return f"{_HEADINGS[kind]}\n{left_columns(rows[:_ROWS])}{more}"
 
 
-def _sign(kind: ExtensionKind) -> str:
-    return "/" if kind is ExtensionKind.COMMAND else ""
+def _state(session: ForgeSession, one: Definition) -> str:
+    """Return in a few words how a definition that has its name counts."""
+    if one.kind is ExtensionKind.SKILL and not (is_for_model(one) and is_for_user(one)):
+        return "hidden" if not (is_for_model(one) or is_for_user(one)) else _half_hidden(one)
+    at = session.extensions.accepted_at(one) if one.scope is ExtensionScope.PROJECT else None
+    return "in use" if at is None else f"accepted {time.strftime('%Y-%m-%d', time.localtime(at))}"
 
 
-def _shown_path(one: Definition, config: ForgeConfig) -> str:
+def _half_hidden(one: Definition) -> str:
+    return "only the model" if is_for_model(one) else "only by hand"
+
+
+def _place(one: Definition, config: ForgeConfig) -> str:
+    """Return the file of a definition, or the folder of a skill, as it is displayed."""
+    path = one.folder if one.path.name == SKILL_FILE else one.path
+    end = "/" if one.path.name == SKILL_FILE else ""
     for folder, prefix in ((config.working_dir, ""), (Path.home(), "~/")):
-        if one.path.is_relative_to(folder):
-            return clip_start(safe_line(f"{prefix}{one.path.relative_to(folder)}"), _PATH_CELLS)
-    return clip_start(safe_line(str(one.path)), _PATH_CELLS)
+        if path.is_relative_to(folder):
+            return clip_start(safe_line(f"{prefix}{path.relative_to(folder)}{end}"), _PATH_CELLS)
+    return clip_start(safe_line(f"{path}{end}"), _PATH_CELLS)
 
 
-def _problems(catalog: ExtensionCatalog) -> str:
-    return "\n".join(["Problems", *(f"  {one}" for one in catalog.problems)]) if catalog.problems else ""
+def _pending(session: ForgeSession, words: str) -> str:
+    """Return what is left out until the user accepts it, with what is different."""
+    pending = session.extensions.catalog.pending
+    if not pending or words:
+        return ""
+    lines = [line for one in pending[:_SHOWN_PENDING] for line in _pending_lines(one, session.config)]
+    if len(pending) > _SHOWN_PENDING:
+        lines.append(f"  … and {len(pending) - _SHOWN_PENDING} more")
+    return "\n".join(["Left out until you accept it with /reload accept", *lines])
 
 
-def _left_out(config: ForgeConfig) -> str:
+def _pending_lines(one: PendingDefinition, config: ForgeConfig) -> Iterator[str]:
+    definition = one.definition
+    yield f"  {definition.title} is {'new' if one.is_new else 'changed'}: {_place(definition, config)}"
+    shown: Sequence[str] = one.differences
+    if one.is_new and definition.description:
+        shown = (definition.description,)
+    for line in shown:
+        yield f"    {line}"
+
+
+def _problems(session: ForgeSession, words: str) -> str:
+    catalog = session.extensions.catalog
+    problems = [*catalog.problems]
+    for one in catalog.of_kind(ExtensionKind.SKILL):
+        problems += [f"Skill {one.name} grants less than it says: {text}" for text in skill_grants(one)[1]]
+    if not problems or words:
+        return ""
+    more = [f"  … and {len(problems) - _ROWS} more"] if len(problems) > _ROWS else []
+    return "\n".join(["Problems", *(f"  {one}" for one in problems[:_ROWS]), *more])
+
+
+def _left_out(session: ForgeSession, words: str) -> str:
     """Return what of the project does not count, and how to change that."""
-    if config.safe or is_trusted(config):
+    config = session.config
+    if config.safe or is_trusted(config) or words:
         return ""
     count = sum(1 for _ in project_definitions(config.working_dir))
     if not count:
@@ -78,7 +145,14 @@ def _left_out(config: ForgeConfig) -> str:
     return f"{files} left out, because the folder is not trusted. /trust shows what would count."
 
 
-def _advice(config: ForgeConfig) -> str:
+def _advice(config: ForgeConfig, words: str) -> str:
     if config.safe:
         return "Everything from files is left out, because Forge was started with --safe."
+    if words:
+        return f"Nothing from files has {safe_line(words)!r} in its name, description or state."
     return f"Nothing comes from files yet. Put commands into {safe_line(str(config.config_dir))}/commands."
+
+
+_SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (_definitions, _pending, _problems, _left_out)
+"""The parts of the list. Each gets the words that were asked for, in lower case, and returns its text; empty
+for nothing. They run in a thread."""

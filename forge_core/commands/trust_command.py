@@ -10,6 +10,7 @@ from forge_core.config.load import read_project_settings
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import RULE_KINDS
 from forge_core.context.instructions import load_instructions
+from forge_core.extensions.accepted import forget_accepted
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import TrustStore, is_trusted, what_would_act
@@ -22,8 +23,9 @@ async def trust(argument: str, session: ForgeSession) -> CommandResult:
     """Show the decision, or make it."""
     if not argument:
         return _state(session)
-    decided = _decide(session, trusted=argument.lower() == "yes")
-    changes = await session.extensions.reload()
+    trusted = argument.lower() == "yes"
+    decided = _decide(session, trusted=trusted)
+    changes = await session.extensions.reload(accepts_all=trusted)
     return replace(decided, body=f"{decided.body}\n  {changes}") if changes else decided
 
 
@@ -44,6 +46,8 @@ def _state(session: ForgeSession) -> Text:
 def _decide(session: ForgeSession, *, trusted: bool) -> Text:
     config = session.config
     TrustStore(config.state_dir).decide(config.working_dir, trusted)
+    if not trusted:
+        forget_accepted(config.state_dir, config.working_dir)
     applied = _apply(session, trusted=trusted)
     if not trusted:
         return Text("The folder is not trusted: its rules and instructions do not apply.", "Trust")

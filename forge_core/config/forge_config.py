@@ -80,6 +80,8 @@ class ForgeConfig(Settings):
     """The rules of `saved_allow` that the user wrote; the others were granted in a prompt."""
     is_trusted: bool = False
     """Whether the user trusts the folder. Only then may its files set permissions or give instructions."""
+    trusts_this_run: bool = False
+    """Whether `--trust` was given: also for files that have come since the user decided about the folder."""
     project_allow: tuple[str, ...] = ()
     """Rules from the trusted folder's own file, with the next two."""
     project_ask: tuple[str, ...] = ()

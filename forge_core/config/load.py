@@ -97,6 +97,7 @@ def load_config(
         own_settings=own,
         notices=tuple(notices),
         is_trusted=is_trusted,
+        trusts_this_run=trust,
         own_instructions=() if is_hermetic else _own_instructions(environ, values),
         own_extensions=() if is_hermetic or values.get("safe") else _own_extensions(environ),
         **saved,

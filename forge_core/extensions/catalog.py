@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.errors import ConfigError
+from forge_core.extensions.accepted import AcceptedDefinitions, PendingDefinition
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import (
     ExtensionKind,
@@ -16,6 +18,10 @@ from forge_core.extensions.locations import (
     searched_folders,
 )
 from forge_core.sanitize import safe_line
+
+MAX_BYTES = 32 * 2**20
+"""Of all files together."""
+_LISTED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,8 @@ class ExtensionCatalog:
     """The strongest first."""
     problems: tuple[str, ...] = ()
     """What could not be read, and what is wrong with what could, as sentences; safe to display."""
+    pending: tuple[PendingDefinition, ...] = ()
+    """What is left out because it is new or changed since the user accepted the project's files."""
 
     def of_kind(self, kind: ExtensionKind) -> list[Definition]:
         """Return the definitions of a kind that have their name, sorted by it."""
@@ -62,19 +70,48 @@ class ExtensionCatalog:
         ]
         return "; ".join(f"{word}: {_listed(some)}" for word, some in parts if some)
 
+    @property
+    def pending_text(self) -> str:
+        """What is pending, in one line: "skill pdf (changed), command /a (new)"; empty if nothing is."""
+        names = [f"{one.definition.title} ({'new' if one.is_new else 'changed'})" for one in self.pending]
+        return ", ".join(names[:_LISTED]) + _more(names)
 
-def load_catalog(config: ForgeConfig) -> ExtensionCatalog:
-    """Return the definitions of the user, and those of the project if the user trusts it.
+
+def load_catalog(config: ForgeConfig, accepted: AcceptedDefinitions | None = None) -> ExtensionCatalog:
+    """Return the definitions of the user, and those of the project if the user trusts it: with `accepted`
+    only those whose contents the user has accepted.
 
     Runs nothing. A file that cannot be read hides no other. Blocks while it reads.
     """
+    found, problems = _read_all(config)
+    problems += [f"{safe_line(str(one.path))}: {problem}." for one in found for problem in one.problems]
+    if accepted is None:
+        return ExtensionCatalog(tuple(found), tuple(problems))
+    problems += [accepted.problem] if accepted.problem else []
+    if accepted.accepts_all:
+        try:
+            accepted.accept(found)
+        except ConfigError as error:
+            problems.append(str(error))
+    counting = tuple(one for one in found if accepted.accepts(one))
+    pending = tuple(accepted.pending(one) for one in found if not accepted.accepts(one))
+    return ExtensionCatalog(counting, tuple(problems), pending)
+
+
+def _read_all(config: ForgeConfig) -> tuple[list[Definition], list[str]]:
+    """Return what the files define, and what could not be read."""
     found: list[Definition] = []
     problems: list[str] = []
+    left_bytes, unread = MAX_BYTES, 0
     for kind in ExtensionKind:
         for folder in searched_folders(config, kind):
             for file in find_files(folder, kind):
+                if left_bytes <= 0:
+                    unread += 1
+                    continue
                 try:
-                    one = Definition.read(file, kind, folder)
+                    one = Definition.read(file.path, kind, folder, file.real)
+                    left_bytes -= len(one.body)
                     if kind is ExtensionKind.SKILL and not one.file.text("description"):
                         problems.append(f"{safe_line(str(file.path))} was skipped: it has no description.")
                     else:
@@ -82,8 +119,9 @@ def load_catalog(config: ForgeConfig) -> ExtensionCatalog:
                 except (OSError, ValueError) as error:
                     reason = getattr(error, "strerror", None) or error
                     problems.append(f"{safe_line(str(file.path))} was not read: {reason}.")
-    problems += [f"{safe_line(str(one.path))}: {problem}." for one in found for problem in one.problems]
-    return ExtensionCatalog(tuple(_real_once(found)), tuple(problems))
+    if unread:
+        problems.append(f"{unread:,} files were not read: those before them hold {MAX_BYTES // 2**20} MB.")
+    return [*_real_once(found)], problems
 
 
 def project_definitions(working_dir: Path) -> Iterator[Path]:
@@ -105,5 +143,9 @@ def _real_once(found: Iterable[Definition]) -> Iterator[Definition]:
 
 def _listed(some: list[Definition]) -> str:
     """Return "command /a, skill b and 3 more"."""
-    names = [f"{one.kind} {'/' if one.kind is ExtensionKind.COMMAND else ''}{one.name}" for one in some]
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    names = [one.title for one in some]
+    return ", ".join(names[:_LISTED]) + _more(names)
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from forge_core.extensions.front_matter import MAX_BYTES, MarkdownFile, parse_markdown_file
-from forge_core.extensions.locations import ExtensionKind, ExtensionScope, FoundFile, SearchedFolder
+from forge_core.extensions.locations import ExtensionKind, ExtensionScope, SearchedFolder
 from forge_core.sanitize import safe_line
 
 MAX_DESCRIPTION = 1_024
@@ -43,6 +43,11 @@ class Definition:
         return f"{self.scope}:{self.name}"
 
     @property
+    def title(self) -> str:
+        """Its kind and name, as it is displayed: "command /a", "skill pdf"."""
+        return f"{self.kind} {'/' if self.kind is ExtensionKind.COMMAND else ''}{self.name}"
+
+    @property
     def description(self) -> str:
         """The field `description`, else the first line of the body; one line, safe to display."""
         text = self.file.text("description")
@@ -60,15 +65,24 @@ class Definition:
         return self.path.parent
 
     @classmethod
-    def read(cls, found: FoundFile, kind: ExtensionKind, folder: SearchedFolder) -> Self:
-        """Return what a file defines. Raises OSError when it cannot be read or is no regular file."""
-        path, data = found.path, _read(found.path)
+    def read(cls, path: Path, kind: ExtensionKind, folder: SearchedFolder, real: Path | None = None) -> Self:
+        """Return what a file defines. `real` is its real path, if that is known. Raises OSError when it
+        cannot be read or is no regular file."""
+        data = _read(path)
         file = parse_markdown_file(data)
         name, problems = _name(path, kind, folder.path, file)
         digest = hashlib.sha256(data).hexdigest()
         problems = [*file.problems, *problems]
         return cls(
-            kind, name, folder.scope, path, file, digest, tuple(problems), real=found.real, root=folder.path
+            kind,
+            name,
+            folder.scope,
+            path,
+            file,
+            digest,
+            tuple(problems),
+            real=real or path.resolve(),
+            root=folder.path,
         )
 
 

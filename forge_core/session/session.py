@@ -381,6 +381,8 @@ class ForgeSession:
         """Use what files define now; the model gets it with its next request."""
         self._environment.use_skills(self.extensions.catalog)
         self._agent.update_offered_tools()
+        if notice := self.extensions.take_notice():
+            self.notify(Notice(level="warning", text=notice))
         self.reload_instructions()
 
     def notify(self, notice: Notice) -> None:

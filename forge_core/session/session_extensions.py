@@ -9,7 +9,9 @@ from concurrent.futures import Future
 from typing import Self
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.extensions.accepted import AcceptedDefinitions
 from forge_core.extensions.catalog import ExtensionCatalog, load_catalog
+from forge_core.extensions.definitions import Definition
 
 _WAIT_S = 0.2
 """How long the first turn waits for them; what comes later counts from the next model call on."""
@@ -23,6 +25,8 @@ class SessionExtensions:
         """What is in use now."""
         self._listeners: list[Callable[[], None]] = []
         self._config = config
+        self._accepted: AcceptedDefinitions | None = None
+        self._told = ""
         self._loading: Future[ExtensionCatalog] = Future()
         self._is_loading = False
 
@@ -58,11 +62,54 @@ class SessionExtensions:
         loading.add_done_callback(lambda done: self._use(done.result()) if self._is_loading else None)
         await asyncio.wait({loading}, timeout=_WAIT_S)
 
-    async def reload(self) -> str:
-        """Read all files again; return what came, changed and went, in one line; empty if nothing did."""
+    async def reload(self, *, accepts_all: bool = False) -> str:
+        """Read all files again; return what came, changed and went, in one line; empty if nothing did.
+
+        What is new or changed in the project since the user accepted its files is left out, unless
+        `accepts_all`: the user has just decided whether the folder is trusted.
+        """
+        await self.loaded()
         before = self.catalog
-        self._use(await asyncio.to_thread(load_catalog, self._config))
+        self._use(await asyncio.to_thread(self._read, accepts_all=accepts_all))
         return self.catalog.changes_since(before)
+
+    async def accept(self) -> str:
+        """Accept what is pending, as it was when it was read, and return what `reload` returns.
+
+        Raises:
+            ConfigError: it counts in this session, but cannot be recorded.
+        """
+        accepted, pending = self._accepted, [one.definition for one in self.catalog.pending]
+        if accepted is None or not pending:
+            return await self.reload()
+        try:
+            await asyncio.to_thread(accepted.accept, pending)
+        finally:
+            changes = await self.reload()
+        return changes
+
+    def take_notice(self) -> str:
+        """Return what the user is to be told of what is left out, in one line; empty if that was told, or is
+        nothing."""
+        names, told = self.catalog.pending_text, self._told
+        self._told = names
+        if not names or names == told:
+            return ""
+        return (
+            f"Left out, because it came after you trusted this folder: {names}. /extensions shows what is "
+            "different, /reload accept uses it."
+        )
+
+    def accepted_at(self, one: Definition) -> int | None:
+        """Return when the user accepted a definition of the project, in seconds since the epoch; None where
+        that is not known."""
+        return None if self._accepted is None else self._accepted.accepted_at(one)
+
+    def _read(self, *, accepts_all: bool = False) -> ExtensionCatalog:
+        if self._accepted is None or accepts_all:
+            self._accepted = AcceptedDefinitions.load(self._config)
+            self._accepted.accepts_all |= accepts_all
+        return load_catalog(self._config, self._accepted)
 
     def _use(self, catalog: ExtensionCatalog) -> None:
         self.catalog, self._is_loading = catalog, False
@@ -71,7 +118,7 @@ class SessionExtensions:
 
     def _load(self) -> None:
         try:
-            self._loading.set_result(load_catalog(self._config))
+            self._loading.set_result(self._read())
         except Exception as error:  # a bug must not keep a session from starting; it is reported
             problem = f"Commands, skills, agents and styles were not loaded: {type(error).__name__}: {error}."
             self._loading.set_result(ExtensionCatalog(problems=(problem,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 
 import pytest
@@ -37,32 +38,101 @@ async def test_what_is_in_use_is_listed_and_read_again_on_request(
     (commands / "review.md").write_text("Review it.")
     (tmp_path / "own/commands").mkdir(parents=True)
     (tmp_path / "own/commands/review.md").write_text("My own way.")
+    for name, field in (
+        ("pdf", "license: MIT"),
+        ("a", "user-invocable: no"),
+        ("b", "disable-model-invocation: 1"),
+    ):
+        (tmp_path / "own/skills" / name).mkdir(parents=True)
+        (tmp_path / "own/skills" / name / "SKILL.md").write_text(f"---\ndescription: d\n{field}\n---\n")
     session = session_in(work, tmp_path)
     try:
         before = await run(session, "extensions")
         trusted = await run(session, "trust yes")
         listed = await run(session, "extensions")
-        (commands / "fix.md").write_text("Fix it.")
-        read_again = await run(session, "reload")
-        unchanged = await run(session, "reload")
+        chosen = await run(session, "extensions hand")
+        missing = await run(session, "extensions nonsense")
     finally:
         await session.aclose()
 
     assert isinstance(before, Text)
+    skills = (
+        "Skills\n"
+        "  a    only the model  ~/own/skills/a/\n"
+        "  b    only by hand    ~/own/skills/b/\n"
+        "  pdf  in use          ~/own/skills/pdf/"
+    )
     assert before.body == (
-        "Commands\n  /review  ~/own/commands/review.md\n\n"
+        f"Commands\n  /review  in use  ~/own/commands/review.md\n\n{skills}\n\n"
         "1 file of this project is left out, because the folder is not trusted. /trust shows what would count."
     )
     assert isinstance(trusted, Text)
     assert trusted.body.endswith("\n  new: command /review")
     assert isinstance(listed, Text)
+    today = time.strftime("%Y-%m-%d")
     assert listed.body == (
         "Commands\n"
-        "  /review       .claude/commands/review.md\n"
-        "  /user:review  ~/own/commands/review.md (another one has its name)"
+        f"  /review       accepted {today}  .claude/commands/review.md\n"
+        f"  /user:review  shadowed             ~/own/commands/review.md\n\n{skills}"
     )
-    assert read_again == CommandNotice("Read again: new: command /fix.")
-    assert unchanged == CommandNotice("Read again: nothing has changed.")
+    assert chosen == Text("Skills\n  b  only by hand  ~/own/skills/b/", "Extensions")
+    assert missing == Text(
+        "Nothing from files has 'nonsense' in its name, description or state.", "Extensions"
+    )
+
+
+async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accepts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    commands = tmp_path / "work/.claude/commands"
+    commands.mkdir(parents=True)
+    (commands / "review.md").write_text("Review it.")
+    session = session_in(tmp_path / "work", tmp_path)
+    try:
+        await run(session, "trust yes")
+        (commands / "review.md").write_text("Delete it.")
+        (commands / "fix.md").write_text("Fix it.")
+        read_again = await run(session, "reload")
+        names = [one.name for one in session.extensions.catalog.definitions]
+        notices = session.waiting_notices()
+        (commands / "fix.md").write_text("Break it.")
+        accepted = await run(session, "reload accept")
+        rest = await run(session, "reload accept")
+        untouched = await run(session, "reload")
+        twice = session.waiting_notices()
+        (commands / "review.md").write_text("Once more.")
+        trusted = await run(session, "trust yes")
+    finally:
+        await session.aclose()
+
+    heading = "Left out until you accept it with /reload accept\n"
+    assert read_again == Text(
+        f"Read again: gone: command /review.\n\n{heading}"
+        "  command /fix is new: .claude/commands/fix.md\n"
+        "    Fix it.\n"
+        "  command /review is changed: .claude/commands/review.md\n"
+        "    -Review it.\n"
+        "    +Delete it.",
+        "Reload",
+    )
+    assert names == []
+    assert [notice.text for notice in notices] == [
+        "Left out, because it came after you trusted this folder: command /fix (new), command /review (changed). "
+        "/extensions shows what is different, /reload accept uses it."
+    ]
+    assert accepted == Text(
+        f"Read again: new: command /review.\n\n{heading}"
+        "  command /fix is changed: .claude/commands/fix.md\n"
+        "    -Fix it.\n"
+        "    +Break it.",
+        "Reload",
+    )
+    assert rest == CommandNotice("Read again: new: command /fix.")
+    assert untouched == CommandNotice("Read again: nothing has changed.")
+    assert len(twice) == 1
+    assert isinstance(trusted, Text)
+    assert trusted.body.endswith("changed: command /review")
 
 
 async def test_a_safe_start_says_that_everything_is_left_out(tmp_path: Path) -> None:
