@@ -15,7 +15,7 @@ def columns(rows: Sequence[tuple[str, str]]) -> str:
 
 def left_columns(rows: Sequence[tuple[str, ...]]) -> str:
     """Return any number of columns to the left, each as wide as its widest entry."""
-    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
     return "\n".join(
         "  ".join(f"{cell}{_blank(width, cell)}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows

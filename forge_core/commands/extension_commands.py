@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from forge_core.commands.columns import left_columns
@@ -18,7 +19,7 @@ from forge_core.extensions.locations import SKILL_FILE, ExtensionKind, Extension
 from forge_core.extensions.skills import is_for_model, is_for_user, skill_grants
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
-from forge_core.text_width import clip, clip_start
+from forge_core.text_width import cell_len, clip, clip_start
 from forge_core.workspace.trust import is_trusted
 
 _HEADINGS = {
@@ -28,7 +29,8 @@ _HEADINGS = {
     ExtensionKind.STYLE: "Styles",
 }
 _NAME_CELLS = 24
-_PATH_CELLS = 26
+_CELLS = 74
+"""A row of the list; so that it fits on 80 columns."""
 _ROWS = 30
 """Of one kind; `/extensions WORD` finds the others."""
 _SHOWN_PENDING = 10
@@ -54,11 +56,20 @@ async def reload(argument: str, session: ForgeSession) -> CommandResult:
 
 
 def _definitions(session: ForgeSession, words: str) -> str:
-    return "\n\n".join(filter(None, (_table(session, kind, words) for kind in ExtensionKind)))
+    """Return the names of each kind with their states and files, in the same columns."""
+    found = {kind: rows for kind in ExtensionKind if (rows := _rows(session, kind, words))}
+    shown = [row for rows in found.values() for row in rows[:_ROWS]]
+    room = _CELLS - sum(max((cell_len(row[at]) for row in shown), default=0) + 2 for at in (0, 1))
+    lines = iter(left_columns([(*row[:2], clip_start(row[2], room)) for row in shown]).split("\n"))
+    blocks = []
+    for kind, rows in found.items():
+        more = [f"  … and {len(rows) - _ROWS} more: /extensions WORD"] if len(rows) > _ROWS else []
+        blocks.append("\n".join([_HEADINGS[kind], *islice(lines, len(rows[:_ROWS])), *more]))
+    return "\n\n".join(blocks)
 
 
-def _table(session: ForgeSession, kind: ExtensionKind, words: str) -> str:
-    """Return the names of a kind, each with its state and its file."""
+def _rows(session: ForgeSession, kind: ExtensionKind, words: str) -> list[tuple[str, str, str]]:
+    """Return name, state and file of what is known of a kind, sorted."""
     catalog = session.extensions.catalog
     found = [(one, one.name, _state(session, one)) for one in catalog.of_kind(kind)]
     found += [(one, one.qualified_name, "shadowed") for one in catalog.shadowed(kind)]
@@ -68,15 +79,11 @@ def _table(session: ForgeSession, kind: ExtensionKind, words: str) -> str:
         if one.definition.kind is kind
     ]
     sign = "/" if kind is ExtensionKind.COMMAND else ""
-    rows = [
+    return [
         (f"  {clip(f'{sign}{name}', _NAME_CELLS)}", state, _place(one, session.config))
         for one, name, state in sorted(found, key=lambda row: row[0].name)
         if words in f"{name} {one.description} {state}".lower()
     ]
-    if not rows:
-        return ""
-    more = f"\n  … and {len(rows) - _ROWS} more: /extensions WORD" if len(rows) > _ROWS else ""
-    return f"{_HEADINGS[kind]}\n{left_columns(rows[:_ROWS])}{more}"
 
 
 def _state(session: ForgeSession, one: Definition) -> str:
@@ -97,8 +104,8 @@ def _place(one: Definition, config: ForgeConfig) -> str:
     end = "/" if one.path.name == SKILL_FILE else ""
     for folder, prefix in ((config.working_dir, ""), (Path.home(), "~/")):
         if path.is_relative_to(folder):
-            return clip_start(safe_line(f"{prefix}{path.relative_to(folder)}{end}"), _PATH_CELLS)
-    return clip_start(safe_line(f"{path}{end}"), _PATH_CELLS)
+            return safe_line(f"{prefix}{path.relative_to(folder)}{end}")
+    return safe_line(f"{path}{end}")
 
 
 def _pending(session: ForgeSession, words: str) -> str:
@@ -113,8 +120,8 @@ def _pending(session: ForgeSession, words: str) -> str:
 
 
 def _pending_lines(one: PendingDefinition, config: ForgeConfig) -> Iterator[str]:
-    definition = one.definition
-    yield f"  {definition.title} is {'new' if one.is_new else 'changed'}: {_place(definition, config)}"
+    definition, word = one.definition, "new" if one.is_new else "changed"
+    yield clip(f"  {definition.title} is {word}: {_place(definition, config)}", _CELLS)
     shown: Sequence[str] = one.differences
     if one.is_new and definition.description:
         shown = (definition.description,)
@@ -130,7 +137,8 @@ def _problems(session: ForgeSession, words: str) -> str:
     if not problems or words:
         return ""
     more = [f"  … and {len(problems) - _ROWS} more"] if len(problems) > _ROWS else []
-    return "\n".join(["Problems", *(f"  {one}" for one in problems[:_ROWS]), *more])
+    shown = (one.replace(f"{Path.home()}/", "~/") for one in problems[:_ROWS])
+    return "\n".join(["Problems", *(f"  {one}" for one in shown), *more])
 
 
 def _left_out(session: ForgeSession, words: str) -> str:

@@ -58,12 +58,12 @@ async def test_what_is_in_use_is_listed_and_read_again_on_request(
     assert isinstance(before, Text)
     skills = (
         "Skills\n"
-        "  a    only the model  ~/own/skills/a/\n"
-        "  b    only by hand    ~/own/skills/b/\n"
-        "  pdf  in use          ~/own/skills/pdf/"
+        "  a        only the model  ~/own/skills/a/\n"
+        "  b        only by hand    ~/own/skills/b/\n"
+        "  pdf      in use          ~/own/skills/pdf/"
     )
     assert before.body == (
-        f"Commands\n  /review  in use  ~/own/commands/review.md\n\n{skills}\n\n"
+        f"Commands\n  /review  in use          ~/own/commands/review.md\n\n{skills}\n\n"
         "1 file of this project is left out, because the folder is not trusted. /trust shows what would count."
     )
     assert isinstance(trusted, Text)
@@ -73,7 +73,11 @@ async def test_what_is_in_use_is_listed_and_read_again_on_request(
     assert listed.body == (
         "Commands\n"
         f"  /review       accepted {today}  .claude/commands/review.md\n"
-        f"  /user:review  shadowed             ~/own/commands/review.md\n\n{skills}"
+        "  /user:review  shadowed             ~/own/commands/review.md\n\n"
+        "Skills\n"
+        "  a             only the model       ~/own/skills/a/\n"
+        "  b             only by hand         ~/own/skills/b/\n"
+        "  pdf           in use               ~/own/skills/pdf/"
     )
     assert chosen == Text("Skills\n  b  only by hand  ~/own/skills/b/", "Extensions")
     assert missing == Text(
