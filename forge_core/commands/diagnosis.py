@@ -63,7 +63,7 @@ def diagnose(
         advice = "Correct it, then run forge doctor again: the other checks need the settings."
         yield Finding("Settings", "loading", problem, Level.PROBLEM, advice)
         return
-    for check in (_settings, _keys, _endpoint, _sandbox, _git, _disk):
+    for check in (_settings, _keys, _endpoint, _sandbox, _git, _extensions, _disk):
         yield from _guarded(check, config)
 
 
@@ -328,6 +328,12 @@ def _git(config: ForgeConfig) -> Iterator[Finding]:
     yield Finding(section, "program", f"{version.removeprefix('git version ')} at {program}")
     name = branch(config.working_dir)
     yield Finding(section, "repository", f"branch {name}" if name else "this folder is in no git repository")
+
+
+def _extensions(config: ForgeConfig) -> Iterator[Finding]:
+    from forge_core.commands.extension_findings import extension_findings
+
+    yield from extension_findings(config)
 
 
 def _disk(config: ForgeConfig) -> Iterator[Finding]:

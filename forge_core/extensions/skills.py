@@ -59,7 +59,9 @@ class SkillList:
     """Empty without any."""
     total: int = 0
     shortened: int = 0
-    """Skills whose descriptions are cut, or left out where only names are listed."""
+    """Skills whose descriptions are cut or left out."""
+    has_only_names: bool = False
+    """Whether all descriptions are left out."""
     unlisted: int = 0
     """Skills for whose names there is no room either."""
 
@@ -101,7 +103,8 @@ def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
     count = len(names)
     while count and estimate_tokens(text := _names(names, count)) > limit:
         count = min(count - 1, count * limit // max(estimate_tokens(text), 1))
-    return SkillList(_names(names, count), len(skills), len(skills), len(skills) - count)
+    text = _names(names, count)
+    return SkillList(text, len(skills), len(skills), has_only_names=True, unlisted=len(skills) - count)
 
 
 def skill_text(skill: Definition, arguments: str = "") -> str:

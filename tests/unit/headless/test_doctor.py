@@ -32,7 +32,9 @@ def found(config: ForgeConfig | None, section: str, name: str, problem: str = ""
 def test_every_section_has_a_finding_and_each_fault_its_advice(tmp_path: Path) -> None:
     findings = list(diagnose(config_for(tmp_path), "", colours="true"))
     sections = list(dict.fromkeys(one.section for one in findings))
-    assert sections == ["Environment", "Terminal", "Settings", "Keys", "Endpoint", "Sandbox", "Git", "Disk"]
+    assert sections == [
+        *("Environment", "Terminal", "Settings", "Keys", "Endpoint", "Sandbox", "Git", "Extensions", "Disk")
+    ]
     assert all(one.advice for one in findings if one.level is not Level.OK)
 
 
@@ -140,6 +142,35 @@ def test_a_machine_without_git_gets_a_warning(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("PATH", str(tmp_path))
     finding = found(config_for(tmp_path), "Git", "program")
     assert (finding.level, finding.text) == (Level.WARNING, "not found")
+
+
+def test_extensions_are_counted_and_their_problems_named(tmp_path: Path) -> None:
+    for number in range(400):
+        folder = tmp_path / f"own/skills/skill-{number:03}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\ndescription: {'many words ' * 60}\n---\n")
+    folder = tmp_path / ".claude/skills/skill-000"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: skill-000\n---\n")
+    for place in (tmp_path / "own", tmp_path / ".claude"):
+        (place / "commands").mkdir()
+        (place / "commands/a.md").write_text("Do it.")
+    own = (tmp_path / "own",)
+    config = config_for(tmp_path, own_extensions=own, is_trusted=True, context_window=100_000)
+
+    findings = [one for one in diagnose(config, "", colours="") if one.section == "Extensions"]
+
+    assert [(one.name, one.text.replace(str(tmp_path), "")) for one in findings] == [
+        ("commands", "1 in use; another one has the name of user:a"),
+        ("skills", "400 in use"),
+        (
+            "skill list",
+            "the descriptions of 400 of 400 skills are left out, so that the list takes at most 2% of the "
+            "model's window",
+        ),
+        ("problem", "/.claude/skills/skill-000/SKILL.md was skipped: it has no description."),
+    ]
+    assert not (config.state_dir / "accepted").exists()
 
 
 def test_sizes_are_counted_by_kind(tmp_path: Path) -> None:
