@@ -123,7 +123,7 @@ class ShellParts:
             raise CommandsRefusedError(
                 f"you did not allow what /{name} runs before{f' ({reason})' if reason else ''}."
             )
-        return frame_text(OUTPUT, self._text(result), tool=self._tool.name, of=command)
+        return frame_text(OUTPUT, self._text(result), tool=self._tool.name)
 
     def _text(self, result: ToolResult) -> str:
         notes = {note.strip() for note in (*result.model_notes, result.aside) if note}

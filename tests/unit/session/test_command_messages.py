@@ -57,8 +57,8 @@ class Turn:
         return [request.target for request in self.approver.asked]
 
 
-def framed(command: str, output: str) -> str:
-    return f'<tool-output tool="bash" of="{command}">\n{output}\n</tool-output>'
+def framed(output: str) -> str:
+    return f'<tool-output tool="bash">\n{output}\n</tool-output>'
 
 
 async def test_output_takes_the_place_of_a_command_and_a_failure_too(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ async def test_output_takes_the_place_of_a_command_and_a_failure_too(tmp_path: P
     sent = await turn.run("A: !`cat a.txt`\nB: !`cat $1`", "missing.txt")
 
     assert sent == (
-        f"A: {framed('cat a.txt', '@b.txt !`id` $1')}\nB: "
-        + framed("cat missing.txt", "[exit 1: cat: missing.txt: No such file or directory]")
+        f"A: {framed('@b.txt !`id` $1')}\nB: "
+        + framed("[exit 1: cat: missing.txt: No such file or directory]")
     )
     assert turn.asked == []
     cards = [(event.title, event.target) for event in turn.events if isinstance(event, ToolStart)]
