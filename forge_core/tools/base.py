@@ -256,6 +256,8 @@ class BaseTool(ABC):
     """The executor passes the arguments on unchecked: the tool has its own schema."""
     limits_own_output: bool = False
     """The executor passes the output on whole: the tool gives it in pages."""
+    for_agents: bool = True
+    """Whether sub-agents may have it: not one that speaks with the user, or starts sub-agents."""
     timeout_s: float | None = None
     """After this time the executor ends a call; None: never, or the tool sees to it itself."""
 

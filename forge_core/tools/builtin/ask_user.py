@@ -80,6 +80,7 @@ class AskUserTool(BaseTool):
         ),
     )
     advice = "Use ask_user for a question with ready answers."
+    for_agents = False
     category = ToolCategory.PLANNING
     effect = Effect.READ
     kind = ToolKind.SESSION

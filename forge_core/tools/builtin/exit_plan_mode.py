@@ -94,6 +94,7 @@ class ExitPlanModeTool(BaseTool):
     )
     parameters = (ToolParameter("plan", "string", "The whole plan in Markdown, also if it only changed."),)
     advice = "In plan mode, hand the finished plan in with exit_plan_mode."
+    for_agents = False
     category = ToolCategory.PLANNING
     effect = Effect.READ
     kind = ToolKind.SESSION

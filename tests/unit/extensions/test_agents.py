@@ -1,0 +1,118 @@
+"""Agents defined by files in the form of Claude Code, and those that are built in."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.extensions.agents import (
+    BUILT_IN_AGENTS,
+    AgentCatalog,
+    AgentDefinition,
+    agents_of,
+    stricter,
+)
+from forge_core.extensions.catalog import load_catalog
+from forge_core.runtime import load_session_config
+from forge_core.tools.registry import builtin_tools
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work/.claude/agents").mkdir(parents=True)
+    return tmp_path / "work/.claude/agents"
+
+
+def loaded(folder: Path, own: Path | None = None) -> AgentCatalog:
+    config = load_session_config(folder.parent.parent, trust=True)
+    catalog = load_catalog(dataclasses.replace(config, own_extensions=() if own is None else (own,)))
+    return agents_of(catalog)
+
+
+def agent(folder: Path, front_matter: str, body: str = "Do it.") -> AgentDefinition:
+    (folder / "one.md").write_text(f"---\nname: one\ndescription: d\n{front_matter}\n---\n{body}")
+    found = loaded(folder).find("one")
+    assert found is not None
+    return found
+
+
+def tools_of(one: AgentDefinition) -> list[str]:
+    return [tool.name for tool in one.select(builtin_tools())]
+
+
+FOR_AGENTS = [tool.name for tool in builtin_tools() if tool.for_agents]
+EDITS = ["edit", "multi_edit", "apply_patch"]
+
+
+@pytest.mark.parametrize(
+    ("front_matter", "fields", "tools", "problems"),
+    [
+        ("model: inherit", {"model": "", "max_turns": None, "mode": None}, FOR_AGENTS, 0),
+        ("tools: Read, Grep, Glob\nmodel: sonnet", {"model": "sonnet"}, ["read", "glob", "grep"], 0),
+        ("tools: [read, Bash]\nmaxTurns: 12", {"max_turns": 12}, ["read", "bash"], 0),
+        ("tools: '*'\ndisallowedTools: Edit, Write", {}, sorted({*FOR_AGENTS} - {*EDITS, "write"}), 0),
+        ("disallowedTools:\n  - Bash(rm *)", {}, [one for one in FOR_AGENTS if one != "bash"], 0),
+        ("disallowedTools: '*'", {}, [], 0),
+        ("tools: []", {"tools": ()}, [], 0),
+        ("tools: Read, Bash(git *), WebSearch", {}, ["read"], 2),
+        ("tools: Read, AskUserQuestion, ExitPlanMode", {}, ["read"], 0),
+        ("tools: mcp__git__log, Read", {}, ["read"], 0),
+        ("permissionMode: plan", {"mode": PermissionMode.PLAN}, FOR_AGENTS, 0),
+        ("permissionMode: bypassPermissions", {"mode": PermissionMode.YOLO}, FOR_AGENTS, 0),
+        ("permissionMode: acceptEdits", {"mode": PermissionMode.ACCEPT_EDITS}, FOR_AGENTS, 0),
+        ("permissionMode: dontAsk", {"mode": PermissionMode.ASK}, FOR_AGENTS, 1),
+        ("skills: pdf, xlsx\ncolor: purple", {"skills": ("pdf", "xlsx"), "color": "purple"}, FOR_AGENTS, 0),
+        ("hooks:\n  Stop: []\n  PreToolUse: [{matcher: Bash}]", {}, FOR_AGENTS, 1),
+        ("mcpServers: {git: {command: rm}}\nisolation: worktree", {}, FOR_AGENTS, 2),
+    ],
+)
+def test_a_file_narrows_what_an_agent_may_use(
+    folder: Path, front_matter: str, fields: dict[str, Any], tools: list[str], problems: int
+) -> None:
+    found = agent(folder, front_matter)
+
+    assert {name: getattr(found, name) for name in fields} == fields
+    assert sorted(tools_of(found)) == sorted(tools)
+    assert len(found.problems) == problems, found.problems
+    assert (found.prompt, found.origin) == ("Do it.", "project")
+
+
+def test_the_agents_that_are_built_in_have_the_tools_of_their_purpose() -> None:
+    tools = {one.name: tools_of(one) for one in BUILT_IN_AGENTS}
+
+    assert tools["explore"] == ["read", "glob", "grep", "ls"]
+    assert "bash" in tools["verify"]
+    assert not {"write", *EDITS} & {*tools["verify"]}
+    assert tools["general"] == FOR_AGENTS
+
+
+def test_a_file_never_replaces_an_agent_that_is_built_in(folder: Path, tmp_path: Path) -> None:
+    for path in (folder, tmp_path / "own/agents"):
+        path.mkdir(parents=True, exist_ok=True)
+        for name in ("Explore", "tester"):
+            (path / f"{name}.md").write_text(f"---\ndescription: by {path.parent.name}\n---\nBody")
+
+    catalog = loaded(folder, tmp_path / "own")
+
+    found = {name: catalog.find(name) for name in ("explore", "project:explore", "tester", "user:tester")}
+    descriptions = {name: one and one.description for name, one in found.items()}
+    assert descriptions == {
+        "explore": BUILT_IN_AGENTS[0].description,
+        "project:explore": "by .claude",
+        "tester": "by .claude",
+        "user:tester": "by own",
+    }
+    assert [one.name for one in catalog.agents] == [
+        "explore", "verify", "general", "project:Explore", "tester",
+    ]  # fmt: skip
+    assert catalog.find("general-purpose") is catalog.find("General")
+    assert (catalog.find("testr"), catalog.nearest("testr")) == (None, "tester")
+
+
+def test_the_mode_that_asks_more_often_is_the_stricter_one() -> None:
+    assert stricter(PermissionMode.YOLO, PermissionMode.PLAN) is PermissionMode.PLAN
+    assert stricter(PermissionMode.ASK, PermissionMode.AUTO) is PermissionMode.ASK
