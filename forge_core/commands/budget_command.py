@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from forge_core.commands.columns import table
 from forge_core.commands.figures import percent_text
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
-from forge_core.session.budget import LIMITS, LimitKind, LimitScope
 from forge_core.session.session import ForgeSession
+from forge_core.session.spending_limits import LIMITS, LimitKind, LimitScope
 
 OFF = "off"
 _SHARED = (LimitScope.DAY, LimitScope.MONTH)

@@ -98,7 +98,8 @@ def build_budget(
 ) -> SpendingBudget:
     """Build what checks the limits of cost, tokens, calls and time."""
     from forge_core.runtime.provider_setup import charges
-    from forge_core.session.budget import LIMITS, SpendingBudget
+    from forge_core.session.budget import SpendingBudget
+    from forge_core.session.spending_limits import LIMITS
     from forge_core.store.spending_ledger import SpendingLedger
 
     is_free, local_host = charges(config)

@@ -17,16 +17,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import StrEnum
 from typing import Any
 
 from forge_core.approval import Question, Questioner, QuestionOption, QuestionRequest
-from forge_core.config import amounts
-from forge_core.durations import time_so_far
 from forge_core.errors import BudgetExceededError
 from forge_core.llm.account.call_estimate import PlannedCall
 from forge_core.llm.models import TokenUsage
 from forge_core.sanitize import safe_line
+from forge_core.session.spending_limits import LIMITS, SHARED, LimitKind, LimitScope, Measure
 from forge_core.store.spending_ledger import SpendingLedger
 
 WARN_SHARE = Decimal("0.8")
@@ -39,60 +37,6 @@ _PATIENCE_S = 60.0
 _POLL_S = 0.05
 """Between looks at the reservations of other processes, which send no signal."""
 STOP = "Stop"
-
-
-class LimitScope(StrEnum):
-    TURN = "turn"
-    SESSION = "session"
-    DAY = "day"
-    MONTH = "month"
-
-
-class Measure(StrEnum):
-    COST = "cost"
-    TOKENS = "tokens"
-    CALLS = "calls"
-    TIME = "time"
-
-    def text(self, amount: Decimal) -> str:
-        """Return an amount for the user."""
-        if self is Measure.COST:
-            return f"${amount:.2f}" if amount >= 1 or not amount else f"${amount:.4f}"
-        return time_so_far(float(amount)) if self is Measure.TIME else f"{int(amount):,}"
-
-    def parse(self, text: str) -> Decimal:
-        """Return the amount in a text. Raises ValueError whose text completes "it must be …"."""
-        if self is Measure.COST:
-            return Decimal(str(amounts.dollars(text)))
-        return Decimal(str(amounts.seconds(text) if self is Measure.TIME else amounts.count(text)))
-
-
-@dataclass(frozen=True, slots=True)
-class LimitKind:
-    """A limit that can be set."""
-
-    setting: str
-    scope: LimitScope
-    measure: Measure
-
-    @property
-    def label(self) -> str:
-        """What is limited: "the session's cost"."""
-        return f"the {self.scope}'s {self.measure}"
-
-
-LIMITS = (
-    LimitKind("max_turn_cost", LimitScope.TURN, Measure.COST),
-    LimitKind("max_turn_tokens", LimitScope.TURN, Measure.TOKENS),
-    LimitKind("turn_time_limit", LimitScope.TURN, Measure.TIME),
-    LimitKind("max_cost", LimitScope.SESSION, Measure.COST),
-    LimitKind("max_tokens", LimitScope.SESSION, Measure.TOKENS),
-    LimitKind("max_calls", LimitScope.SESSION, Measure.CALLS),
-    LimitKind("time_limit", LimitScope.SESSION, Measure.TIME),
-    LimitKind("budget_day", LimitScope.DAY, Measure.COST),
-    LimitKind("budget_month", LimitScope.MONTH, Measure.COST),
-)
-_SHARED = (LimitScope.DAY, LimitScope.MONTH)
 
 
 @dataclass(slots=True)
@@ -219,7 +163,7 @@ class SpendingBudget:
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` takes, JSON-ready."""
-        own = {kind.setting for kind in LIMITS if kind.scope not in _SHARED}
+        own = {kind.setting for kind in LIMITS if kind.scope not in SHARED}
         limits = {
             name: None if (limit := self._limits.get(name)) is None else float(limit)
             for name in sorted(self._changed & own)
@@ -321,7 +265,7 @@ class SpendingBudget:
     ) -> contextlib.AbstractContextManager[None] | tuple[LimitKind, Decimal]:
         """Return the first limit that the call would exceed, and what it needs; if there is none, reserve
         that, and return what `admit` returns."""
-        if not any(kind.scope in _SHARED for kind in self._set()):
+        if not any(kind.scope in SHARED for kind in self._set()):
             return self._exceeded(call) or contextlib.nullcontext()
         reservations, is_known = self._ledger.reservations, self._is_price_known(call)
         with reservations.exclusive():
@@ -354,13 +298,13 @@ class SpendingBudget:
 
     def _left(self) -> Decimal:
         """Return what is left of the limits that sessions share."""
-        shared = [kind for kind in self._set() if kind.scope in _SHARED]
+        shared = [kind for kind in self._set() if kind.scope in SHARED]
         return min(self._limits[kind.setting] - self.spent_on(kind) for kind in shared)
 
     async def _waits(self, kind: LimitKind, need: Decimal, until: float) -> bool:
         """Wait a moment and return True, if a limit would be exceeded only together with running calls."""
         spent, limit = self.spent_on(kind), self._limits[kind.setting]
-        if kind.scope not in _SHARED or spent >= limit or spent + need > limit:
+        if kind.scope not in SHARED or spent >= limit or spent + need > limit:
             return False
         if asyncio.get_running_loop().time() >= until:
             return False
@@ -382,7 +326,7 @@ class SpendingBudget:
         needs = self._recent.needs(call) if kinds else {}
         for kind in kinds:
             need, spent, limit = needs[kind.measure], self.spent_on(kind), self._limits[kind.setting]
-            taken = spent + reserved if kind.scope in _SHARED else spent
+            taken = spent + reserved if kind.scope in SHARED else spent
             if kind.measure is Measure.COST and not need and self._never_charges():
                 continue
             if taken + need > limit or (taken >= limit and kind.measure is not Measure.CALLS):
@@ -440,7 +384,7 @@ class SpendingBudget:
         text, limit, spent = kind.measure.text, self._limits[kind.setting], self.spent_on(kind)
         if spent >= limit:
             return f"The limit of {kind.label} is reached: {text(spent)} of {text(limit)}."
-        others = self._ledger.reservations.of_others() if kind.scope in _SHARED else Decimal(0)
+        others = self._ledger.reservations.of_others() if kind.scope in SHARED else Decimal(0)
         running = f", running calls of other sessions need about {text(others)}" if others else ""
         return (
             f"The next model call would exceed the limit of {kind.label}: {text(spent)} of {text(limit)} is "

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from forge_core.config.running_settings import LiveSetting
-from forge_core.session.budget import LIMITS, LimitKind, Measure
+from forge_core.session.spending_limits import LIMITS, LimitKind, Measure
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession

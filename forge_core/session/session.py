@@ -399,7 +399,7 @@ class ForgeSession:
         return self._events.waiting()
 
     def set_limit(self, setting: str, amount: Decimal | None) -> None:
-        """Change a limit of this session (`session.budget.LIMITS`); None removes it."""
+        """Change a limit of this session (`session.spending_limits.LIMITS`); None removes it."""
         self.budget.set_limit(setting, amount)
         self._recorder.record("budget", self.budget.state())
 

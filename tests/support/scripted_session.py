@@ -33,7 +33,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.billing import SessionSpending, TurnSpending
-from forge_core.session.budget import LIMITS, SpendingBudget
+from forge_core.session.budget import SpendingBudget
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
@@ -42,6 +42,7 @@ from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.session_extensions import SessionExtensions
+from forge_core.session.spending_limits import LIMITS
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal, images_beside, journal_path

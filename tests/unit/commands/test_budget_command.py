@@ -11,7 +11,7 @@ from forge_core.commands.command_table import CommandTable
 from forge_core.commands.dispatch import run_command
 from forge_core.commands.result import CommandNotice, Failure, Text
 from forge_core.session import ForgeSession
-from forge_core.session.budget import LIMITS
+from forge_core.session.spending_limits import LIMITS
 from tests.support.sessions import scripted_session
 
 

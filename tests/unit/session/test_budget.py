@@ -18,7 +18,7 @@ from forge_core.redact import Redactor
 from forge_core.result import AgentResult
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session import ForgeSession
-from forge_core.session.budget import LIMITS
+from forge_core.session.spending_limits import LIMITS
 from forge_core.store.forking import fork_session
 from forge_core.store.saved_session import load_session
 from forge_core.store.spending_ledger import SpendingLedger
