@@ -2,10 +2,10 @@
 
 The client awaits `admit` before every model call, also those of summaries and sub-agents; the tracker reports
 what each has cost to `spent`. At a limit the user is asked to raise it; without a user the call is refused.
-Below a limit of the day or the month the estimate of a call is reserved until its cost is known, so that two
-processes cannot pass the limit together. A call whose price is unknown reserves all that is left. Near the
-limit a call waits for those that are running; so each can pass it by no more than its own estimate was too
-low.
+The estimate of a call counts until its cost is known, so that the calls of several sub-agents, and below a
+limit of the day or the month those of several processes, cannot pass a limit together. Below such a limit, a
+call whose price is unknown reserves all that is left. Near a limit a call waits for those that are running;
+so each can pass it by no more than its own estimate was too low.
 """
 
 from __future__ import annotations
@@ -53,12 +53,8 @@ class _Recent:
 
     answers: deque[int] = field(default_factory=lambda: deque(maxlen=_RECENT_CALLS))
     chars_per_token: float = _CHARS_PER_TOKEN
-    chars: int = 0
-    """Characters of the request whose answer has not come yet."""
     cost: Decimal = Decimal(0)
     """Of the last call."""
-    model: str = ""
-    """The model of the request whose answer has not come yet."""
     reporting: set[str] = field(default_factory=set)
     """The models whose calls have reported a cost."""
 
@@ -79,16 +75,28 @@ class _Recent:
             Measure.TIME: Decimal(0),
         }
 
-    def add(self, usage: TokenUsage) -> None:
+    def add(self, usage: TokenUsage, call: PlannedCall | None = None) -> None:
+        """Add what a call has used; `call` is what was known of it before."""
         if usage.estimated or not usage.prompt_tokens:
             return
         self.answers.append(usage.completion_tokens)
         self.cost = usage.cost_usd or Decimal(0)
-        if usage.cost_usd is not None and self.model:
-            self.reporting.add(self.model)
-        if self.chars:
-            self.chars_per_token = min(max(self.chars / usage.prompt_tokens, 1.0), 8.0)
-            self.chars = 0
+        if call is None:
+            return
+        if usage.cost_usd is not None:
+            self.reporting.add(call.model)
+        if call.chars:
+            self.chars_per_token = min(max(call.chars / usage.prompt_tokens, 1.0), 8.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RunningCall:
+    """A call that may be made, until its cost is reported."""
+
+    planned: PlannedCall
+    needs: Mapping[Measure, Decimal]
+    reservation: int | None
+    """Its number, if it is reserved for all sessions."""
 
 
 class SpendingBudget:
@@ -132,8 +140,11 @@ class SpendingBudget:
         self._is_waiting = False
         self._announced = ""
         """The model whose unknown price the user was notified of."""
-        self._answered: deque[int] = deque()
-        """The reservations of calls that were answered, but whose cost has not been reported yet."""
+        self._running: list[_RunningCall] = []
+        self._answered: deque[_RunningCall] = deque()
+        """Those of them that were answered, the first one first."""
+        self._has_ended = asyncio.Event()
+        """Set when a call does not run any more."""
         self._admission = asyncio.Lock()
         """Held while a call is checked: two calls never ask at once."""
 
@@ -227,11 +238,12 @@ class SpendingBudget:
         """Count a call, or the difference to the estimate that its usage replaces."""
         for totals in (self._session, self._turn):
             self._add(totals, usage, replaced)
+        ended = self._answered.popleft() if replaced is None and self._answered else None
         if replaced is None:
-            self._recent.add(usage)
+            self._recent.add(usage, ended and ended.planned)
         self._ledger.add(_cost(usage) - _cost(replaced), self._local)
-        if replaced is None and self._answered:  # only now, or others would miss the call for a moment
-            self._ledger.reservations.release(self._answered.popleft())
+        if ended is not None:  # only now, or others would miss the call for a moment
+            self._end(ended)
         if usage.cost_usd is None and usage.total_tokens and not self._is_free:
             self._unpriced = self._unpriced or model or "the model"
         self._warn()
@@ -255,7 +267,6 @@ class SpendingBudget:
                     raise BudgetExceededError(f"{self._reached(kind, need)} Stopped.")
                 self.set_limit(kind.setting, raised)
             self._warn()
-            self._recent.chars, self._recent.model = call.chars, call.model
             self._session.calls += 1
             self._turn.calls += 1
         return found
@@ -266,7 +277,7 @@ class SpendingBudget:
         """Return the first limit that the call would exceed, and what it needs; if there is none, reserve
         that, and return what `admit` returns."""
         if not any(kind.scope in SHARED for kind in self._set()):
-            return self._exceeded(call) or contextlib.nullcontext()
+            return self._exceeded(call) or self._started(call, None)
         reservations, is_known = self._ledger.reservations, self._is_price_known(call)
         with reservations.exclusive():
             reserved = reservations.total()
@@ -280,17 +291,35 @@ class SpendingBudget:
                 f"The price of {safe_line(call.model)} is unknown. Until its first answer says what it cost, "
                 "calls of other sessions wait, so that the limit is not exceeded together."
             )
-        return self._reserved(number)
+        return self._started(call, number)
+
+    def _started(self, call: PlannedCall, reservation: int | None) -> contextlib.AbstractContextManager[None]:
+        running = _RunningCall(call, self._recent.needs(call), reservation)
+        self._running.append(running)
+        return self._answering(running)
 
     @contextlib.contextmanager
-    def _reserved(self, number: int) -> Iterator[None]:
-        """Release a reservation at once if the call brings no answer, else when its cost is reported."""
+    def _answering(self, call: _RunningCall) -> Iterator[None]:
+        """End the call at once if it brings no answer, else when its cost is reported."""
         try:
             yield
         except BaseException:
-            self._ledger.reservations.release(number)
+            self._end(call)
             raise
-        self._answered.append(number)
+        self._answered.append(call)
+
+    def _end(self, call: _RunningCall) -> None:
+        if call in self._running:
+            self._running.remove(call)
+        if call.reservation is not None:
+            self._ledger.reservations.release(call.reservation)
+        self._has_ended.set()
+
+    def _need_of_running(self, kind: LimitKind) -> Decimal:
+        """Return what the session's own running calls need; their number is counted already."""
+        if kind.scope in SHARED or kind.measure is Measure.CALLS:
+            return Decimal(0)
+        return sum((one.needs[kind.measure] for one in self._running), Decimal(0))
 
     def _is_price_known(self, call: PlannedCall) -> bool:
         """Return whether the cost of a call can be estimated, or the user accepts that it cannot."""
@@ -304,17 +333,21 @@ class SpendingBudget:
     async def _waits(self, kind: LimitKind, need: Decimal, until: float) -> bool:
         """Wait a moment and return True, if a limit would be exceeded only together with running calls."""
         spent, limit = self.spent_on(kind), self._limits[kind.setting]
-        if kind.scope not in SHARED or spent >= limit or spent + need > limit:
+        is_shared = kind.scope in SHARED
+        if not (is_shared or self._need_of_running(kind)) or spent >= limit or spent + need > limit:
             return False
         if asyncio.get_running_loop().time() >= until:
             return False
-        if not self._is_waiting:
+        if is_shared and not self._is_waiting and self._ledger.reservations.of_others():
             self._is_waiting = True
             self._on_warning(
                 f"Waiting for running calls of other sessions: together the limit of {kind.label} would be "
                 "exceeded."
             )
-        await asyncio.sleep(_POLL_S)
+        self._has_ended.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_POLL_S):
+                await self._has_ended.wait()
         return True
 
     def _exceeded(
@@ -326,7 +359,7 @@ class SpendingBudget:
         needs = self._recent.needs(call) if kinds else {}
         for kind in kinds:
             need, spent, limit = needs[kind.measure], self.spent_on(kind), self._limits[kind.setting]
-            taken = spent + reserved if kind.scope in SHARED else spent
+            taken = spent + (reserved if kind.scope in SHARED else self._need_of_running(kind))
             if kind.measure is Measure.COST and not need and self._never_charges():
                 continue
             if taken + need > limit or (taken >= limit and kind.measure is not Measure.CALLS):
@@ -384,8 +417,10 @@ class SpendingBudget:
         text, limit, spent = kind.measure.text, self._limits[kind.setting], self.spent_on(kind)
         if spent >= limit:
             return f"The limit of {kind.label} is reached: {text(spent)} of {text(limit)}."
-        others = self._ledger.reservations.of_others() if kind.scope in SHARED else Decimal(0)
-        running = f", running calls of other sessions need about {text(others)}" if others else ""
+        is_shared = kind.scope in SHARED
+        others = self._ledger.reservations.of_others() if is_shared else self._need_of_running(kind)
+        whose = "running calls of other sessions" if is_shared else "running calls"
+        running = f", {whose} need about {text(others)}" if others else ""
         return (
             f"The next model call would exceed the limit of {kind.label}: {text(spent)} of {text(limit)} is "
             f"used{running}, and it needs about {text(need)}."

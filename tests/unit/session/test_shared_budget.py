@@ -186,3 +186,40 @@ def test_processes_never_pass_the_limit_and_the_ledger_is_their_sum(tmp_path: Pa
     total = SpendingLedger(tmp_path).day()
     assert total == sum(costs)
     assert CAP - ESTIMATE < total <= CAP  # the last ones have waited for each other
+
+
+@pytest.mark.parametrize(("setting", "limit"), [("max_cost", 0.25), ("max_turn_tokens", 480)])
+async def test_calls_of_one_session_wait_where_they_would_pass_its_limit_together(
+    tmp_path: Path, setting: str, limit: float
+) -> None:
+    budget = SpendingBudget({setting: limit}, SpendingLedger(tmp_path), _nobody, lambda: 0.0)
+    made: list[int] = []
+    answers = [asyncio.Event() for _ in range(4)]
+
+    async def call(number: int) -> bool:
+        try:
+            with await budget.admit(CALL):
+                made.append(number)
+                await answers[number].wait()
+        except BudgetExceededError:
+            return False
+        spend(budget, Decimal("0.10"))
+        return True
+
+    calls = [asyncio.create_task(call(number)) for number in range(4)]
+    while len(made) < 2:
+        await asyncio.sleep(0)
+    assert (made, [one.done() for one in calls]) == ([0, 1], [False] * 4)
+    for answer in answers:
+        answer.set()
+    assert await asyncio.gather(*calls) == [True, True, False, False]
+    assert made == [0, 1]
+
+
+async def test_a_call_that_failed_leaves_its_share_of_the_limit_to_the_next(tmp_path: Path) -> None:
+    budget = SpendingBudget({"max_cost": 0.15}, SpendingLedger(tmp_path), _nobody, lambda: 0.0)
+    with pytest.raises(ConnectionError), await budget.admit(CALL):
+        waiting = asyncio.create_task(is_admitted(budget))
+        await asyncio.sleep(0)
+        raise ConnectionError
+    assert await waiting
