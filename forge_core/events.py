@@ -7,6 +7,9 @@ Promises, each with a test:
 - an answer that breaks off and is requested again gives LLM_START … LLM_END, a NOTICE with
   `discards_answer`, then an LLM_START of the same iteration; no tool call of the broken answer is run;
 - AGENT_END is last and carries the `AgentResult`;
+- events of a sub-agent have the id of its `task` call as their `parent_id`, and come between the TOOL_START
+  and the TOOL_END of that call: LLM_START, LLM_END, TOOL_START, TOOL_END, PERMISSION and NOTICE, with the
+  same promises. The text that it writes and the live output of its calls are in its own journal only;
 - the stream never raises for a model's or a tool's failure: it ends with ERROR, then AGENT_END;
 - events carry data, never markup and never widgets. All text in them is untrusted: sanitize it to show it.
 """
@@ -54,6 +57,8 @@ class AgentEvent:
     type: ClassVar[AgentEventType]
     timestamp: float = field(default_factory=time.time)
     """Seconds since the epoch."""
+    parent_id: str | None = None
+    """The call of the sub-agent that the event belongs to; None for the session's own."""
 
     @property
     def data(self) -> dict[str, Any]:
@@ -137,8 +142,6 @@ class ToolStart(AgentEvent):
     """What the call looks at; None for one that does more than look."""
     preview_rows: int = 0
     """Rows of the output that show while the call's card is folded."""
-    parent_id: str | None = None
-    """The call of the sub-agent that this one belongs to."""
 
     @property
     def heading(self) -> tuple[str, str]:
@@ -173,7 +176,6 @@ class ToolEnd(AgentEvent):
     summary: str = ""
     """A few words for a card's header ("42 lines", "3 matches in 2 files", "exit 1")."""
     diffs: tuple[FileDiff, ...] = ()
-    parent_id: str | None = None
     outcome: ToolOutcome | None = None
     """Finer than `success`; None where no more is known."""
     aside: str = ""

@@ -45,6 +45,8 @@ from forge_tui.keymap import KeyContext
 from forge_tui.keys.assignment import FIXED_CONTEXTS
 from forge_tui.keys.effective import EffectiveKeys, default_keys
 
+_OF_ALL = ("timestamp", "parent_id")
+"""Fields that all events have."""
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -219,7 +221,7 @@ def stopped_reasons() -> str:
 def event_types() -> str:
     rows = []
     for event in _event_classes():
-        names = ", ".join(_code(one.name) for one in dataclasses.fields(event) if one.name != "timestamp")
+        names = ", ".join(_code(one.name) for one in dataclasses.fields(event) if one.name not in _OF_ALL)
         rows.append((_code(str(event.type)), _code(event.__name__), names))
     return _table(("`type`", "class", "fields of `data`"), rows)
 

@@ -82,6 +82,10 @@ class TextPrinter:
         self._ends_line = True
 
     def event(self, event: AgentEvent) -> None:
+        if event.parent_id is not None:
+            if line := status_line(event, self._redact):
+                self._say(line)
+            return
         match event:
             case LLMChunk(text=text, kind="answer"):
                 self._answer(text)
@@ -198,7 +202,7 @@ class JsonPrinter:
 
     def event(self, event: AgentEvent) -> None:
         match event:
-            case LLMEnd(model=model):
+            case LLMEnd(model=model, parent_id=None):
                 self._model = model
             case AgentEnd(result=result):
                 record = result_record(result, self._model)
@@ -238,7 +242,7 @@ class StreamJsonPrinter:
                 return
             case ToolEnd(call_id=call_id):
                 yield from self._rest_of_call(call_id)
-            case LLMEnd() | AgentEnd():
+            case LLMEnd(parent_id=None) | AgentEnd():
                 for kind in get_args(ChunkKind):
                     if rest := self._streams.end(kind):
                         yield LLMChunk(timestamp=event.timestamp, text=rest, kind=kind)
@@ -281,8 +285,13 @@ def result_record(result: AgentResult, model: str = "") -> dict[str, object]:
 
 
 def status_line(event: AgentEvent, redact: Redactor) -> str | None:
-    """Return one safe line about what happened, or None for what needs none. It is redacted before it is
-    cut, so that no half of a key is left."""
+    """Return one safe line about what happened, or None for what needs none; that of a sub-agent is indented.
+    It is redacted before it is cut, so that no half of a key is left."""
+    line = _status(event, redact)
+    return line if line is None or event.parent_id is None else f"  {line}"
+
+
+def _status(event: AgentEvent, redact: Redactor) -> str | None:
     match event:
         case ToolEnd():
             mark = "✓" if event.success else "✗"

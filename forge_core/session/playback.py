@@ -225,9 +225,10 @@ class Playback:
                 # a summary is recorded without the total
                 usage=event.total_usage if event.total_usage.total_tokens else status.usage + usage,
                 known_cost_usd=self._known_usd or None,
-                context_used=usage.total_tokens if is_counted else status.context_used,
-                is_context_estimate=not is_counted,
             )
+            if event.parent_id is None:  # a sub-agent has a window of its own
+                used = usage.total_tokens if is_counted else status.context_used
+                self.status = replace(self.status, context_used=used, is_context_estimate=not is_counted)
         elif isinstance(event, Compaction):
             self.status = replace(status, context_used=event.after, is_context_estimate=True)
 

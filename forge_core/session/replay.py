@@ -139,8 +139,9 @@ def missing_ends(events: Sequence[AgentEvent]) -> list[AgentEvent]:
             success=False,
             duration_s=0.0,
             outcome="interrupted",
+            parent_id=start.parent_id,
         )
-        for start in open_calls.values()
+        for start in reversed(open_calls.values())
     ]
     result = AgentResult("", [], [], TokenUsage(), 0, stopped_reason="cancelled")
     return [*ends, AgentEnd(timestamp=last, result=result)]

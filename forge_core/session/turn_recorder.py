@@ -21,28 +21,67 @@ from forge_core.result import AgentResult
 from forge_core.store.journal import Journal
 
 
+class OpenEvents:
+    """The STARTs of a stream whose END has not come."""
+
+    def __init__(self) -> None:
+        self._llm: dict[str | None, LLMStart] = {}
+        """The model calls, by the `parent_id` of whoever makes them."""
+        self._tools: dict[str, ToolStart] = {}
+
+    def follow(self, event: AgentEvent) -> None:
+        """Take note of the next event."""
+        match event:
+            case LLMStart():
+                self._llm[event.parent_id] = event
+            case LLMEnd():
+                self._llm.pop(event.parent_id, None)
+            case ToolStart():
+                self._tools[event.call_id] = event
+            case ToolEnd():
+                self._tools.pop(event.call_id, None)
+
+    def missing_ends(self, total: TokenUsage) -> list[AgentEvent]:
+        """Return the ENDs, those of inner calls first; `total` is what the session has used."""
+        llm_ends = [
+            LLMEnd(
+                usage=TokenUsage(estimated=True),
+                cost_usd=None,
+                finish_reason=None,
+                duration_s=0.0,
+                total_usage=total,
+                model=start.model,
+                parent_id=start.parent_id,
+            )
+            for start in self._llm.values()
+        ]
+        tool_ends = [
+            ToolEnd(
+                call_id=start.call_id,
+                name=start.name,
+                result="Error: interrupted by the user before it finished",
+                success=False,
+                duration_s=0.0,
+                outcome="interrupted",
+                parent_id=start.parent_id,
+            )
+            for start in reversed(self._tools.values())
+        ]
+        return [*llm_ends, *tool_ends]
+
+
 class TurnRecorder:
     """Records one turn's events. `close` writes the ENDs that the stream could no longer deliver."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._open_llm: LLMStart | None = None
-        self._open_tools: dict[str, ToolStart] = {}
+        self._open = OpenEvents()
         self._is_ended = False
 
     def event(self, event: AgentEvent) -> None:
         self._put(event)
-        match event:
-            case LLMStart():
-                self._open_llm = event
-            case LLMEnd():
-                self._open_llm = None
-            case ToolStart():
-                self._open_tools[event.call_id] = event
-            case ToolEnd():
-                self._open_tools.pop(event.call_id, None)
-            case AgentEnd():
-                self._is_ended = True
+        self._open.follow(event)
+        self._is_ended = self._is_ended or isinstance(event, AgentEnd)
 
     def message(self, message: Message) -> None:
         """Record a message that has entered the history."""
@@ -51,29 +90,8 @@ class TurnRecorder:
     def close(self, result: AgentResult | None, total: TokenUsage) -> None:
         """Record the ENDs of what is still open."""
         # Only what no END of the stream has closed: a START never gets a second one.
-        if self._open_llm is not None:
-            self._journal.event(
-                LLMEnd(
-                    usage=TokenUsage(estimated=True),
-                    cost_usd=None,
-                    finish_reason=None,
-                    duration_s=0.0,
-                    total_usage=total,
-                    model=self._open_llm.model,
-                )
-            )
-        for start in self._open_tools.values():
-            text = "Error: interrupted by the user before it finished"
-            self._journal.event(
-                ToolEnd(
-                    call_id=start.call_id,
-                    name=start.name,
-                    result=text,
-                    success=False,
-                    duration_s=0.0,
-                    outcome="interrupted",
-                )
-            )
+        for end in self._open.missing_ends(total):
+            self._journal.event(end)
         if result is not None and not self._is_ended:
             self._put(AgentEnd(result=result))
 

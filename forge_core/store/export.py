@@ -90,6 +90,8 @@ def _written(part: Part) -> str:
 def _call(call: CallPart) -> str:
     summary = f" ({call.summary})" if call.summary else ""
     heading = f"**{call.title}** {_code(call.target)}".rstrip() + summary
+    if call.is_inner:
+        return f"- {heading}"
     if not call.body:
         return heading
     fence = "`" * max(3, _longest_run(call.body) + 1)

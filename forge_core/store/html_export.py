@@ -35,6 +35,7 @@ pre {{ overflow-x: auto; padding: .6rem .8rem; background: rgb(128 128 128 / .1)
 code {{ font-size: .9em; overflow-wrap: anywhere; }}
 details {{ margin: .5rem 0; }}
 summary {{ cursor: pointer; }}
+summary.inner {{ margin-left: 1.5rem; }}
 summary.failed, .error {{ color: #b91c1c; }}
 .added {{ color: #15803d; }} .removed {{ color: #b91c1c; }}
 table {{ border-collapse: collapse; }} td, th {{ border: 1px solid #a3a3a3; padding: .2rem .6rem; }}
@@ -96,7 +97,7 @@ def _call(call: CallPart) -> str:
     summary = f" ({_line(call.summary)})" if call.summary else ""
     target = f" <code>{_line(call.target)}</code>" if call.target else ""
     body = _diff(call.body) if call.is_diff else _text(call.body)
-    kind = "call" if call.success else "failed"
+    kind = ("call" if call.success else "failed") + " inner" * call.is_inner
     return _details(f"{_line(call.title)}{target}{summary}", body, kind)
 
 

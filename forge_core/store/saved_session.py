@@ -78,7 +78,10 @@ class SavedSession:
     title: str = ""
     """The user's own, else the beginning of the first message."""
     parent: str = ""
-    """The id of the session that this one was forked from; empty if it was not."""
+    """The id of the session that this one was forked from, or whose sub-agent it is of; empty if there is
+    none."""
+    agent: str = ""
+    """The name of the sub-agent whose session it is; empty for one of the user's."""
     started: float = 0.0
     updated: float = 0.0
     """When it was last used."""
@@ -257,6 +260,7 @@ class _Reader:
                 saved.working_dir = str(data.get("working_dir", saved.working_dir))
                 self._settings(data)
                 saved.parent = str(data.get("parent", saved.parent))
+                saved.agent = str(data.get("agent", saved.agent))
             case "title":
                 self._own_title = title_of(str(data.get("title", "")))
             case "user":
@@ -458,7 +462,7 @@ def _open_answer(records: Sequence[Record]) -> str:
     text = ""
     for record in records:
         match record["type"]:
-            case "llm_start" | "llm_end":
+            case "llm_start" | "llm_end" if not record["data"].get("parent_id"):
                 text = ""
             case "llm_chunk" if record["data"].get("kind") == "answer":
                 text += str(record["data"].get("text", ""))

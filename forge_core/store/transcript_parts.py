@@ -36,6 +36,8 @@ class CallPart:
     """The changes that it made to files, else its result."""
     is_diff: bool
     success: bool
+    is_inner: bool = False
+    """Whether a sub-agent made it; it follows the call that the sub-agent is of."""
 
 
 Part: TypeAlias = "TextPart | CallPart"
@@ -65,6 +67,8 @@ def _parts(saved: SavedSession) -> Iterator[Part]:
     texts: dict[str, str] = {}
     """What has come of the reasoning and the answer of a model call, by kind."""
     running = dict[str, ToolStart]()
+    inner = dict[str, list[CallPart]]()
+    """The calls of sub-agents that have ended, by the call that the sub-agent is of."""
 
     def finished() -> Iterator[Part]:
         for kind in ("reasoning", "answer"):
@@ -74,12 +78,20 @@ def _parts(saved: SavedSession) -> Iterator[Part]:
     def never_ended() -> Iterator[Part]:
         for start in running.values():
             yield _call(start, None)
+            yield from inner.pop(start.call_id, ())
         running.clear()
 
     for record in saved.records:
         event = event_of(record)
         if isinstance(event, LLMChunk):
             texts[event.kind] = texts.get(event.kind, "") + event.text
+            continue
+        if event is not None and event.parent_id is not None:
+            if isinstance(event, ToolStart):
+                running[event.call_id] = event
+            elif isinstance(event, ToolEnd):
+                call = replace(_call(running.pop(event.call_id, None), event), is_inner=True)
+                inner.setdefault(event.parent_id, []).append(call)
             continue
         yield from finished()
         if event is None and record["type"] in _OTHER_TURN:
@@ -89,6 +101,7 @@ def _parts(saved: SavedSession) -> Iterator[Part]:
                 running[event.call_id] = event
             case ToolEnd():
                 yield _call(running.pop(event.call_id, None), event)
+                yield from inner.pop(event.call_id, ())
                 if event.document:
                     yield TextPart("answer", event.document)
             case Steered(text=text):

@@ -119,6 +119,10 @@ class TurnReader:
                         self._screen.sending.delivered(event)
                         continue
                     self._screen.transcript.apply(event)
+                    if event.parent_id is not None:  # of a sub-agent: only its cost shows
+                        if isinstance(event, LLMEnd):
+                            self._screen.refresh_status()
+                        continue
                     match event:
                         case LLMChunk(kind="tool_args"):
                             figures.count_arguments(event.text)
