@@ -37,6 +37,8 @@ class ToolKind(StrEnum):
     """Runs commands, which the policy judges one by one."""
     SESSION = "session"
     """Acts only on the session itself: its tasks, questions and jobs. Runs unasked in every mode."""
+    AGENT = "agent"
+    """Has a sub-agent do something. Runs unasked in every mode: each call of the sub-agent is judged."""
     USER = "user"
     """No tool: a line that the user ran in their own shell."""
     OTHER = "other"
@@ -113,6 +115,8 @@ class ApprovalRequest(UserRequest[ApprovalReply]):
     """Whether undo covers all that the call would change."""
     needs_network: bool = False
     """The command is to reach other machines from within the sandbox."""
+    agent: str = ""
+    """The sub-agent whose call it is; empty for one of the session's own."""
     sandbox: Literal["full", "weak", "off", ""] = ""
     """The strength of the sandbox that the command would run in; empty for calls that run none."""
     risky: tuple[tuple[int, int], ...] = ()

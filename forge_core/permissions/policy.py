@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 __all__ = ["Decision", "PermissionPolicy", "Policy", "Verdict"]
 
 
+_UNASKED = (ToolKind.SESSION, ToolKind.AGENT)
+"""The kinds of tools that do nothing outside the session by themselves."""
+
+
 class PermissionPolicy:
     """The policy of a session in `root`.
 
@@ -301,11 +305,7 @@ class PermissionPolicy:
         rule = _first(self._book.tightening("deny", tool_name, is_edit=_is_edit(use)), use, places)
         if rule is not None:
             return Verdict(Decision.DENY, f"the deny rule {rule} covers it", str(rule), "rule")
-        if (
-            self.mode is PermissionMode.PLAN
-            and use.effect is not Effect.READ
-            and use.kind is not ToolKind.SESSION
-        ):
+        if self.mode is PermissionMode.PLAN and use.effect is not Effect.READ and use.kind not in _UNASKED:
             return Verdict(
                 Decision.DENY, "in plan mode nothing is written or run; describe the change", by="mode"
             )
@@ -375,7 +375,7 @@ class PermissionPolicy:
         return None
 
     def _by_mode(self, tool_name: str, use: ToolUse, places: list[PathInfo]) -> Verdict:
-        if use.kind is ToolKind.SESSION and not places:
+        if use.kind in _UNASKED and not places:
             return Verdict(Decision.ALLOW, "it touches only the session's own", is_read_only=True)
         if self.mode is PermissionMode.YOLO:
             return Verdict(Decision.ALLOW, "mode yolo", by="mode")

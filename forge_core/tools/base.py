@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from forge_core.approval import Effect, PlanReviewer, Questioner, ToolKind
 from forge_core.errors import ToolError as ToolError  # part of the public interface of this module
 from forge_core.events import AgentEvent, Subject, ToolStart
-from forge_core.llm.models import ToolDefinition
+from forge_core.llm.models import TokenUsage, ToolDefinition
 from forge_core.result import FileDiff, Omission, ToolOutcome
 from forge_core.workspace.folders import WorkspaceFolders
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from forge_core.tools.shell.job_table import JobTable
     from forge_core.undo import CommandEffects, ExpectedEffects
 
+INTERRUPT_GRACE_S = 0.12
+"""How long an interrupted call of a tool may usually take to return what it has."""
 JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object"]
 
 
@@ -35,6 +37,7 @@ class ToolCategory(StrEnum):
     EXECUTION = "execution"
     PLANNING = "planning"
     NETWORK = "network"
+    AGENT = "agent"
     OTHER = "other"
 
 
@@ -102,6 +105,8 @@ class ToolResult:
     """Markdown by the model that the conversation shows like an answer, below the call."""
     ends_run: bool = False
     """The run ends after this round of calls, with `document` as its output: the user speaks next."""
+    usage: TokenUsage | None = None
+    """What the model calls that it made have used; it counts for the run."""
 
     def for_model(self) -> str:
         """Return the text that the model reads: the output, or "Error: …" (with whatever output there
@@ -151,6 +156,30 @@ class BeforeImages(Protocol):
         edits by the user are recognised."""
 
 
+@dataclass(frozen=True, slots=True)
+class AgentTask:
+    """What a sub-agent is to do."""
+
+    agent: str
+    """The name of its definition."""
+    description: str
+    """A few words for the user."""
+    prompt: str
+    in_background: bool = False
+    model: str = ""
+    """Empty: that of the definition."""
+
+
+class AgentSpawner(Protocol):
+    """Starts sub-agents (the session plugs in here)."""
+
+    async def spawn(self, task: AgentTask, context: ExecutionContext) -> ToolResult:
+        """Run a sub-agent and return its report; in the background, return once it has started.
+
+        `context` is that of the call. May raise ToolError. A cancelled wait ends the sub-agent.
+        """
+
+
 @dataclass(slots=True)
 class ExecutionContext:
     """What a call may use. One per call; `files` is shared by all calls of a session."""
@@ -183,6 +212,12 @@ class ExecutionContext:
     """Returns the instructions of the folders around a real path that the model has not been given yet."""
     instructions: str = ""
     """What the model is given after the result, outside the frame of data; set by the executor."""
+    agent: str = ""
+    """The name of the sub-agent whose call it is; empty for one of the session's own."""
+    agent_id: str = ""
+    """The id of that sub-agent's session."""
+    agents: AgentSpawner | None = None
+    """Starts sub-agents; None: there are none here."""
     sandbox: Sandbox | None = None
     """Where commands run; None: bare."""
     jobs: JobTable | None = None
@@ -256,6 +291,8 @@ class BaseTool(ABC):
     """The executor passes the arguments on unchecked: the tool has its own schema."""
     limits_own_output: bool = False
     """The executor passes the output on whole: the tool gives it in pages."""
+    interrupt_grace_s: float = INTERRUPT_GRACE_S
+    """How long an interrupted call may take to return what it has before it is cancelled."""
     for_agents: bool = True
     """Whether sub-agents may have it: not one that speaks with the user, or starts sub-agents."""
     timeout_s: float | None = None

@@ -26,9 +26,6 @@ from forge_core.tools.arguments import validate
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore, has_elision_note
 
-INTERRUPT_GRACE_S = 0.12
-"""How long an interrupted tool may take to return what it has before it is cancelled."""
-
 _INTERRUPTED = "interrupted by the user before it was allowed"
 _SUMMARIES = {"denied": "refused", "interrupted": "interrupted"}
 _VISITS_FOLDERS = (ToolKind.LOOK, ToolKind.WRITE)
@@ -63,6 +60,12 @@ class ToolExecutor:
         """Return one that differs only in who is asked."""
         other = copy.copy(self)
         other.approver = approver
+        return other
+
+    def with_policy(self, policy: Policy) -> ToolExecutor:
+        """Return one that differs only in the policy that decides."""
+        other = copy.copy(self)
+        other.policy = policy
         return other
 
     async def execute(self, tool: BaseTool, params: object, context: ExecutionContext) -> ToolResult:
@@ -168,7 +171,7 @@ class ToolExecutor:
                     error = f"{tool.name} took longer than {tool.timeout_s:g} s and was stopped"
                     return ToolResult(success=False, error=error, summary="timed out", outcome="timed_out")
                 case "interrupted":
-                    await asyncio.wait({call}, timeout=INTERRUPT_GRACE_S)
+                    await asyncio.wait({call}, timeout=tool.interrupt_grace_s)
                     if not call.done():
                         await cancel_and_wait(call)
             if call.done() and not call.cancelled():
@@ -246,6 +249,7 @@ class _JudgedCall:
             is_destructive=verdict.is_destructive,
             is_undoable=bool(diffs) and not verdict.is_destructive and self._is_undoable(use),
             needs_network=use.needs_network,
+            agent=self.context.agent,
             sandbox=self._sandbox_of(use, verdict),
             risky=verdict.risky,
             details=use.details,

@@ -267,6 +267,7 @@ class AgentRun:
         finally:
             # Also after a hard cancel every call in the memory gets its result; `settle` finds none left
             # open.
+            self._record.usage += tools.usage
             self._record.add_results(tools.records(), tools.messages())
             self._open_calls = []
         records = tools.records()

@@ -15,17 +15,31 @@ from langchain_core.messages import AIMessage
 from forge_core.approval import Effect
 from forge_core.events import AgentEvent, Permission, ToolEnd, ToolProgress, ToolStart
 from forge_core.langchain.agent.run_control import StopSignal
-from forge_core.llm.models import Message
+from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import StoppedReason, ToolCallRecord
-from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult
-from forge_core.tools.executor import INTERRUPT_GRACE_S, ToolExecutor
+from forge_core.tools.base import (
+    INTERRUPT_GRACE_S,
+    BaseTool,
+    ExecutionContext,
+    ToolCategory,
+    ToolResult,
+)
+from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import ToolRegistry
 from forge_core.untrusted import frame_tool_output
 
-_ROUND_GRACE_S = 2 * INTERRUPT_GRACE_S
-"""Seconds from an interrupt to the cancelling of calls that are still running. The executor cancels a tool
-earlier, so that its partial result arrives."""
-_FOREIGN = frozenset({ToolCategory.FILE, ToolCategory.SEARCH, ToolCategory.EXECUTION, ToolCategory.NETWORK})
+_ROUND_GRACE = 2
+"""How many times as long as the executor a round waits, from an interrupt to the cancelling of calls that are
+still running: the executor cancels a tool earlier, so that its partial result arrives."""
+_FOREIGN = frozenset(
+    {
+        ToolCategory.FILE,
+        ToolCategory.SEARCH,
+        ToolCategory.EXECUTION,
+        ToolCategory.NETWORK,
+        ToolCategory.AGENT,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +78,8 @@ class ToolRound:
         self._output: str | None = None
         """The output of the run, if a call has ended it."""
         self._reports: set[asyncio.Task[None]] = set()
+        self.usage = TokenUsage()
+        """What the model calls of sub-agents have used."""
         self.denied: set[str] = set()
         """Ids of the calls that the policy or the user denied."""
 
@@ -112,10 +128,12 @@ class ToolRound:
     async def _run_batch(self, batch: Sequence[PendingCall]) -> None:
         tasks = [asyncio.create_task(self._run_call(call), name=f"forge-tool-{call.name}") for call in batch]
         timers: list[asyncio.TimerHandle] = []
+        tools = [tool for call in batch if (tool := self._tools.get(call.name)) is not None]
+        grace_s = _ROUND_GRACE * max((tool.interrupt_grace_s for tool in tools), default=INTERRUPT_GRACE_S)
 
         def stop_soon() -> None:
             loop = asyncio.get_running_loop()
-            timers.extend(loop.call_later(_ROUND_GRACE_S, task.cancel) for task in tasks)
+            timers.extend(loop.call_later(grace_s, task.cancel) for task in tasks)
 
         try:
             with self._stop.calling(stop_soon):
@@ -173,7 +191,7 @@ class ToolRound:
 
     def _forward(self, event: AgentEvent) -> None:
         """Emit an event of the executor. Permission decisions also go to the callbacks."""
-        if isinstance(event, Permission):
+        if isinstance(event, Permission) and event.parent_id is None:
             if event.decision == "deny":
                 self.denied.add(event.call_id)
             self._reports.add(asyncio.create_task(self._report(event), name="forge-permission-callbacks"))
@@ -186,6 +204,8 @@ class ToolRound:
         text = result.for_model()
         if result.ends_run:
             self._output = result.document
+        if result.usage is not None:
+            self.usage += result.usage
         self._records[call.id] = ToolCallRecord(
             call.id, call.name, call.arguments, text, result.success, duration_s
         )

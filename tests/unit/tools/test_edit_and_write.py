@@ -10,11 +10,11 @@ import pytest
 
 from forge_core.errors import ToolError
 from forge_core.tools import EditTool, ExecutionContext, ReadTool, ToolExecutor, ToolResult, WriteTool
+from forge_core.tools.base import INTERRUPT_GRACE_S
 from forge_core.tools.editing import file_changes
 from forge_core.tools.editing.atomic_write import WriteTarget, write_file
 from forge_core.tools.editing.file_changes import current_file
 from forge_core.tools.editing.text import sha256
-from forge_core.tools.executor import INTERRUPT_GRACE_S
 from forge_core.undo import CommandEffects
 
 
