@@ -82,6 +82,13 @@ def whole_number(value: Any) -> int:
     return number
 
 
+def at_least_1(value: Any) -> int:
+    number = whole_number(value)
+    if number < 1:
+        raise ValueError("1 or more")
+    return number
+
+
 def seconds(value: Any) -> float:
     if isinstance(value, bool):
         raise ValueError("a number of seconds")

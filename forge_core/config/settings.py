@@ -147,6 +147,13 @@ class Settings:
         project="trusted",
         summary="the model that commands and agents made for Claude Code mean by `opus`",
     )
+    small_model: str | None = setting(
+        default=None,
+        check=checks.text,
+        variable="FORGE_SMALL_MODEL",
+        project="trusted",
+        summary="the model of sub-agents that only search and read (default: the session's)",
+    )
     provider_order: tuple[str, ...] = setting(
         default=(),
         check=checks.names,
@@ -363,6 +370,12 @@ class Settings:
         alias="--max-turns",
         metavar="N",
         summary="the maximum number of model calls per turn (default: 200)",
+    )
+    max_agents: int = setting(
+        default=4,
+        check=checks.at_least_1,
+        variable="FORGE_MAX_AGENTS",
+        summary="how many sub-agents run at the same time (default: 4)",
     )
     max_cost: float | None = setting(
         default=None,
