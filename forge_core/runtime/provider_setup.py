@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -106,16 +105,16 @@ def session_provider(
     from forge_core.llm.account.catalog import lookup_at, price_at
     from forge_core.llm.account.catalog_cache import refresh_catalogue
     from forge_core.llm.account.context_windows import ContextWindows
-    from forge_core.session.provider import ModelPreferences, SessionProvider
+    from forge_core.session.provider import AbandonedCalls, ModelPreferences, SessionProvider
 
-    abandoned: deque[str] = deque(maxlen=1)
+    abandoned = AbandonedCalls()
 
     async def check(request: CompletionRequest) -> AbstractContextManager[None]:
         if admit is None:
             return contextlib.nullcontext()
         return await admit(planned_call(request, partial(price_at, client.provider)))
 
-    client = build_client(config, events, abandoned.append, check, _image_loader(config, session_id))
+    client = build_client(config, events, abandoned.add, check, _image_loader(config, session_id))
     provider, kind = client.provider, config.endpoint.kind
     windows, cache = ContextWindows(client), config.state_dir / "cache"
     entry = partial(lookup_at, provider)

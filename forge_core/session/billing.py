@@ -113,8 +113,7 @@ class SessionBilling:
 
     def answered(self, event: LLMEnd) -> None:
         """Fetch the bill that replaces a cut call's estimate."""
-        abandoned, bill = self._provider.abandoned, self._provider.bill
-        generation_id = abandoned.pop() if abandoned else None
+        bill, generation_id = self._provider.bill, self._provider.abandoned.take(event.parent_id)
         if generation_id is not None and event.usage.estimated and bill is not None:
             self._start(self._settle(bill, generation_id, event))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.events import Notice, Retry
 from forge_core.langchain.agent.event_queue import CAPACITY, EventQueue
+from forge_core.session.agents.agent_scope import running_agent
 
 if TYPE_CHECKING:
     from forge_core.llm.http.retry import RetryNotice
@@ -49,8 +50,9 @@ class EventChannel:
             self._put(notice)
 
     def retry(self, notice: RetryNotice) -> None:
-        """Report that the client repeats a request."""
-        self.notify(
+        """Report that the client repeats a request; one of a sub-agent is an event of that."""
+        scope = running_agent.get()
+        (self.notify if scope is None else scope.emit)(
             Retry.of(
                 notice.reason, attempt=notice.attempt, max_retries=notice.max_retries, wait_s=notice.wait_s
             )

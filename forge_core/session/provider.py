@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
@@ -14,6 +13,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.settings import EffortSetting
 from forge_core.llm.account.pricing import Pricer
 from forge_core.llm.models import TokenUsage
+from forge_core.session.agents.agent_scope import running_agent
 from forge_core.session.status import ModelChoice
 
 
@@ -27,6 +27,23 @@ class ModelPreferences:
     """Models that answer when the chosen one cannot."""
     routing: Mapping[str, Any] = field(default_factory=dict)
     """OpenRouter's preferences for upstream providers, as its API names them; empty elsewhere."""
+
+
+class AbandonedCalls:
+    """The ids of the generations that were abandoned last: one of the session, and one of each sub-agent."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str | None, str] = {}
+
+    def add(self, generation_id: str) -> None:
+        """Take note of a generation, in a task of whoever abandons it."""
+        scope = running_agent.get()
+        self._ids[None if scope is None else scope.call_id] = generation_id
+
+    def take(self, parent_id: str | None) -> str | None:
+        """Return what was added last by the sub-agent of a call, or None for the session's own, and forget
+        it."""
+        return self._ids.pop(parent_id, None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,8 +86,8 @@ class SessionProvider:
     takes_images: Callable[[str], bool] = lambda model: True
     """Returns whether messages for a model may have images; assumed where unknown."""
     preferences: ModelPreferences = field(default_factory=ModelPreferences)
-    abandoned: deque[str] = field(default_factory=lambda: deque(maxlen=1))
-    """The id of the generation that was abandoned last; the client puts it here."""
+    abandoned: AbandonedCalls = field(default_factory=AbandonedCalls)
+    """The generations that were abandoned last; the client adds them."""
     at: Callable[[ForgeConfig], SessionProvider] | None = None
     """Returns what the same session uses of the endpoint of other settings; None where it cannot change."""
 

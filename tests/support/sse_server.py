@@ -190,9 +190,13 @@ class SseServer:
         self._started.set()
         await self._stop.wait()
         server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(
+            3
+        ):  # a connection that was just made has no task yet, an aborted one closes a bit later
+            await asyncio.sleep(0)
+            for task in list(tasks):
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)
 
     async def _converse(

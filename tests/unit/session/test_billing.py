@@ -6,7 +6,6 @@ import asyncio
 import gc
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -16,7 +15,7 @@ from forge_core.events import LLMEnd
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.llm.models import TokenUsage
 from forge_core.session.billing import SessionBilling
-from forge_core.session.provider import SessionProvider
+from forge_core.session.provider import AbandonedCalls, SessionProvider
 from tests.support.scripted_llm import ScriptedLLM
 from tests.support.sessions import nothing
 
@@ -46,6 +45,8 @@ async def broken(generation_id: str) -> TokenUsage | None:
 def billing_of(
     tracker: TokenTrackingCallback, bill: Bill, refresh: Callable[[], Awaitable[None]] | None = None
 ) -> SessionBilling:
+    abandoned = AbandonedCalls()
+    abandoned.add("gen-1")
     provider = SessionProvider(
         label="custom",
         make_llm=lambda model: ScriptedLLM(replies=[]),
@@ -53,7 +54,7 @@ def billing_of(
         context_window=lambda model: None,
         bill=bill,
         refresh=refresh,
-        abandoned=deque(["gen-1"]),
+        abandoned=abandoned,
     )
     return SessionBilling(tracker, provider)
 

@@ -1,0 +1,1 @@
+"""The sub-agents of a session."""
