@@ -101,13 +101,14 @@ def system_prompt(
     sandbox: SandboxState | None = None,
     instructions: Sequence[Instructions] = (),
     tools: Iterable[BaseTool] = (),
-    skills: str = "",
+    role: str = "",
+    sections: Sequence[str] = (),
 ) -> str:
     """Return the prompt for a session in `working_dir`, to which the user has `added` folders.
 
-    `tools` are the registered ones, each with its own advice; `skills` is the section that lists the skills, if
-    there are any; `today` is YYYY-MM-DD; `instructions` are those
-    of the project, if the user trusts it.
+    `tools` are the registered ones, each with its own advice; `today` is YYYY-MM-DD; `instructions` are those
+    of the project, if the user trusts it. `role` is what only a sub-agent is told; `sections` follow the
+    advice on tools.
     """
     advice = "".join(f"- {tool.advice}\n" for tool in tools if tool.advice)
     lines = [
@@ -122,8 +123,9 @@ def system_prompt(
     ]
     parts = [
         _STATIC,
+        role,
         advice and f"# Tools\n{advice}",
-        skills,
+        *sections,
         as_prompt(instructions),
         "\n".join(lines) + "\n",
     ]

@@ -19,9 +19,9 @@ from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind
 from forge_core.sanitize import safe_line
 from forge_core.tools.base import BaseTool
+from forge_core.tools.builtin.task import DEFAULT_AGENT
 from forge_core.tools.registry import builtin_tools
 
-DEFAULT_AGENT = "general"
 BUILT_IN = "built-in"
 """The origin of an agent that comes with Forge; that of others is the scope of their file."""
 _ALL_TOOLS = "*"
@@ -83,20 +83,6 @@ class AgentDefinition:
             for tool in chosen
             if tool.name not in refused and (self.kinds is None or tool.kind in self.kinds)
         ]
-
-
-_STRICTNESS = (
-    PermissionMode.PLAN,
-    PermissionMode.ASK,
-    PermissionMode.ACCEPT_EDITS,
-    PermissionMode.AUTO,
-    PermissionMode.YOLO,
-)
-
-
-def stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode:
-    """Return the mode in which less runs without asking."""
-    return min(one, other, key=_STRICTNESS.index)
 
 
 _EXPLORE = """\

@@ -139,6 +139,8 @@ def _assemble(
     logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)
     llm = provider.make_llm(config.model)
     agent = tooling.build_agent(config, llm, environment, clock, tracker, logger, redact)
+    prompt = tooling.prompt_maker(config, environment)
+    sections = tooling.extension_sections(environment, extensions, agent, provider)
     session = ForgeSession(
         SessionParts(
             id=session_id,
@@ -150,7 +152,9 @@ def _assemble(
             journal=journal,
             logger=logger,
             events=events,
-            system_prompt=tooling.prompt_maker(config, environment, agent, provider),
+            system_prompt=lambda mode: prompt(mode, agent.registry, sections=sections()),
+            agent_prompt=lambda mode, role, tools: prompt(mode, tools, role=role),
+            is_attended=is_attended,
             budget=budget,
             extensions=extensions,
         )

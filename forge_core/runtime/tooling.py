@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from logging import Logger
@@ -24,8 +24,18 @@ if TYPE_CHECKING:
     from forge_core.session.budget import SpendingBudget
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.provider import SessionProvider
+    from forge_core.session.session_extensions import SessionExtensions
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
+    from forge_core.tools.base import BaseTool
     from forge_core.tools.shell.limits import CommandLimits
+
+
+class PromptMaker(Protocol):
+    """Returns the system prompt of a mode: see `system_prompt`."""
+
+    def __call__(
+        self, mode: PermissionMode, tools: Iterable[BaseTool], *, role: str = "", sections: Sequence[str] = ()
+    ) -> SystemPrompt: ...
 
 
 def build_environment(
@@ -191,9 +201,25 @@ def build_agent(
     )
 
 
-def prompt_maker(
-    config: ForgeConfig, environment: ToolEnvironment, agent: ForgeAgent, provider: SessionProvider
-) -> Callable[[PermissionMode], SystemPrompt]:
+def extension_sections(
+    environment: ToolEnvironment,
+    extensions: SessionExtensions,
+    agent: ForgeAgent,
+    provider: SessionProvider,
+) -> Callable[[], Sequence[str]]:
+    """Return the function that returns the sections of the system prompt on skills and agents, at this
+    moment."""
+    from forge_core.extensions.agents import agents_of
+    from forge_core.session.agents.agent_prompt import agents_section
+
+    def sections() -> Sequence[str]:
+        window = provider.context_window(agent.model_name)
+        return environment.skills.listing(window).text, agents_section(agents_of(extensions.catalog))
+
+    return sections
+
+
+def prompt_maker(config: ForgeConfig, environment: ToolEnvironment) -> PromptMaker:
     """Return the function that returns the system prompt of a mode, at this moment."""
     from forge_core.context.instructions import instructions_for
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
@@ -201,7 +227,9 @@ def prompt_maker(
 
     root = config.working_dir
 
-    def prompt(mode: PermissionMode) -> SystemPrompt:
+    def prompt(
+        mode: PermissionMode, tools: Iterable[BaseTool], *, role: str = "", sections: Sequence[str] = ()
+    ) -> SystemPrompt:
         omitted, state = environment.omitted_instructions, environment.sandbox_state
         added = environment.policy.folders.added
         found = instructions_for(config, added).files
@@ -213,8 +241,9 @@ def prompt_maker(
             branch=branch(root),
             instructions=instructions,
             sandbox=state,
-            tools=agent.registry,
-            skills=environment.skills.listing(provider.context_window(agent.model_name)).text,
+            tools=tools,
+            role=role,
+            sections=sections,
         )
         return SystemPrompt(text, instructions)
 

@@ -240,7 +240,7 @@ class SpendingBudget:
             self._add(totals, usage, replaced)
         ended = self._answered.popleft() if replaced is None and self._answered else None
         if replaced is None:
-            self._recent.add(usage, ended and ended.planned)
+            self._recent.add(usage, None if ended is None else ended.planned)
         self._ledger.add(_cost(usage) - _cost(replaced), self._local)
         if ended is not None:  # only now, or others would miss the call for a moment
             self._end(ended)

@@ -19,6 +19,7 @@ from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
+from forge_core.session.agents.subagents import SubAgents
 from forge_core.session.attachments import Attachments
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.changes import Source, changes_of
@@ -96,6 +97,9 @@ class ForgeSession:
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
         self._news = PendingNews(journal, environment)
+        self.agents = SubAgents(parts, self.models, self._billing, self.inform_model)
+        """The sub-agents: which there are, and those that run."""
+        environment.agents = self.agents
         self.user_commands = UserCommands(journal, environment.output_dir, journal.redactor, self._news.add)
         self.attachments = Attachments(
             agent, environment, self.models, journal, self._news, self.notify, lambda: self._is_interrupted
@@ -419,6 +423,7 @@ class ForgeSession:
             for tool in reversed([*self.tools]):
                 last_first.push_async_callback(tool.aclose)
             last_first.push_async_callback(self._billing.aclose)
+            last_first.push_async_callback(self.agents.aclose)
 
     async def _turn(
         self,
@@ -464,6 +469,8 @@ class ForgeSession:
             await environment.end_turn()
 
     def _follow(self, event: AgentEvent) -> None:
+        if event.parent_id is not None:
+            return  # of a sub-agent, which counts its own
         self.context.follow(event)
         if isinstance(event, LLMEnd):
             self._meter.answered(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from logging import Logger
 
@@ -17,6 +17,11 @@ from forge_core.session.provider import SessionProvider
 from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
+from forge_core.tools.base import BaseTool
+
+
+def _plain_prompt(mode: PermissionMode, role: str, tools: Iterable[BaseTool]) -> SystemPrompt:
+    return SystemPrompt(role)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +42,7 @@ class SessionParts:
     """Returns the system prompt of a mode, as it is at this moment."""
     budget: SpendingBudget
     extensions: SessionExtensions
+    agent_prompt: Callable[[PermissionMode, str, Iterable[BaseTool]], SystemPrompt] = _plain_prompt
+    """Returns the system prompt of a sub-agent: of a mode, with the text of its role, for its tools."""
+    is_attended: bool = True
+    """Whether there is a user, who will send another message."""

@@ -13,7 +13,7 @@ from forge_core.langchain.agent.run_control import RunClock
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.session.session_skills import SessionSkills
-from forge_core.tools.base import ExecutionContext
+from forge_core.tools.base import AgentSpawner, ExecutionContext
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
@@ -69,6 +69,8 @@ class ToolEnvironment:
     """Real path → hash of what the model last read."""
     folder_instructions: FolderInstructions | None = None
     """None: only the instructions in the system prompt count."""
+    agents: AgentSpawner | None = None
+    """Starts sub-agents; None: there are none."""
     omitted_instructions: set[str] = field(default_factory=set)
     """The real paths of the instruction files that the user has left out of the system prompt."""
 
@@ -86,6 +88,7 @@ class ToolEnvironment:
             plan=self.plan,
             skills=self.skills,
             before_images=self.undo,
+            agents=self.agents,
             instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_path,
         )
 

@@ -58,10 +58,12 @@ def builtin_tools() -> list[BaseTool]:
     from forge_core.tools.builtin.multi_edit import MultiEditTool
     from forge_core.tools.builtin.read import ReadTool
     from forge_core.tools.builtin.skill import SkillTool
+    from forge_core.tools.builtin.task import TaskTool
     from forge_core.tools.builtin.todo import TodoTool
     from forge_core.tools.builtin.write import WriteTool
 
     looking: list[BaseTool] = [ReadTool(), GlobTool(), GrepTool(), LsTool()]
     running: list[BaseTool] = [BashTool(), JobOutputTool(), JobStopTool()]
     writing: list[BaseTool] = [WriteTool(), EditTool(), MultiEditTool(), ApplyPatchTool()]
-    return [*looking, *writing, *running, TodoTool(), AskUserTool(), ExitPlanModeTool(), SkillTool()]
+    session: list[BaseTool] = [TodoTool(), AskUserTool(), ExitPlanModeTool(), SkillTool(), TaskTool()]
+    return [*looking, *writing, *running, *session]

@@ -14,9 +14,9 @@ from forge_core.extensions.agents import (
     AgentCatalog,
     AgentDefinition,
     agents_of,
-    stricter,
 )
 from forge_core.extensions.catalog import load_catalog
+from forge_core.permissions.tighter_policy import stricter
 from forge_core.runtime import load_session_config
 from forge_core.tools.registry import builtin_tools
 
@@ -59,7 +59,7 @@ EDITS = ["edit", "multi_edit", "apply_patch"]
         ("disallowedTools: '*'", {}, [], 0),
         ("tools: []", {"tools": ()}, [], 0),
         ("tools: Read, Bash(git *), WebSearch", {}, ["read"], 2),
-        ("tools: Read, AskUserQuestion, ExitPlanMode", {}, ["read"], 0),
+        ("tools: Read, Task, Agent, AskUserQuestion, ExitPlanMode", {}, ["read"], 0),
         ("tools: mcp__git__log, Read", {}, ["read"], 0),
         ("permissionMode: plan", {"mode": PermissionMode.PLAN}, FOR_AGENTS, 0),
         ("permissionMode: bypassPermissions", {"mode": PermissionMode.YOLO}, FOR_AGENTS, 0),

@@ -96,6 +96,7 @@ def test_the_kind_agrees_with_the_effect(tool: BaseTool) -> None:
         ToolKind.WRITE: Effect.WRITE,
         ToolKind.RUN: Effect.RUN,
         ToolKind.SESSION: Effect.READ,
+        ToolKind.AGENT: Effect.READ,
     }
     assert tool.effect is effects[tool.kind]
     assert tool.title

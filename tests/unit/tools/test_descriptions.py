@@ -81,6 +81,7 @@ def test_built_in_tools_have_the_expected_kinds() -> None:
         ToolKind.WRITE: {"write", "edit", "multi_edit", "apply_patch"},
         ToolKind.RUN: {"bash"},
         ToolKind.SESSION: {"todo", "ask_user", "exit_plan_mode", "job_output", "job_stop", "skill"},
+        ToolKind.AGENT: {"task"},
         ToolKind.USER: set(),
         ToolKind.OTHER: set(),
     }
@@ -109,7 +110,7 @@ def test_describing_a_call_never_fails_and_touches_no_file(
     use = tool.describe_use(params | {"timeout_s": 5}, ExecutionContext(tmp_path))
     assert use.effect is tool.effect
     assert all(path.is_absolute() for path in use.paths)
-    assert use.paths or tool.kind in (ToolKind.RUN, ToolKind.SESSION)
+    assert use.paths or tool.kind in (ToolKind.RUN, ToolKind.SESSION, ToolKind.AGENT)
     assert list(tmp_path.iterdir()) == []
 
 

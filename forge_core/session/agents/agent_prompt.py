@@ -1,0 +1,42 @@
+"""What the system prompt says about agents: which there are, and to a sub-agent what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from forge_core.extensions.agents import AgentCatalog, AgentDefinition
+from forge_core.sanitize import safe_text
+from forge_core.tools.base import BaseTool
+from forge_core.tools.output import OUTPUT_LIMIT
+
+MAX_LISTED_CHARS = 8_000
+"""Of all descriptions together; the rest of the agents are listed by name."""
+MAX_DESCRIPTION_CHARS = 400
+_SKILL = "Skill"
+"""The name in Claude Code of the tool that loads skills."""
+
+
+def agents_section(catalog: AgentCatalog) -> str:
+    """Return the list of agents for the model of the session."""
+    lines, left = ["# Agents for task"], MAX_LISTED_CHARS
+    for one in catalog.agents:
+        described = one.description[: min(MAX_DESCRIPTION_CHARS, max(left, 0))]
+        left -= len(described)
+        lines.append(f"- {one.name}: {described}" if described else f"- {one.name}")
+    return "\n".join(lines) + "\n"
+
+
+def role_section(definition: AgentDefinition, tools: Iterable[BaseTool]) -> str:
+    """Return the part of a sub-agent's prompt that tells it what it is."""
+    lines = [
+        "# Your role",
+        f"You are the sub-agent {definition.name!r}. The first message is a task from the model that works "
+        "with the user. Nobody answers questions: decide, and say what you assumed. Your last message is "
+        f"your report, and all that is read of your work: at most {OUTPUT_LIMIT:,} characters, complete, "
+        "without preamble.",
+    ]
+    if definition.skills and any(_SKILL in tool.claude_names for tool in tools):
+        lines.append(f"Load these skills first: {', '.join(definition.skills)}.")
+    if definition.prompt:
+        lines.append(f"\n{safe_text(definition.prompt, keep_invisible=True)}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,143 @@
+"""One sub-agent: what it is to do, what it has done so far, and how it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+
+from forge_core.events import AgentEvent, LLMEnd, LLMStart, ToolEnd, ToolStart
+from forge_core.extensions.agents import AgentDefinition
+from forge_core.llm.models import TokenUsage
+from forge_core.result import AgentResult
+from forge_core.tools.base import AgentTask, ToolResult
+
+
+class AgentState(StrEnum):
+    WAITING = "waiting"
+    """For one of the others to end: `max_agents` run."""
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    """By the user, alone or with the turn."""
+
+
+@dataclass(eq=False, slots=True)
+class SubAgent:
+    """A sub-agent of a session, running or ended. All its texts are untrusted."""
+
+    number: int
+    """1, 2, 3 … in the session."""
+    id: str
+    """Of its own session."""
+    call_id: str
+    definition: AgentDefinition
+    task: AgentTask
+    model: str
+    state: AgentState = AgentState.WAITING
+    step: str = ""
+    """What it does now: the heading of its last call, or that it thinks."""
+    calls: int = 0
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    started: float = field(default_factory=time.time)
+    ended: float | None = None
+    """Seconds since the epoch, as the above."""
+    report: str = ""
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is to stop."""
+    interrupt: Callable[[], None] = lambda: None
+    """Ends its run in order."""
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def label(self) -> str:
+        """Its name and its task in a few words."""
+        return f"{self.name}: {self.task.description}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.ended is None
+
+    @property
+    def known_cost_usd(self) -> Decimal | None:
+        return self.usage.cost_usd
+
+    @property
+    def summary(self) -> str:
+        """How many calls it made, and what it used."""
+        return agent_summary(self.calls, self.usage)
+
+    def stop(self) -> None:
+        """Have it end in order: it keeps what it has. Does nothing once it has ended."""
+        if self.is_running and not self.stopped.is_set():
+            self.stopped.set()
+            self.interrupt()
+
+    def follow(self, event: AgentEvent) -> None:
+        """Take note of one of its events."""
+        match event:
+            case LLMStart():
+                self.step = "thinking"
+            case LLMEnd():
+                self.usage += event.usage
+            case ToolStart():
+                self.calls += 1
+                self.step = " ".join(filter(None, event.heading))
+            case ToolEnd():
+                self.step = "thinking"
+            case _:
+                pass
+
+    def end(self, result: AgentResult | None) -> ToolResult:
+        """Take note of its end; return the result of its call."""
+        self.ended, self.step = time.time(), ""
+        outcome = self._outcome(result)
+        self.report = outcome.for_model()
+        return outcome
+
+    def _outcome(self, result: AgentResult | None) -> ToolResult:
+        text = "" if result is None else result.output.strip()
+        problem = self._problem(result, bool(text))
+        if not problem:
+            self.state = AgentState.DONE
+            return ToolResult(True, text, summary=self.summary, usage=self.usage)
+        is_stopped = self.stopped.is_set() or result is None or result.stopped_reason == "cancelled"
+        self.state = AgentState.STOPPED if is_stopped else AgentState.FAILED
+        return ToolResult(
+            False,
+            f"Its last words were:\n{text}" if text else "",
+            error=problem,
+            summary=f"{'stopped' if is_stopped else 'failed'}, {self.summary}",
+            outcome="interrupted" if is_stopped else "failed",
+            usage=self.usage,
+        )
+
+    def _problem(self, result: AgentResult | None, has_text: bool) -> str:
+        """Return why there is no whole report, for the model; empty if there is one."""
+        if result is None or result.stopped_reason == "cancelled":
+            return f"the user stopped the agent {self.name} before it finished. Do not start it again unasked"
+        match result.stopped_reason:
+            case "complete" | "denied" | "stop_tool" if has_text:
+                return ""
+            case "error":
+                return f"the agent {self.name} failed: {result.error}"
+            case "max_iterations":
+                return f"the agent {self.name} was ended after {result.iterations} model calls, its limit"
+            case reason:
+                why = result.warning or f"its run ended with {reason!r}"
+                return f"the agent {self.name} ended without a report: {why}"
+
+
+def agent_summary(calls: int, usage: TokenUsage) -> str:
+    """Return what a sub-agent has done and used so far: "7 calls, 12,345 tokens, $0.0213"."""
+    usd = usage.cost_usd
+    cost = "" if not usd else f"${usd:.2f}" if usd >= 1 else f"${usd:.4f}"
+    tokens = f"{usage.total_tokens:,} tokens" if usage.total_tokens else ""
+    return ", ".join(filter(None, (f"{calls:,} call{'s'[: calls != 1]}", tokens, cost)))

@@ -1,0 +1,317 @@
+"""The sub-agents of a session: started by the task tool, each with a memory and a journal of its own.
+
+What they use is counted and limited together with the session: the same tracker counts their calls, and the
+same budget admits each of them. They share the session's policy, sandbox, undo and jobs; each has its own
+record of what it has read. A sub-agent has no sub-agents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+
+from forge_core.context.folder_instructions import FolderInstructions
+from forge_core.errors import ForgeError, ToolError
+from forge_core.events import AgentEvent, LLMEnd, Notice
+from forge_core.extensions.agents import AgentCatalog, AgentDefinition, agents_of
+from forge_core.extensions.catalog import ExtensionCatalog
+from forge_core.langchain.agent import ForgeAgent
+from forge_core.permissions.policy import PermissionPolicy
+from forge_core.permissions.tighter_policy import TighterPolicy
+from forge_core.redact import Redactor
+from forge_core.result import AgentResult
+from forge_core.sanitize import safe_line
+from forge_core.session.agents.agent_events import AgentEvents
+from forge_core.session.agents.agent_models import AgentModels
+from forge_core.session.agents.agent_prompt import role_section
+from forge_core.session.agents.agent_record import AgentJournal, begin_journal
+from forge_core.session.agents.agent_scope import AgentScope, running_agent
+from forge_core.session.agents.sub_agent import AgentState, SubAgent
+from forge_core.session.billing import SessionBilling
+from forge_core.session.compacting import SessionCompactor
+from forge_core.session.context_meter import ContextMeter
+from forge_core.session.model_selection import ModelSelection
+from forge_core.session.saved_state import StateRecorder
+from forge_core.session.session_parts import SessionParts
+from forge_core.session.tool_environment import ToolEnvironment
+from forge_core.store.journal import new_session_id
+from forge_core.tools.base import AgentTask, ExecutionContext, ToolResult
+from forge_core.tools.builtin.exit_plan_mode import SessionPlan
+from forge_core.tools.builtin.todo import TodoList
+from forge_core.tools.executor import wait_for_first
+from forge_core.tools.output import OUTPUT_LIMIT
+from forge_core.untrusted import frame_tool_output
+
+MAX_ENDED_KEPT = 32
+"""Ended sub-agents that are still listed; the oldest go first."""
+_GONE_WITHIN_S = 3.0
+"""How long the end of the session waits for sub-agents to end in order."""
+
+
+class SubAgents:
+    """Starts, lists and stops the sub-agents of one session."""
+
+    def __init__(
+        self,
+        parts: SessionParts,
+        models: ModelSelection,
+        billing: SessionBilling,
+        inform: Callable[[str], None],
+    ) -> None:
+        """`inform` is called with a line for the model, which it gets with the next message."""
+        self.on_start: Callable[[SubAgent], Awaitable[None]] = _nothing
+        """Awaited before the first model call of a sub-agent."""
+        self.on_stop: Callable[[SubAgent], Awaitable[None]] = _nothing
+        """Awaited when it has ended, before its report is passed on."""
+        self._parts, self._models, self._billing, self._inform = parts, models, billing, inform
+        self._places = asyncio.Semaphore(parts.config.max_agents)
+        self._agents: list[SubAgent] = []
+        self._tasks: dict[SubAgent, asyncio.Task[ToolResult]] = {}
+        self._last_number = 0
+        self._known: tuple[ExtensionCatalog | None, AgentCatalog] = (None, AgentCatalog())
+
+    @property
+    def catalog(self) -> AgentCatalog:
+        """The agents that are built in, and those of files."""
+        files = self._parts.extensions.catalog
+        if self._known[0] is not files:
+            self._known = files, agents_of(files)
+        return self._known[1]
+
+    def list(self) -> tuple[SubAgent, ...]:
+        """Return the running sub-agents and the last ended ones, the oldest first."""
+        return tuple(self._agents)
+
+    @property
+    def running_count(self) -> int:
+        return len(self._tasks)
+
+    async def stop(self, number: int) -> SubAgent:
+        """Have a sub-agent end in order, and wait for that; one that has ended is left as it is.
+
+        Raises:
+            ForgeError: there is none of this number.
+        """
+        found = next((one for one in self._agents if one.number == number), None)
+        if found is None:
+            known = ", ".join(str(one.number) for one in self._agents) or "none yet"
+            raise ForgeError(f"There is no agent {number}. The agents are: {known}.")
+        found.stop()
+        if (task := self._tasks.get(found)) is not None:
+            await asyncio.wait([task], timeout=_GONE_WITHIN_S)
+        return found
+
+    async def spawn(self, task: AgentTask, context: ExecutionContext) -> ToolResult:
+        """Run a sub-agent and return its report; in the background, return once it has started. Without a
+        user to send another message, it is never left in the background.
+
+        Raises:
+            ToolError: there is no such agent.
+        """
+        agent = self._new_agent(task, context)
+        in_background = task.in_background and self._parts.is_attended
+        pass_on = partial(self._in_background, agent) if in_background else context.emit
+        work = asyncio.create_task(self._work(agent, pass_on or _ignore), name=f"forge-agent-{agent.number}")
+        self._tasks[agent] = work
+        work.add_done_callback(lambda _: self._forget(agent))
+        self._parts.events.figures_changed()
+        if in_background:
+            work.add_done_callback(partial(self._report, agent))
+            return _started(agent)
+        try:
+            if await wait_for_first(work, context.interrupted) == "interrupted":
+                agent.stop()
+                await asyncio.wait([work])
+            return work.result()
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait([work])
+
+    async def aclose(self) -> None:
+        """End all sub-agents, in order if that is quick."""
+        tasks = dict(self._tasks)
+        for agent in tasks:
+            agent.stop()
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=_GONE_WITHIN_S)
+        for work in tasks.values():
+            work.cancel()
+        if tasks:
+            await asyncio.wait(tasks.values())
+
+    def _new_agent(self, task: AgentTask, context: ExecutionContext) -> SubAgent:
+        definition = self.catalog.find(task.agent)
+        if definition is None:
+            near = self.catalog.nearest(task.agent)
+            hint = f" Did you mean {near!r}?" if near else ""
+            names = ", ".join(one.name for one in self.catalog.agents)
+            raise ToolError(f"there is no agent {task.agent!r}.{hint} The agents are: {names}.")
+        config, provider = self._parts.config, self._parts.provider
+        chooser = AgentModels(provider, config.small_model or "")
+        model, notice = chooser.choose(definition, task.model, self._models.current)
+        if notice:
+            self._parts.events.warning(notice)
+        self._last_number += 1
+        agent = SubAgent(self._last_number, new_session_id(), context.call_id, definition, task, model)
+        self._agents.append(agent)
+        ended = [one for one in self._agents if not one.is_running]
+        for old in ended[:-MAX_ENDED_KEPT]:
+            self._agents.remove(old)
+        return agent
+
+    async def _work(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> ToolResult:
+        """Wait for a place, run a sub-agent, and return the result of its call."""
+        place = asyncio.ensure_future(self._places.acquire())
+        result: AgentResult | None = None
+        try:
+            if await wait_for_first(place, agent.stopped) == "done":
+                agent.state = AgentState.RUNNING
+                result = await self._run(agent, pass_on)
+        finally:
+            if place.done() and not place.cancelled():
+                self._places.release()
+            place.cancel()
+            outcome = agent.end(result)
+            self._parts.events.figures_changed()
+        await self.on_stop(agent)
+        return outcome
+
+    async def _run(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> AgentResult | None:
+        parts = self._parts
+        environment, policy = self._environment(), self._policy(agent.definition)
+        journal = begin_journal(
+            agent,
+            parts.journal,
+            parts.config.state_dir,
+            parts.events.error,
+            working_dir=str(parts.config.working_dir),
+            provider=parts.config.endpoint.kind,
+            mode=str(policy.mode),
+        )
+        events = AgentEvents(
+            agent, journal, pass_on, lambda end: self._billing.answered(replace(end, parent_id=agent.call_id))
+        )
+        scope = running_agent.set(AgentScope(agent.call_id, events.emit))
+        forge_agent = self._forge_agent(agent, environment, policy, journal, events)
+        try:
+            await self.on_start(agent)
+            if agent.stopped.is_set():
+                return None
+            await forge_agent.execute(agent.task.prompt, events)
+            return forge_agent.last_result
+        except Exception as error:  # the border of a sub-agent: a bug ends it, not the session
+            return _crash(error)
+        finally:
+            running_agent.reset(scope)
+            total = parts.tracker.get_usage()
+            events.close(total)
+            events.recorder.close(forge_agent.last_result, total)
+            StateRecorder(journal, environment).record(model=agent.model, mode=str(policy.mode))
+            await asyncio.to_thread(journal.close)
+
+    def _policy(self, definition: AgentDefinition) -> PermissionPolicy | TighterPolicy:
+        shared = self._parts.environment.policy
+        return shared if definition.mode is None else TighterPolicy(shared, definition.mode)
+
+    def _environment(self) -> ToolEnvironment:
+        """Return the session's environment, with a record of reads, tasks and instructions of its own."""
+        shared = self._parts.environment
+        return replace(
+            shared,
+            todos=TodoList(),
+            plan=SessionPlan(),
+            files={},
+            agents=None,
+            folder_instructions=(
+                None if shared.folder_instructions is None else FolderInstructions(self._parts.config)
+            ),
+        )
+
+    def _forge_agent(
+        self,
+        agent: SubAgent,
+        environment: ToolEnvironment,
+        policy: PermissionPolicy | TighterPolicy,
+        journal: AgentJournal,
+        events: AgentEvents,
+    ) -> ForgeAgent:
+        parts, main, definition = self._parts, self._parts.agent, agent.definition
+
+        def context() -> ExecutionContext:
+            return replace(environment.context(), agent=agent.name, agent_id=agent.id)
+
+        sub = ForgeAgent(
+            llm=parts.provider.make_llm(agent.model),
+            tools=definition.select(main.registry),
+            max_iterations=definition.max_turns or main.max_iterations,
+            max_retries=main.max_retries,
+            timeout=None,
+            executor=main.executor if policy is environment.policy else main.executor.with_policy(policy),
+            make_context=context,
+            make_watch=main.make_watch,
+            clock=main.clock,
+            tracker=main.tracker,
+            callbacks=main.callbacks,
+            on_message=events.recorder.message,
+        )
+        sub.call_ids = main.call_ids  # unique in the whole session
+        agent.interrupt = sub.interrupt
+        meter = ContextMeter(sub)
+        role = role_section(definition, sub.registry)
+        meter.use_prompt(parts.agent_prompt(policy.mode, role, sub.registry))
+        events.meter = meter
+        SessionCompactor(
+            sub,
+            meter,
+            environment,
+            parts.provider,
+            journal,
+            lambda: agent.model,
+            lambda end: self._billing.answered(replace(end, parent_id=agent.call_id)),
+        )
+        return sub
+
+    def _in_background(self, agent: SubAgent, event: AgentEvent) -> None:
+        """Record what an agent in the background has cost: its call is over, so nothing else is passed on."""
+        if isinstance(event, LLMEnd):
+            self._parts.journal.event(event)
+        self._parts.events.figures_changed()
+
+    def _report(self, agent: SubAgent, work: asyncio.Task[ToolResult]) -> None:
+        """Notify the user and the model of the end of an agent in the background."""
+        outcome = "has finished" if agent.state is AgentState.DONE else f"has {agent.state}"
+        line = f"Agent {agent.number} ({safe_line(agent.label)}) {outcome}: {agent.summary}"
+        self._parts.events.notify(
+            Notice(level="info", text=f"{line}. The model gets its report with your next message.")
+        )
+        report = agent.report[:OUTPUT_LIMIT]
+        self._inform(f"{line}. Its report:\n{frame_tool_output('task', report)}")
+
+    def _forget(self, agent: SubAgent) -> None:
+        self._tasks.pop(agent, None)
+
+
+def _started(agent: SubAgent) -> ToolResult:
+    text = (
+        f"Agent {agent.number} ({agent.label}) works in the background. Its report comes with a later "
+        "message of the user. Go on with something else; do not wait for it, and do not do its work."
+    )
+    return ToolResult(True, text, summary=f"in the background as agent {agent.number}", outcome="background")
+
+
+def _crash(error: Exception) -> AgentResult:
+    from forge_core.llm.models import TokenUsage
+
+    words = Redactor()(f"{type(error).__name__}: {error}")
+    return AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=words)
+
+
+def _ignore(event: AgentEvent) -> None:
+    pass
+
+
+async def _nothing(agent: SubAgent) -> None:
+    pass

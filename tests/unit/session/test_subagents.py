@@ -1,0 +1,164 @@
+"""Sub-agents: run together, limited and counted with the session, interrupted at every stage, recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, deny_all
+from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, ToolEnd, ToolStart
+from forge_core.redact import Redactor
+from forge_core.result import AgentResult
+from forge_core.runtime import build_session
+from forge_core.session import ForgeSession
+from forge_core.session.saved_sessions import SavedSessions
+from forge_core.store.spending_ledger import SpendingLedger
+from tests.support.agent_server import AgentServer, calling, config_for, saying, task_call
+from tests.support.sse_server import Gate, Reply, Stall, chunk, error_reply, event, json_reply
+
+
+async def turn(session: ForgeSession, text: str = "go") -> tuple[AgentResult, list[AgentEvent]]:
+    events = [one async for one in session.send(text)]
+    last = events[-1]
+    assert isinstance(last, AgentEnd)
+    assert_whole(events)
+    return last.result, events
+
+
+def assert_whole(events: list[AgentEvent]) -> None:
+    """Assert the promises of the stream: each START has one END, and events of a sub-agent are within its call."""
+    open_calls: dict[str, str] = {}
+    open_llm: set[str | None] = set()
+    ids: set[str] = set()
+    for one in events:
+        if one.parent_id is not None:
+            assert open_calls.get(one.parent_id) == "task", one
+            assert not isinstance(one, LLMChunk | AgentEnd)
+        match one:
+            case ToolStart():
+                assert one.call_id not in ids
+                ids.add(one.call_id)
+                open_calls[one.call_id] = one.name
+            case ToolEnd():
+                del open_calls[one.call_id]
+            case LLMStart():
+                assert one.parent_id not in open_llm
+                open_llm.add(one.parent_id)
+            case LLMEnd():
+                open_llm.remove(one.parent_id)
+            case _:
+                pass
+    assert not open_calls
+    assert not open_llm
+    assert [type(one) for one in events].index(AgentEnd) == len(events) - 1
+
+
+def ends_of(events: list[AgentEvent], name: str = "task") -> dict[str, ToolEnd]:
+    return {one.call_id: one for one in events if isinstance(one, ToolEnd) and one.name == name}
+
+
+async def test_the_report_of_a_sub_agent_reaches_the_model_as_data(tmp_path: Path) -> None:
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look", agent="explore")), saying("0.02", "All good.")],
+        "look": [
+            calling("0.03", ("c1", "read", {"file_path": "a.txt"})),
+            saying("0.04", "a.txt says hello."),
+        ],
+    }
+    with AgentServer(scripts) as server:
+        session = build_session(config_for(tmp_path, server), deny_all)
+        result, events = await turn(session)
+        spent = session.spending().total.known_usd
+        await session.aclose()
+    assert (result.output, spent, server.charged) == ("All good.", Decimal("0.10"), Decimal("0.10"))
+    assert result.usage.cost_usd == Decimal("0.10")
+    inner = [(type(one).__name__, one.parent_id) for one in events if one.parent_id]
+    assert inner == [
+        (name, "t1") for name in ("LLMStart", "LLMEnd", "ToolStart", "Permission", "ToolEnd", "LLMStart", "LLMEnd")
+    ]  # fmt: skip
+    main, sub = server.bodies("go")[-1], server.bodies("look")[0]
+    report = main["messages"][-1]["content"]
+    assert "<tool-output" in str(report) and "a.txt says hello." in str(report)
+    assert [tool["function"]["name"] for tool in sub["tools"]] == ["read", "glob", "grep", "ls"]
+    system = str(sub["messages"][0]["content"])
+    assert "sub-agent 'explore'" in system and "Plan mode" in system
+    assert SpendingLedger(tmp_path / "state/sessions").day() == Decimal("0.10")
+
+
+BILL = {"id": "gen-1", "total_cost": 0.05, "tokens_prompt": 10, "tokens_completion": 4,
+        "native_tokens_prompt": 10, "native_tokens_completion": 4}  # fmt: skip
+
+
+def reading(usd: str, number: int) -> Reply:
+    return calling(usd, (f"c{number}", "read", {"file_path": "a.txt", "offset": number}))
+
+
+async def test_four_at_once_with_one_stopped_one_failing_one_asking_and_one_cut_by_the_budget(
+    tmp_path: Path,
+) -> None:
+    gate, others_ended = Gate(), Gate()
+    stalled = Reply([event(chunk("I have begun")), gate, Stall()], headers={"X-Generation-Id": "gen-1"})
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "stall"), task_call("t2", "crash"),
+                       task_call("t3", "ask", agent="verify"), task_call("t4", "spend"))],
+        "stall": [reading("0.02", 1), stalled],
+        "crash": [reading("0.03", 1), error_reply(503, "no more today")],
+        "ask": [calling("0.01", ("c1", "bash", {"command": "touch made", "description": "x"})), saying("0.01", "ok")],
+        "spend": [replace(first := reading("0.30", 1), steps=[others_ended, *first.steps]),
+                  *(reading("0.30", number) for number in range(2, 9))],
+    }  # fmt: skip
+    asked: list[ApprovalRequest] = []
+
+    async def approve(request: ApprovalRequest) -> ApprovalReply:
+        asked.append(request)
+        return ApprovalReply(Answer.ONCE)
+
+    tasks_before = asyncio.all_tasks()
+    with AgentServer(scripts, routes={"GET /generation": json_reply({"data": BILL})}) as server:
+        config = config_for(tmp_path, server, max_cost=1.5, sandbox="off")
+        session = build_session(config, approve)
+        events: list[AgentEvent] = []
+        async for one in session.send("go"):
+            events.append(one)
+            if {"t2", "t3"} <= {*ends_of(events)}:
+                others_ended.open()
+            if "t4" in ends_of(events) and "t1" not in ends_of(events):
+                assert await asyncio.to_thread(gate.reached.wait, 10)
+                (first,) = [agent for agent in session.agents.list() if agent.call_id == "t1"]
+                await session.agents.stop(first.number)
+        assert_whole(events)
+        await session._billing.settled()
+        total = session.spending().total
+        await session.aclose()
+        charged = server.charged + Decimal("0.05")
+
+    ends = ends_of(events)
+    assert {call: (end.success, end.outcome) for call, end in ends.items()} == {
+        "t1": (False, "interrupted"), "t2": (False, "failed"), "t3": (True, "done"), "t4": (False, "failed"),
+    }  # fmt: skip
+    assert "I have begun" in ends["t1"].result
+    assert "no more today" in ends["t2"].result
+    assert "limit of the session's cost" in ends["t4"].result
+    assert [(one.agent, one.target) for one in asked] == [("verify", "touch made")]
+    assert (tmp_path / "work/made").exists()
+
+    assert total.known_usd == charged
+    assert SpendingLedger(tmp_path / "state/sessions").day() == charged
+    sessions = SavedSessions(config.state_dir, Redactor())
+    saved = sessions.load(session.id)
+    assert sum(call.usage.cost_usd or 0 for call in saved.calls) == charged
+    assert [message.role for message in saved.messages] == ["user", "assistant", *["tool"] * 4]
+    children = [sessions.load(agent.id) for agent in session.agents.list()]
+    assert [one.turns[0].text for one in children] == ["stall", "crash", "ask", "spend"]
+    assert [(one.parent, one.agent) for one in children] == [
+        (session.id, name) for name in ("general", "general", "verify", "general")
+    ]
+    for child in children:
+        answered = {one.tool_call_id for one in child.messages if one.role == "tool"}
+        assert answered == {call.id for one in child.messages for call in one.tool_calls or ()}
+
+    assert not asyncio.all_tasks() - tasks_before
+    assert not [one for one in threading.enumerate() if one.name.startswith("forge-journal")]
