@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import aclosing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+
+import pytest
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, deny_all
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, ToolEnd, ToolStart
@@ -162,3 +165,77 @@ async def test_four_at_once_with_one_stopped_one_failing_one_asking_and_one_cut_
 
     assert not asyncio.all_tasks() - tasks_before
     assert not [one for one in threading.enumerate() if one.name.startswith("forge-journal")]
+
+
+SLEEP = ("c1", "bash", {"command": "sleep 30", "description": "wait"})
+STAGES: dict[str, list[Reply]] = {
+    "before the first byte": [Reply([Stall()])],
+    "in the answer": [Reply([event(chunk("half")), Stall()])],
+    "in a command": [calling("0.01", SLEEP)],
+    "while it asks": [calling("0.01", ("c1", "write", {"file_path": "b.txt", "content": "x"}))],
+    "while it waits to repeat a request": [error_reply(503, "later", headers={"Retry-After": "30"})],
+}
+
+
+def has_reached(stage: str, session: ForgeSession, asked: list[ApprovalRequest]) -> bool:
+    """Return whether all sub-agents that run are at the stage."""
+    running = [one for one in session.agents.list() if one.state == "running"]
+    if stage == "while it asks":
+        return len(asked) == len(running) > 0
+    if stage == "in a command":
+        return len(running) > 0 and all(one.calls for one in running)
+    return len(running) > 0
+
+
+@pytest.mark.parametrize("way", ["interrupt", "close"])
+@pytest.mark.parametrize("stage", STAGES)
+async def test_an_interrupt_ends_all_sub_agents_with_the_turn(tmp_path: Path, stage: str, way: str) -> None:
+    names = ("one", "two", "three")
+    calls = [task_call(f"t{number}", name) for number, name in enumerate(names)]
+    scripts = {
+        "go": [calling("0.01", *calls), saying("0.01", "And on.")],
+        **dict.fromkeys(names, STAGES[stage]),
+    }
+    asked: list[ApprovalRequest] = []
+
+    async def never(request: ApprovalRequest) -> ApprovalReply:
+        asked.append(request)
+        return await asyncio.Future()
+
+    tasks_before = asyncio.all_tasks()
+    with AgentServer(scripts) as server:
+        # Two run, and the third one waits for a place.
+        config = config_for(tmp_path, server, max_agents=2, max_retries=1, sandbox="off", allow=("bash",))
+        session = build_session(config, never)
+        events: list[AgentEvent] = []
+        reader = asyncio.create_task(_read(session, events))
+        async with asyncio.timeout(20):
+            while len(server.asked) < 3 or not has_reached(stage, session, asked):
+                await asyncio.sleep(0.01)
+            if way == "interrupt":
+                session.interrupt()
+            else:
+                reader.cancel()
+            await asyncio.wait([reader])
+        assert [one.state for one in session.agents.list()] == ["stopped"] * 3
+        assert session.agents.running_count == 0
+        if way == "interrupt":
+            assert_whole(events)
+            assert {one.outcome for one in ends_of(events).values()} == {"interrupted"}
+        result, _ = await turn(session, "again")
+        assert result.output == "And on."
+        await session.aclose()
+    sessions = SavedSessions(config.state_dir, Redactor())
+    for saved in (sessions.load(one) for one in [session.id, *(one.id for one in session.agents.list()[:2])]):
+        calls_made = [call.id for one in saved.messages for call in one.tool_calls or ()]
+        assert [one.tool_call_id for one in saved.messages if one.role == "tool"] == calls_made
+        starts = [one["data"]["call_id"] for one in saved.records if one["type"] == "tool_start"]
+        ends = [one["data"]["call_id"] for one in saved.records if one["type"] == "tool_end"]
+        assert sorted(starts) == sorted(ends)
+    assert not asyncio.all_tasks() - tasks_before
+
+
+async def _read(session: ForgeSession, events: list[AgentEvent]) -> None:
+    async with aclosing(session.send("go")) as stream:
+        async for one in stream:
+            events.append(one)
