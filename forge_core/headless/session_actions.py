@@ -49,7 +49,7 @@ def run_action(options: argparse.Namespace, config: ForgeConfig) -> int:
 
 def _list(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor) -> None:
     folder = Path(options.cwd).expanduser().resolve() if options.cwd else None
-    found = sessions.list(folder)
+    found = sessions.list(folder, with_agents=True)
     if options.json:
         _print_json([one.as_dict() for one in found])
     elif found:
@@ -60,7 +60,7 @@ def _list(options: argparse.Namespace, sessions: SavedSessions, redact: Redactor
 
 def _row(one: SessionSummary) -> tuple[str, ...]:
     return (
-        clip(safe_line(one.title), _TITLE_WIDTH),
+        clip(safe_line(f"↳ {one.agent}: {one.title}" if one.agent else one.title), _TITLE_WIDTH),
         one.id,
         time.strftime("%Y-%m-%d %H:%M", time.localtime(one.updated)),
         str(one.turns),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from forge_core.events import LLMEnd
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.llm.account.spending import Spending
 from forge_core.llm.models import TokenUsage
+from forge_core.session.agents.agent_scope import running_agent
 from forge_core.session.provider import SessionProvider
 
 _TITLE_CHARS = 200
@@ -139,7 +141,9 @@ class SessionBilling:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
+        context = contextvars.copy_context()
+        context.run(running_agent.set, None)  # of the session, also if a sub-agent's call was cut
+        task = asyncio.create_task(work, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 

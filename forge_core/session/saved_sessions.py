@@ -23,10 +23,18 @@ class SavedSessions:
         self._state_dir = state_dir
         self._redact = redact
 
-    def list(self, working_dir: Path | None = None) -> list[SessionSummary]:
-        """Return the sessions, the last used one first; with `working_dir`, only those of that folder."""
-        found = list_sessions(self._state_dir)
-        return [one for one in found if working_dir is None or one.working_dir == str(working_dir)]
+    def list(self, working_dir: Path | None = None, *, with_agents: bool = False) -> list[SessionSummary]:
+        """Return the sessions, the last used one first; with `working_dir`, only those of that folder.
+
+        `with_agents`: those of sub-agents too, each after the session that it belongs to.
+        """
+        found = [
+            one
+            for one in list_sessions(self._state_dir)
+            if working_dir is None or one.working_dir == str(working_dir)
+        ]
+        own = [one for one in found if not one.agent]
+        return own if not with_agents else _nested(own, [one for one in found if one.agent])
 
     def latest(self, working_dir: Path) -> SessionSummary:
         """Return the session last used in a folder.
@@ -54,7 +62,7 @@ class SavedSessions:
             JournalError: there is none, or more than one.
         """
         wanted = name.strip()
-        sessions = self.list()
+        sessions = self.list(with_agents=True)
         found = [one for one in sessions if one.id == wanted]
         found = found or [one for one in sessions if one.title.casefold() == wanted.casefold()]
         found = found or [one for one in sessions if wanted and one.id.startswith(wanted)]
@@ -119,7 +127,8 @@ class SavedSessions:
         return copy
 
     def delete(self, session_id: str) -> None:
-        """Delete a session with its outputs and undo data. Files in the workspace stay as they are.
+        """Delete a session with its outputs, undo data and the sessions of its sub-agents. Files in the
+        workspace stay as they are.
 
         Raises:
             SessionInUseError: another process has it open.
@@ -135,11 +144,15 @@ class SavedSessions:
             raise JournalError(f"Session {session_id} cannot be deleted: {error.strerror}.") from error
         finally:
             journal.close()
+        for one in self.list(with_agents=True):
+            if one.agent and one.parent == session_id:
+                self.delete(one.id)
 
     def unused_since(self, moment: float) -> Sequence[SessionSummary]:
         """Return the sessions last used before `moment`, in seconds since the epoch; the oldest first. Those
         whose record has no usable time are left out."""
-        return [one for one in reversed(self.list()) if 0 < one.updated < moment]
+        found = sorted(self.list(with_agents=True), key=lambda one: one.updated)
+        return [one for one in found if 0 < one.updated < moment]
 
     def prune(self, moment: float) -> tuple[Sequence[SessionSummary], Sequence[str]]:
         """Delete the sessions last used before `moment`, with their outputs and undo data.
@@ -148,6 +161,9 @@ class SavedSessions:
         """
         deleted, kept = [], []
         for one in self.unused_since(moment):
+            if not self._path(one.id).exists():  # it went with the session whose sub-agent it was of
+                deleted.append(one)
+                continue
             try:
                 self.delete(one.id)
                 deleted.append(one)
@@ -159,3 +175,12 @@ class SavedSessions:
         if not is_session_id(session_id):
             raise JournalError(f"There is no session {session_id!r}. forge sessions list shows all of them.")
         return journal_path(self._state_dir, session_id)
+
+
+def _nested(own: Sequence[SessionSummary], agents: Sequence[SessionSummary]) -> list[SessionSummary]:
+    """Return the sessions with those of sub-agents after their own, in the order in which they began."""
+    below: dict[str, list[SessionSummary]] = {}
+    for one in sorted(agents, key=lambda agent: (agent.started, agent.id)):
+        below.setdefault(one.parent, []).append(one)
+    nested = [row for one in own for row in (one, *below.pop(one.id, ()))]
+    return [*nested, *(one for rest in below.values() for one in rest)]

@@ -58,7 +58,8 @@ def _copied(records: Sequence[Record], session_id: str, parent: str, count: int 
     for record in islice(records, count):
         data = record.get("data")
         if record["type"] == "session" and isinstance(data, dict):
-            copies.append({**record, "data": {**data, "id": session_id, "parent": parent}})
+            own = {name: value for name, value in data.items() if name != "agent"}
+            copies.append({**record, "data": {**own, "id": session_id, "parent": parent}})
         elif record["type"] == "state" and isinstance(data, dict) and not _GIVEN.isdisjoint(data):
             kept = {name: value for name, value in data.items() if name not in _GIVEN}
             copies.append({**record, "data": kept})

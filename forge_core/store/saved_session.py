@@ -4,7 +4,8 @@ Journals of version 1 record a turn's messages when the turn has ended. Version 
 as it is in the history, changes of the session's state (`state`: also `omitted_instructions`, `effort`, the
 reasoning effort, and `plan`, the plan of plan mode, which older journals do not have) and of its limits
 (`budget`), bills that replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in
-`session`), the folded parts of a message (`folded` in `user`, see `folded_parts`), what the user rewinds
+`session`; with `agent`, the session is that of a sub-agent of it, and what its calls cost is in that session's
+journal too, until a `resume` record makes it one of the user's), the folded parts of a message (`folded` in `user`, see `folded_parts`), what the user rewinds
 (`rewind`, `unrewind`; see `rewinds`), what the model is to be informed of with the next message (`news`), the
 marks of a review of changes (`review`: a turn of the undo store, a file, and the keys of its kept hunks), and
 compactions (`window`: the messages of the shorter history, with `start` where only those from that index on
@@ -260,7 +261,7 @@ class _Reader:
                 saved.working_dir = str(data.get("working_dir", saved.working_dir))
                 self._settings(data)
                 saved.parent = str(data.get("parent", saved.parent))
-                saved.agent = str(data.get("agent", saved.agent))
+                saved.agent = str(data.get("agent", ""))
             case "title":
                 self._own_title = title_of(str(data.get("title", "")))
             case "user":

@@ -21,7 +21,7 @@ from forge_core.errors import JournalError
 from forge_core.store.journal import is_session_id, is_time
 from forge_core.store.saved_session import SavedSession, load_session
 
-_VERSION = 2
+_VERSION = 3
 PREVIEW_CHARS = 200
 MOST_READ_BYTES = 4_000_000
 """Bytes of journals that `last_session` reads at most: some 50 ms."""
@@ -44,7 +44,9 @@ class SessionSummary:
     preview: str
     """The beginning of the user's last message, in one line."""
     parent: str = ""
-    """The session that it was forked from."""
+    """The session that it was forked from, or whose sub-agent it is of."""
+    agent: str = ""
+    """The name of the sub-agent whose session it is; empty for one of the user's."""
     provider: str = ""
     """The kind of endpoint that it last used: "offline", "openrouter" and the like."""
     size: int = 0
@@ -101,7 +103,7 @@ def last_session(state_dir: Path, working_dir: Path) -> SessionSummary | None:
             if summary is None:
                 continue
             read[path.stem] = _entry(summary, status)
-        if summary.turns and summary.working_dir == str(working_dir):
+        if summary.turns and not summary.agent and summary.working_dir == str(working_dir):
             last = summary if last is None or summary.updated > last.updated else last
     if read:
         _write_cache(folder, {**known, **read})
@@ -151,6 +153,7 @@ def summary_of(saved: SavedSession, size: int) -> SessionSummary:
         model=saved.model,
         preview=" ".join(last[: 4 * PREVIEW_CHARS].split())[:PREVIEW_CHARS],
         parent=saved.parent,
+        agent=saved.agent,
         provider=saved.provider,
         size=size,
     )
@@ -162,7 +165,7 @@ def _cached(entry: object, status: os.stat_result) -> SessionSummary | None:
         return None
     values = {field.name: entry.get(field.name) for field in dataclasses.fields(SessionSummary)}
     cost = values.pop("cost_usd")
-    texts = ("id", "title", "working_dir", "model", "preview", "parent", "provider")
+    texts = ("id", "title", "working_dir", "model", "preview", "parent", "agent", "provider")
     is_valid = (
         all(isinstance(values[name], str) for name in texts)
         and all(is_time(values[name]) for name in ("started", "updated"))

@@ -43,10 +43,13 @@ class AgentEvents:
         self._open = OpenEvents()
         self._pass_on = pass_on
         self._answered = answered
+        self._is_closed = False
         self.meter: ContextMeter | None = None
         """Follows what fills the sub-agent's context window."""
 
     def emit(self, event: AgentEvent) -> None:
+        if self._is_closed:  # its journal is closed, and its call has ended
+            return
         self.recorder.event(event)
         self._agent.follow(event)
         if isinstance(event, LLMEnd):
@@ -62,7 +65,8 @@ class AgentEvents:
         pass
 
     def close(self, total: TokenUsage) -> None:
-        """Pass on the ENDs of what a hard cancel has left open."""
+        """Pass on the ENDs of what a hard cancel has left open, and ignore what comes later."""
+        self._is_closed = True
         for end in self._open.missing_ends(total):
             self._pass(end)
 

@@ -286,3 +286,35 @@ def test_pruning_keeps_a_session_that_is_open(sessions: SavedSessions, state: Pa
     assert journal_path(state, FIRST).exists()
     journal.close()
     assert [one.id for one in sessions.prune(150.0)[0]] == [FIRST]
+
+
+def write_agent(state: Path, session_id: str, parent: str) -> None:
+    """Write the session of a sub-agent."""
+    path = write(state, session_id, "Find it", at=400.0)
+    first, *rest = path.read_text().splitlines(keepends=True)
+    record = json.loads(first)
+    record["data"] |= {"parent": parent, "agent": "explore"}
+    path.write_text(json.dumps(record) + "\n" + "".join(rest))
+
+
+def test_sessions_of_sub_agents_are_listed_below_their_own_and_go_with_it(
+    state: Path, sessions: SavedSessions
+) -> None:
+    one, other, lost = (f"20261122-100000-00000{digit}" for digit in "abc")
+    for session_id, parent in ((one, FIRST), (other, FIRST), (lost, "20261101-000000-ffffff")):
+        write_agent(state, session_id, parent)
+
+    assert [found.id for found in sessions.list()] == [SECOND, THIRD, FIRST]
+    listed = sessions.list(with_agents=True)
+    assert [found.id for found in listed] == [SECOND, THIRD, FIRST, one, other, lost]
+    assert [found.agent for found in listed] == ["", "", "", "explore", "explore", "explore"]
+    assert sessions.latest(Path("/w")).id == THIRD
+    last = sessions.last(Path("/w"))
+    assert last is not None and last.id == THIRD
+    assert sessions.find(one).id == one
+    copy = sessions.fork(one)
+    assert [found.agent for found in sessions.list() if found.id == copy] == [""]
+
+    sessions.delete(FIRST)
+    left = [found.id for found in sessions.list(with_agents=True)]
+    assert sorted(left) == sorted([SECOND, THIRD, lost, copy])

@@ -11,16 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, deny_all
-from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, ToolEnd, ToolStart
+from forge_core.approval import (
+    Answer,
+    ApprovalReply,
+    ApprovalRequest,
+    QuestionReply,
+    QuestionRequest,
+    deny_all,
+)
+from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice, ToolEnd, ToolStart
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult
 from forge_core.runtime import build_session
 from forge_core.session import ForgeSession
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.spending_ledger import SpendingLedger
-from tests.support.agent_server import AgentServer, calling, config_for, saying, task_call
-from tests.support.sse_server import Gate, Reply, Stall, chunk, error_reply, event, json_reply
+from tests.support.agent_server import AgentServer, calling, config_for, costing, saying, task_call
+from tests.support.sse_server import Gate, Reply, Stall, chunk, error_reply, event, json_reply, tool_answer
 
 
 async def turn(session: ForgeSession, text: str = "go") -> tuple[AgentResult, list[AgentEvent]]:
@@ -239,3 +246,130 @@ async def _read(session: ForgeSession, events: list[AgentEvent]) -> None:
     async with aclosing(session.send("go")) as stream:
         async for one in stream:
             events.append(one)
+
+
+async def test_a_continued_session_counts_its_sub_agents_once_and_each_can_be_continued(
+    tmp_path: Path,
+) -> None:
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look")), saying("0.02", "Good.")],
+        "look": [reading("0.03", 1), saying("0.04", "It says hello."), saying("0.05", "Hello again.")],
+    }
+    with AgentServer(scripts) as server:
+        config = config_for(tmp_path, server)
+        session = build_session(config, deny_all)
+        await turn(session)
+        await session.aclose()
+        (agent,) = session.agents.list()
+        again = build_session(config, deny_all, resume=session.id)
+        assert again.spending().total.known_usd == Decimal("0.10")
+        await again.aclose()
+        of_agent = build_session(config, deny_all, resume=agent.id)
+        result, _ = await turn(of_agent, "and again?")
+        assert (result.output, of_agent.spending().total.known_usd) == ("Hello again.", Decimal("0.12"))
+        await of_agent.aclose()
+    assert server.charged == SpendingLedger(tmp_path / "state/sessions").day() == Decimal("0.15")
+    sessions = SavedSessions(config.state_dir, Redactor())
+    assert [one.id for one in sessions.list()] == [agent.id, session.id]  # it is the user's own now
+
+
+async def test_an_agent_in_the_background_goes_on_after_the_turn_and_reports_with_the_next_message(
+    tmp_path: Path,
+) -> None:
+    gate = Gate()
+    late = saying("0.04", "Found it in b.py.")
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look", background=True)), saying("0.02", "Started."),
+               saying("0.01", "Thanks.")],
+        "look": [reading("0.03", 1), replace(late, steps=[gate, *late.steps])],
+    }  # fmt: skip
+
+    async def no_answer(request: QuestionRequest) -> QuestionReply:
+        return QuestionReply(declined=True)
+
+    with AgentServer(scripts) as server:
+        session = build_session(config_for(tmp_path, server), deny_all, no_answer)
+        result, events = await turn(session)
+        assert (result.output, session.agents.running_count) == ("Started.", 1)
+        assert ends_of(events)["t1"].outcome == "background"
+        assert not [one for one in events if one.parent_id]
+        gate.open()
+        async with asyncio.timeout(10), aclosing(session.notices()) as notices:
+            notice = await anext(notices)
+        assert "Agent 1 (general: do look) has finished: 1 call" in notice.text
+        assert session.spending().total.known_usd == Decimal("0.10")
+        await turn(session, "and?")
+        await session.aclose()
+        asked = str(server.bodies("go")[-1]["messages"][-1]["content"])
+    assert asked.startswith("and?")
+    assert "<forge-note>" in asked and "Found it in b.py." in asked and "<tool-output mark=" in asked
+    saved = SavedSessions(tmp_path / "state", Redactor()).load(session.id)
+    assert sum(call.usage.cost_usd or 0 for call in saved.calls) == server.charged == Decimal("0.11")
+
+
+async def test_what_ran_in_the_background_ends_with_the_session_and_is_not_forgotten(tmp_path: Path) -> None:
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look", background=True)), saying("0.02", "Started."),
+               saying("0.01", "I see.")],
+        "look": [Reply([event(chunk("half of it")), Stall()])],
+    }  # fmt: skip
+
+    async def no_answer(request: QuestionRequest) -> QuestionReply:
+        return QuestionReply(declined=True)
+
+    with AgentServer(scripts) as server:
+        config = config_for(tmp_path, server)
+        session = build_session(config, deny_all, no_answer)
+        await turn(session)
+        async with asyncio.timeout(10):
+            while server.asked.count("look") < 1:
+                await asyncio.sleep(0.01)
+        await session.aclose()
+        again = build_session(config, deny_all, no_answer, resume=session.id)
+        await turn(again, "what happened?")
+        await again.aclose()
+        assert "has stopped" in str(server.bodies("go")[-1]["messages"][-1]["content"])
+
+
+async def test_without_a_user_no_sub_agent_is_left_in_the_background(tmp_path: Path) -> None:
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look", background=True)), saying("0.02", "Done.")],
+        "look": [saying("0.04", "Found it.")],
+    }
+    with AgentServer(scripts) as server:
+        session = build_session(config_for(tmp_path, server), deny_all)
+        _, events = await turn(session)
+        assert ends_of(events)["t1"].result == "Found it."
+        await session.aclose()
+
+
+SUMMARY = "<conversation>"
+"""The first word of a request for a summary."""
+
+
+def rambling(number: int) -> Reply:
+    """Return a long answer that reads a file."""
+    call = (f"c{number}", "read", {"file_path": "a.txt", "offset": number})
+    return costing("0.01", tool_answer(call, text=f"I go on with {number}. " * 300))
+
+
+async def test_a_long_sub_agent_is_compacted_within_its_own_window(tmp_path: Path) -> None:
+    too_long = error_reply(400, "This endpoint's maximum context length is 16000 tokens.")
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look")), saying("0.02", "Good.")],
+        "look": [*(rambling(number) for number in range(1, 12)), too_long, saying("0.04", "It is long.")],
+        SUMMARY: [saying("0.01", "A long file was read.")] * 5,
+        "What": [saying("0.01", "Nothing is missing.")] * 5,  # the audit of the summary
+    }
+    with AgentServer(scripts) as server:
+        session = build_session(config_for(tmp_path, server, context_window=16_000), deny_all)
+        (tmp_path / "work/a.txt").write_text("".join(f"line {number}\n" for number in range(40)))
+        result, events = await turn(session)
+        spent = session.spending().total.known_usd
+        await session.aclose()
+    assert SUMMARY in server.asked
+    assert (result.output, spent) == ("Good.", server.charged)
+    texts = [one.text for one in events if isinstance(one, Notice) and one.parent_id == "t1"]
+    assert [text for text in texts if text.startswith("Conversation summarised")]
+    saved = SavedSessions(tmp_path / "state", Redactor()).load(session.id)
+    assert sum(call.usage.cost_usd or 0 for call in saved.calls) == spent
