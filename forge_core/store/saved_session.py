@@ -1,16 +1,17 @@
 """A saved session, read from its journal: what is needed to continue it, and what the screen shows of it.
 
-Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as soon
-as it is in the history, changes of the session's state (`state`: also `omitted_instructions`, `effort`, the
-reasoning effort, and `plan`, the plan of plan mode, which older journals do not have) and of its limits
-(`budget`), bills that replace estimates (`bill`), titles (`title`), where a fork comes from (`parent` in
-`session`; with `agent`, the session is that of a sub-agent of it, and what its calls cost is in that session's
-journal too, until a `resume` record makes it one of the user's), the folded parts of a message (`folded` in `user`, see `folded_parts`), what the user rewinds
-(`rewind`, `unrewind`; see `rewinds`), what the model is to be informed of with the next message (`news`), the
-marks of a review of changes (`review`: a turn of the undo store, a file, and the keys of its kept hunks), and
-compactions (`window`: the messages of the shorter history, with `start` where only those from that index on
-were replaced; or `undo` where the one before it was restored. The records of the messages that it replaces
-are still shown). Results that follow a `resume` record answer the calls that a kill left without one.
+Journals of version 1 record a turn's messages when the turn has ended. Version 2 records each message as
+soon as it is in the history, changes of the session's state (`state`: also `omitted_instructions`,
+`effort`, the reasoning effort, and `plan`, the plan of plan mode, which older journals do not have) and of
+its limits (`budget`), bills that replace estimates (`bill`), titles (`title`), where a fork comes from
+(`parent` in `session`; with `agent`, the session is that of a sub-agent of it, and what its calls cost is
+in that session's journal too, until a `resume` record makes it one of the user's), the folded parts of a
+message (`folded` in `user`, see `folded_parts`), what the user rewinds (`rewind`, `unrewind`; see
+`rewinds`), what the model is to be informed of with the next message (`news`), the marks of a review of
+changes (`review`: a turn of the undo store, a file, and the keys of its kept hunks), and compactions
+(`window`: the messages of the shorter history, with `start` where only those from that index on were
+replaced; or `undo` where the one before it was restored. The records of the messages that it replaces are
+still shown). Results that follow a `resume` record answer the calls that a kill left without one.
 """
 
 from __future__ import annotations

@@ -116,6 +116,9 @@ class EventText:
     def apply(self, event: AgentEvent) -> None:
         """Write what an event means for the user, if anything."""
         known = cast("KnownEvent", event)
+        if known.parent_id is not None:
+            self._of_agent(known)
+            return
         match known:
             case LLMStart():
                 if known.iteration == 1:  # the message has arrived
@@ -158,6 +161,23 @@ class EventText:
         self._out.say(OUTPUT, found.title)
         self._out.lines(found.text)
         return True
+
+    def _of_agent(self, event: KnownEvent) -> None:
+        """Write what a sub-agent does: a line when one of its calls ends."""
+        match event:
+            case ToolStart():
+                self._calls[event.call_id] = _Call(event, event.timestamp)
+            case ToolEnd():
+                call = self._calls.pop(event.call_id, None) or _Call(_unknown_start(event), event.timestamp)
+                self._out.say(call.label, _ending(event))
+                for diff in event.diffs if event.success else ():
+                    self._change(diff)
+            case Permission() if event.decision == "deny" and event.by != "person":
+                self._out.say(WARNING, f"Denied: {event.rule}")
+            case Retry() | Notice():
+                self._out.say(_LEVELS[event.level], f"Sub-agent: {event.text}")
+            case _:
+                pass
 
     # The model's words
 
@@ -210,9 +230,7 @@ class EventText:
 
     def _end_call(self, end: ToolEnd) -> None:
         call = self._calls.pop(end.call_id, None) or _Call(_unknown_start(end), end.timestamp)
-        ending = _ENDINGS[end.outcome] if end.outcome else "done" if end.success else "failed"
-        parts = dict.fromkeys((ending, safe_line(end.summary), time_taken(end.duration_s)))
-        self._out.say(call.label, ", ".join(part for part in parts if part))
+        self._out.say(call.label, _ending(end))
         for diff in end.diffs if end.success else ():
             self._change(diff)
         if end.document:
@@ -322,9 +340,21 @@ class _Call:
         return " ".join(filter(None, words))
 
 
+def _ending(end: ToolEnd) -> str:
+    """Return how a call ended, in a few words."""
+    ending = _ENDINGS[end.outcome] if end.outcome else "done" if end.success else "failed"
+    parts = dict.fromkeys((ending, safe_line(end.summary), time_taken(end.duration_s)))
+    return ", ".join(part for part in parts if part)
+
+
 def _unknown_start(end: ToolEnd) -> ToolStart:
     return ToolStart(
-        timestamp=end.timestamp, call_id=end.call_id, name=end.name, arguments={}, title=end.name
+        timestamp=end.timestamp,
+        call_id=end.call_id,
+        name=end.name,
+        arguments={},
+        title=end.name,
+        parent_id=end.parent_id,
     )
 
 

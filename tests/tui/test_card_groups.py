@@ -149,7 +149,7 @@ def test_a_group_of_2000_calls_shows_pages_of_100() -> None:
 
 
 def test_nested_calls_show_below_their_parent_while_it_runs_and_then_fold() -> None:
-    events: list[Any] = [tool_started("task", "1", prompt="look around")]
+    events: list[Any] = [tool_started("other", "1", prompt="look around")]
     for number in range(6):
         events.append(inner(f"c{number}", "bash", "1", command=f"echo {number}"))
         events.append(tool_ended("bash", "out", call_id=f"c{number}", parent_id="1"))
@@ -158,17 +158,17 @@ def test_nested_calls_show_below_their_parent_while_it_runs_and_then_fold() -> N
     (card,) = layout.blocks
     rows = [words(row) for row in drawn(card)]
     assert rows == [
-        "● Task look around 8 calls",
+        "● Other look around 8 calls",
         "│ … 3 before (Ctrl+O)",
         "│ ✓ Run echo 3 0.4 s",
         "│ ✓ Run echo 4 0.4 s",
         "│ ✓ Run echo 5 0.4 s",
         "│ ● Read 2 files b",
     ]
-    more = [*events, tool_ended("task", "All is well.", summary="done")]
+    more = [*events, tool_ended("other", "All is well.", summary="done")]
     layout = layout_of(*more)
     (card,) = layout.blocks
-    assert [words(row) for row in drawn(card)] == ["✓ Task look around 8 calls, done 0.4 s"]
+    assert [words(row) for row in drawn(card)] == ["✓ Other look around 8 calls, done 0.4 s"]
     assert card.toggle(0)
     rows = [words(row) for row in drawn(card)]
     assert rows[1:] == [
@@ -182,8 +182,8 @@ def test_nested_calls_show_below_their_parent_while_it_runs_and_then_fold() -> N
 
 def test_nested_calls_are_shown_at_any_depth() -> None:
     layout = layout_of(
-        tool_started("task", "1", prompt="x"),
-        inner("2", "task", "1", prompt="y"),
+        tool_started("other", "1", prompt="x"),
+        inner("2", "other", "1", prompt="y"),
         inner("3", "bash", "2", command="z"),
         ToolProgress(call_id="3", text="working"),
     )
@@ -191,7 +191,7 @@ def test_nested_calls_are_shown_at_any_depth() -> None:
     drawn(card)
     assert card.toggle(0)
     rows = drawn(card)
-    assert [row.index(verb) for row, verb in zip(rows, ("Task", "Task"), strict=False)] == [3, 5]
+    assert [row.index(verb) for row, verb in zip(rows, ("Other", "Other"), strict=False)] == [3, 5]
     assert card.toggle(1)
     assert drawn(card)[2].index("Run") == 7
 

@@ -226,7 +226,7 @@ def test_calls_of_a_sub_agent_are_nested() -> None:
         tool_start("2", "read", {"path": "a"}, parent_id="1"),
     )
     outer, inner = shown(layout)
-    assert inner.index("Read") == outer.index("Task") + 2
+    assert inner.index("Read") == outer.index("Agent") + 2
 
 
 @pytest.mark.parametrize(

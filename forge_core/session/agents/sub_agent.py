@@ -136,8 +136,9 @@ class SubAgent:
 
 
 def agent_summary(calls: int, usage: TokenUsage) -> str:
-    """Return what a sub-agent has done and used so far: "7 calls, 12,345 tokens, $0.0213"."""
+    """Return what a sub-agent has done and used so far: "7 calls, 12.3k tokens, $0.0213"."""
     usd = usage.cost_usd
     cost = "" if not usd else f"${usd:.2f}" if usd >= 1 else f"${usd:.4f}"
-    tokens = f"{usage.total_tokens:,} tokens" if usage.total_tokens else ""
+    count = usage.total_tokens
+    tokens = f"{count / 1000:,.1f}k tokens" if count >= 1000 else f"{count} tokens" if count else ""
     return ", ".join(filter(None, (f"{calls:,} call{'s'[: calls != 1]}", tokens, cost)))

@@ -23,7 +23,7 @@ from forge_tui.widgets.exact_text import (
 PURPOSE = "Purpose, as the model says"
 """The detail that the model has written."""
 PURPOSE_CELLS = 200
-TOOL_CELLS = 24
+TOOL_CELLS = AGENT_CELLS = 24
 LEAST_CELLS = 16
 """A fact is not truncated below this width."""
 PLACES = {"full": "sandboxed", "weak": "weakly sandboxed", "off": "not sandboxed", "": ""}
@@ -67,7 +67,8 @@ def title_of(request: ApprovalRequest) -> str:
     elif request.needs_network:
         action += " with network access"
     tool = "" if request.action else f" with {clip(safe_line(request.tool), TOOL_CELLS)}"
-    return f"Forge wants to {action}{tool}"
+    who = f"Agent {clip(safe_line(request.agent), AGENT_CELLS)}" if request.agent else "Forge"
+    return f"{who} wants to {action}{tool}"
 
 
 def counts_of(request: ApprovalRequest) -> str:

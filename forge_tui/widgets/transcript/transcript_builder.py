@@ -81,6 +81,10 @@ class TranscriptBuilder:
         """Apply one event. Text of an answer reaches the blocks only with `flush()`."""
         if self.shell_cards.apply(event):
             return
+        if event.parent_id is not None:
+            self._summary.apply(event)
+            self.calls.follow_agent(event)
+            return
         if self._retry is not None:
             self._follow_retry(self._retry, event)
         self._summary.apply(event)

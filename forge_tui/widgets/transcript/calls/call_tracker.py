@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from forge_core.events import AgentEnd, Permission, ToolEnd, ToolProgress, ToolStart
+from forge_core.approval import ToolKind
+from forge_core.events import AgentEnd, AgentEvent, Permission, ToolEnd, ToolProgress, ToolStart
 from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
+from forge_tui.widgets.transcript.calls.agent_card import AgentCard
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
 from forge_tui.widgets.transcript.calls.tool_card import Failure, ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
@@ -40,7 +42,23 @@ class CallTracker:
         before = self._running.pop(event.call_id, None)
         if before is not None:  # a second start of the same call: the first one will never end
             before.interrupt()
-        self._place(ToolCard(event, Fold(self.folding)), event)
+        card = AgentCard if event.kind is ToolKind.AGENT else ToolCard
+        self._place(card(event, Fold(self.folding)), event)
+
+    def follow_agent(self, event: AgentEvent) -> None:
+        """Apply an event of a sub-agent to its card and to those in it."""
+        match event:
+            case ToolStart():
+                self.start(event)
+            case ToolEnd():
+                self.end(event)
+            case Permission(decision="deny"):
+                self.denied(event)
+            case _:
+                pass
+        card = self._running.get(event.parent_id or "")
+        if isinstance(card, AgentCard) and not isinstance(event, ToolEnd | Permission):
+            card.follow(event)
 
     def progress(self, event: ToolProgress) -> None:
         if event.call_id in self._running:

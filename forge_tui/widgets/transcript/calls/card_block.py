@@ -26,8 +26,6 @@ _FORWARD, _BACKWARD = ("next_page", "more_calls"), ("previous_page", "earlier_ca
 HEADER, PREVIEW = 0, -1
 """Numbers of passages: the header, and the visible part of a folded body. The pages of a body count from
 1."""
-_LATEST = 4
-"""Blocks that show while the card is folded and runs; the others are counted."""
 _PAGE = 100
 """Blocks on a page of an unfolded card."""
 
@@ -296,11 +294,12 @@ class CardList:
             canvas.mark(ClickTarget(self._owner, "more_calls"))
             canvas.decoration([(f"… {more:,} more below (PageDown)", styles.accent)])
 
-    def draw_latest(self, canvas: Canvas, styles: TranscriptStyles) -> None:
-        """Add a row for each of the latest cards."""
+    def draw_latest(self, canvas: Canvas, styles: TranscriptStyles, most: int) -> None:
+        """Add a row for each of the latest cards, `most` at most, and one for those before, unless it shows
+        only one."""
         self._drawn.clear()
-        if (more := len(self._blocks) - _LATEST) > 0:
+        if (more := len(self._blocks) - most) > 0 and most > 1:
             canvas.mark(ClickTarget(self._owner, "text"))
             canvas.decoration([(f"… {more:,} before ({fold_key()})", styles.muted)])
-        for block in self._blocks[-_LATEST:]:
+        for block in self._blocks[-most:]:
             block.draw_header(canvas, styles)

@@ -150,6 +150,8 @@ class CardBody:
     def __init__(self, preview_rows: int = 0) -> None:
         """`preview_rows`: the number of last lines of the result that show if the card is folded."""
         self.preview_rows = preview_rows
+        self.shows_beginning = False
+        """Whether these are the first lines instead."""
         self.is_wrapped = False
         """Whether lines of a folded card are wrapped instead of clipped."""
         self.is_error_bright = True
@@ -259,6 +261,8 @@ class CardBody:
         if is_preview and not self._is_live:
             rows = self.preview_rows
             lines = self._text.rsplit("\n", rows)[-rows:] if rows else []
+            if self.shows_beginning:
+                lines = self._text.split("\n", rows)[:rows]
             is_long = any(cell_len(line[: 4 * canvas.width]) > canvas.width for line in lines)
             self._is_cut = is_long and not self.is_wrapped
         if self._is_live or is_preview:
@@ -292,6 +296,12 @@ class CardBody:
                 canvas.decoration([(f"… {_count(hidden)} ({fold_key()})", styles.muted)])
             return
         lines = self._text.split("\n") if self._text else []
+        if self.shows_beginning:
+            for number, line in enumerate(lines[: self.preview_rows]):
+                self._draw_preview_line(number, line, canvas, styles)
+            if hidden := self._more_than_rows(lines) + max(0, len(lines) - self.preview_rows):
+                canvas.decoration([(f"… {_count(hidden)} ({fold_key()})", styles.muted)])
+            return
         first = len(lines) - min(self.preview_rows, len(lines))
         error = self._error_line
         has_error_above = error is not None and error < first < len(lines) - 1

@@ -53,6 +53,9 @@ _REASON_LINES = 8
 class ToolCard(CardBlock):
     """One tool call, from its start to its end, with the calls that it made itself."""
 
+    latest_calls = 4
+    """How many of these show while it is folded and runs; the others are counted."""
+
     def __init__(self, start: ToolStart, fold: Fold | None = None) -> None:
         super().__init__(fold or Fold())
         self.state: CardState = "running"
@@ -202,7 +205,7 @@ class ToolCard(CardBlock):
                 self.body.draw(canvas, styles, self, is_preview=False)
             elif is_alone:
                 if self.is_running:
-                    self.calls.draw_latest(canvas, styles)
+                    self.calls.draw_latest(canvas, styles, self.latest_calls)
                 if self._preview_rows():
                     self.body.draw(canvas, styles, self, is_preview=True)
 
@@ -236,10 +239,12 @@ class ToolCard(CardBlock):
         words = {"denied": self._refusal, "interrupted": "interrupted"}.get(self.state, self._summary)
         if self._reason and self.owner is not None:  # in a list only the header shows
             words = f"{words}: {safe_line(self._reason)}"
-        if not self.calls.count:
-            return words
-        calls = f"{self.calls.count:,} call{'s'[: self.calls.count != 1]}"
-        return f"{calls}, {words}" if words else calls
+        return ", ".join(filter(None, (self._calls_text(), words)))
+
+    def _calls_text(self) -> str:
+        """Return how many calls it has made; empty for none."""
+        count = self.calls.count
+        return f"{count:,} call{'s'[: count != 1]}" if count else ""
 
     def _time(self) -> str:
         if self.is_running:
