@@ -1,0 +1,289 @@
+"""Reads the files that declare hooks. One bad entry never voids its file, and one bad file no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.extensions.hooks.hook_events import TOOL_EVENTS, HookEvent
+from forge_core.extensions.hooks.matching import matcher_problem
+from forge_core.extensions.locations import ExtensionScope
+from forge_core.sanitize import safe_line
+from forge_core.workspace.trust import is_trusted
+
+DEFAULT_TIMEOUT_S = 60.0
+MAX_TIMEOUT_S = 600.0
+SESSION_END_TIMEOUT_S = 2.0
+OWN_FILE = "hooks.json"
+"""In the folder of the user's settings; needs no approval."""
+CLAUDE_FILE = "settings.json"
+PROJECT_FILES = (".forge/hooks.json", ".claude/settings.json", ".claude/settings.local.json")
+_MAX_BYTES = 1_000_000
+_MAX_NAME = 60
+_FOREIGN_TYPES = frozenset({"http", "prompt", "agent", "mcp_tool"})
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
+_INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|python[\d.]*|node|ruby|perl|deno|bun|php|uv|npx|env|exec|run")
+
+
+@dataclass(frozen=True, slots=True)
+class HookSource:
+    """A file that declares hooks."""
+
+    path: Path
+    scope: ExtensionScope
+    folder: Path
+    """The folder for which its hooks are approved."""
+    needs_approval: bool
+    label: str
+    """Its path as it is shown; safe to display."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One program and when it runs. All text in it is untrusted."""
+
+    name: str
+    """"PreToolUse:check.sh": unique among those of its folder. Safe to display."""
+    event: HookEvent
+    source: HookSource
+    matcher: str
+    command: str
+    args: tuple[str, ...] | None
+    """The arguments of the program `command`; None: `command` is a line for the shell."""
+    timeout_s: float
+    condition: str
+    """The rule of `if`; empty without one."""
+    fails_closed: bool
+    """Whether a failure of the hook blocks what it was asked about."""
+    is_detached: bool
+    """It runs beside the action, which does not wait for its answer (`async`)."""
+    entry: Mapping[str, Any]
+    """What was declared, for the approval: event, matcher and the fields of the hook."""
+
+    @property
+    def command_line(self) -> str:
+        """What runs, in one line."""
+        return " ".join((self.command, *map(shlex.quote, self.args or ())))
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedHook:
+    """A declared hook that Forge does not run."""
+
+    source: HookSource
+    event: str
+    what: str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        return safe_line(f"{self.event} {self.what}: {self.reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class HookTable:
+    """All hooks that were declared."""
+
+    hooks: tuple[Hook, ...] = ()
+    """In the order in which they were read: the user's before the project's."""
+    skipped: tuple[SkippedHook, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Files that could not be read, as sentences; safe to display."""
+
+    def of(self, event: HookEvent) -> list[Hook]:
+        return [hook for hook in self.hooks if hook.event is event]
+
+
+def hook_sources(config: ForgeConfig) -> list[HookSource]:
+    """Return the files that count now and exist, the user's first: those of the project, if the user trusts
+    it. Reads none of them."""
+    if config.safe:
+        return []
+    found = []
+    for place in config.own_extensions:
+        is_own = place == config.config_dir
+        if is_own or place.name == ".claude":
+            path = place / (OWN_FILE if is_own else CLAUDE_FILE)
+            found.append(HookSource(path, ExtensionScope.USER, place, not is_own, _at_home(path)))
+    if any(os.path.lexists(config.working_dir / name) for name in PROJECT_FILES) and is_trusted(config):
+        root = config.working_dir
+        found += [HookSource(root / name, ExtensionScope.PROJECT, root, True, name) for name in PROJECT_FILES]
+    return list(_different_files(found))
+
+
+def load_hooks(config: ForgeConfig) -> HookTable:
+    """Return the hooks of all files that count now. Runs nothing. Blocks while it reads."""
+    hooks: list[Hook] = []
+    skipped: list[SkippedHook] = []
+    problems: list[str] = []
+    for source in hook_sources(config):
+        try:
+            declared = _declared(source)
+        except (OSError, ValueError) as error:
+            reason = safe_line(str(getattr(error, "strerror", None) or error))
+            problems.append(f"Hooks in {source.label} were not read: {reason}.")
+            continue
+        for one in _entries(source, declared):
+            if isinstance(one, Hook):
+                hooks.append(one)
+            else:
+                skipped.append(one)
+    return HookTable(tuple(_with_unique_names(hooks)), tuple(skipped), tuple(problems))
+
+
+def _different_files(sources: list[HookSource]) -> Iterator[HookSource]:
+    """Yield those that exist, each real file once: a home directory may be the project."""
+    seen: set[str] = set()
+    for source in sources:
+        real = os.path.realpath(source.path)
+        if os.path.exists(real) and real not in seen:  # noqa: PTH110  most starts find none of them
+            seen.add(real)
+            yield source
+
+
+def _declared(source: HookSource) -> Mapping[str, Any]:
+    """Return the `hooks` of a file. Raises OSError or ValueError when it cannot be read."""
+    real = Path(os.path.realpath(source.path))
+    if source.scope is ExtensionScope.PROJECT and not real.is_relative_to(os.path.realpath(source.folder)):
+        raise ValueError("it is a link out of the project")
+    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is no regular file")
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
+    if not data.strip():
+        return {}
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(content, dict):
+        raise ValueError("it is no JSON object")
+    if content.get("disableAllHooks") is True:
+        return {}
+    hooks = content.get("hooks", {})
+    if not isinstance(hooks, dict):
+        raise ValueError("hooks is no object")
+    return hooks
+
+
+def _entries(source: HookSource, declared: Mapping[str, Any]) -> Iterator[Hook | SkippedHook]:
+    for event, groups in declared.items():
+        if event not in list(HookEvent):
+            yield SkippedHook(source, event, _summary(groups), "Forge has no such event")
+            continue
+        if not isinstance(groups, list):
+            yield SkippedHook(source, event, "", "it is no list")
+            continue
+        for group in groups:
+            yield from _group(source, HookEvent(event), group)
+
+
+def _group(source: HookSource, event: HookEvent, group: object) -> Iterator[Hook | SkippedHook]:
+    handlers = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(group, dict) or not isinstance(handlers, list):
+        yield SkippedHook(source, event, _summary(group), "it has no list of hooks")
+        return
+    matcher = group.get("matcher") or ""
+    problem = "its matcher is no text" if not isinstance(matcher, str) else matcher_problem(matcher)
+    for handler in handlers:
+        if problem:
+            yield SkippedHook(source, event, _summary(handler), problem)
+        else:
+            yield _hook(source, event, matcher, handler)
+
+
+def _hook(source: HookSource, event: HookEvent, matcher: str, handler: object) -> Hook | SkippedHook:
+    if reason := _problem(event, handler):
+        return SkippedHook(source, event, _summary(handler), reason)
+    assert isinstance(handler, dict)
+    args = handler.get("args")
+    timeout = handler.get("timeout")
+    limit = DEFAULT_TIMEOUT_S if timeout is None else min(float(timeout), MAX_TIMEOUT_S)
+    return Hook(
+        name=f"{event}:{_program(handler['command'], args)}",
+        event=event,
+        source=source,
+        matcher=matcher,
+        command=handler["command"],
+        args=None if args is None else tuple(args),
+        timeout_s=min(limit, SESSION_END_TIMEOUT_S) if event is HookEvent.SESSION_END else limit,
+        condition=handler.get("if") or "",
+        fails_closed=handler.get("failClosed") is True,
+        is_detached=handler.get("async") is True,
+        entry={"event": str(event), "matcher": matcher, **handler},
+    )
+
+
+def _problem(event: HookEvent, handler: object) -> str:
+    """Return why a hook is not run; empty if it is."""
+    if not isinstance(handler, dict):
+        return "it is no object"
+    kind = handler.get("type", "command")
+    if kind != "command":
+        is_known = isinstance(kind, str) and kind in _FOREIGN_TYPES
+        return f"Forge does not run hooks of the type {kind!r}" if is_known else f"its type is {kind!r}"
+    command, args, timeout = handler.get("command"), handler.get("args"), handler.get("timeout")
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        return "it has no command"
+    if args is not None and not (isinstance(args, list) and all(isinstance(one, str) for one in args)):
+        return "args is no list of texts"
+    if handler.get("shell", "bash") != "bash":
+        return f"Forge does not run the shell {handler['shell']!r}"
+    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float)):
+        return f"its timeout is {timeout!r}, which is no number of seconds"
+    if timeout is not None and not timeout > 0:
+        return f"its timeout is {timeout!r}; it must be above 0"
+    condition = handler.get("if")
+    if condition is not None and not isinstance(condition, str):
+        return "if is no text"
+    if condition and event not in TOOL_EVENTS:
+        return "if counts only at events of tools"
+    return ""
+
+
+def _program(command: str, args: list[str] | None) -> str:
+    """Return the name of what a command line runs: the script rather than its interpreter."""
+    words = [command] if args is not None else command.replace('"', "").replace("'", "").split()
+    words = [word for word in [*words, *(args or ())] if not _ASSIGNMENT.fullmatch(word)]
+    names = [PurePosixPath(word).name for word in words if not word.startswith("-")]
+    scripts = (name for name in names if name and not _INTERPRETER.fullmatch(name))
+    name = next(scripts, names[0] if names else "hook")
+    return "-".join(safe_line(name).split())[:_MAX_NAME] or "hook"
+
+
+def _with_unique_names(hooks: list[Hook]) -> Iterator[Hook]:
+    """Yield the hooks, the second of one name in a folder as `name-2`."""
+    counts: dict[tuple[Path, str], int] = {}
+    for hook in hooks:
+        key = (hook.source.folder, hook.name)
+        number = counts[key] = counts.get(key, 0) + 1
+        yield hook if number == 1 else replace(hook, name=f"{hook.name}-{number}")
+
+
+def _summary(declared: object) -> str:
+    """Return what identifies an entry that is not run."""
+    if isinstance(declared, dict):
+        for name in ("command", "url", "prompt", "tool", "type"):
+            if isinstance(declared.get(name), str):
+                return str(declared[name])[:120]
+        if isinstance(declared.get("hooks"), list):
+            return _summary(declared["hooks"])
+    if isinstance(declared, list):
+        return ", ".join(filter(None, map(_summary, declared[:3])))
+    return ""
+
+
+def _at_home(path: Path) -> str:
+    home = Path.home()
+    return safe_line(f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path))
