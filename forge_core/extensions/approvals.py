@@ -1,0 +1,203 @@
+"""The user's approval of programs that files declare, bound to what the user has seen.
+
+An approval counts for a program of a folder as long as its entry, and every file inside the folder that its
+words name, are the same. It is stored in the user's state, by the folder's real path, where the repository
+cannot change it. What such a file runs in turn is not covered.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from forge_core.config.project_state import locked, replace_file
+from forge_core.errors import ConfigError
+from forge_core.extensions.program_files import named_files
+from forge_core.private_folders import make_private_folder
+
+_VERSION = 1
+_FOLDER = "approvals"
+_MAX_BYTES = 8_000_000
+_MAX_TEXT = 20_000
+"""Characters of a file that are kept to show later what has changed in it."""
+_MAX_DIFF_LINES = 40
+
+
+class ProgramKind(StrEnum):
+    HOOK = "hook"
+
+
+class ApprovalState(StrEnum):
+    APPROVED = "approved"
+    NEW = "new"
+    """The user was not asked yet."""
+    CHANGED = "changed"
+    """It is another one than that about which the user decided."""
+    DECLINED = "declined"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that a file declares. All text in it is untrusted."""
+
+    kind: ProgramKind
+    name: str
+    """Unique among those of its kind in its folder."""
+    folder: Path
+    """The folder whose file declares it."""
+    entry: Mapping[str, Any]
+    """What the file says about it, as JSON."""
+    words: tuple[str, ...]
+    """The words of its command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenProgram:
+    """A program as it is, or was, at one moment."""
+
+    entry: Mapping[str, Any]
+    files: Mapping[str, str]
+    """Path, relative to the folder → sha256 of the file, in hex."""
+    texts: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The contents of those files that are short texts."""
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the canonical JSON of entry and files, in hex."""
+        content = {"entry": self.entry, "files": dict(self.files)}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @classmethod
+    def of(cls, program: Program) -> SeenProgram:
+        """Return the program as it is now. Blocks while it reads its files."""
+        files, texts = {}, {}
+        for path in named_files(program.words, program.folder):
+            name = os.path.relpath(path, program.folder)
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                files[name] = f"unreadable: {error.strerror}"
+                continue
+            files[name] = hashlib.sha256(data).hexdigest()
+            if len(data) <= _MAX_TEXT and b"\0" not in data:
+                texts[name] = data.decode("utf-8", "replace")
+        return cls(program.entry, files, texts)
+
+    def differences(self, before: SeenProgram) -> tuple[str, ...]:
+        """Return what has changed since, as lines. They are untrusted."""
+        lines = []
+        for key in dict.fromkeys((*before.entry, *self.entry)):
+            if (old := before.entry.get(key)) != (new := self.entry.get(key)):
+                lines.append(f"{key} was {_shown(old)}, is {_shown(new)}")
+        for name in sorted({*before.files, *self.files}):
+            if before.files.get(name) != self.files.get(name):
+                lines += self._difference_in(name, before)
+        return tuple(lines)
+
+    def _difference_in(self, name: str, before: SeenProgram) -> list[str]:
+        if name not in self.files:
+            return [f"{name} is gone"]
+        if name not in before.files:
+            return [f"{name} is new"]
+        old, new = before.texts.get(name), self.texts.get(name)
+        if old is None or new is None:
+            return [f"{name} has changed"]
+        rows = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1))[2:]
+        more = [f"… {len(rows) - _MAX_DIFF_LINES} more lines"] if len(rows) > _MAX_DIFF_LINES else []
+        return [f"{name} has changed:", *rows[:_MAX_DIFF_LINES], *more]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether a program may run, and what the user would be shown of it."""
+
+    state: ApprovalState
+    seen: SeenProgram
+    """The program as it is now."""
+    differences: tuple[str, ...] = ()
+    """What has changed since the user decided; untrusted."""
+
+
+class ApprovalStore:
+    """The user's decisions, stored in the state folder. Safe to use from several processes."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._folder = state_dir / _FOLDER
+
+    def judge(self, program: Program) -> Judgement:
+        """Return whether a program may run as it is now. Blocks while it reads its files."""
+        seen = SeenProgram.of(program)
+        record = self._records(program.folder).get(_key(program))
+        if record is None:
+            return Judgement(ApprovalState.NEW, seen)
+        if record.get("digest") != seen.digest:
+            before = SeenProgram(record.get("entry", {}), record.get("files", {}), record.get("texts", {}))
+            return Judgement(ApprovalState.CHANGED, seen, seen.differences(before))
+        is_approved = record.get("approved") is True
+        return Judgement(ApprovalState.APPROVED if is_approved else ApprovalState.DECLINED, seen)
+
+    def decide(self, decisions: Iterable[tuple[Program, SeenProgram, bool]]) -> None:
+        """Store decisions about programs as they were shown. Raises ConfigError when that fails."""
+        by_folder: dict[Path, dict[str, Any]] = {}
+        for program, seen, is_approved in decisions:
+            by_folder.setdefault(program.folder, {})[_key(program)] = {
+                "digest": seen.digest,
+                "approved": is_approved,
+                "at": round(time.time()),
+                "entry": seen.entry,
+                "files": dict(seen.files),
+                "texts": dict(seen.texts),
+            }
+        for folder, records in by_folder.items():
+            self._save(folder, records)
+
+    def _save(self, folder: Path, records: Mapping[str, Any]) -> None:
+        path = self._file(folder)
+        try:
+            make_private_folder(path.parent)
+            with locked(path.parent / "lock"):
+                content = {
+                    "v": _VERSION,
+                    "folder": os.path.realpath(folder),
+                    "programs": {**self._records(folder), **records},
+                }
+                replace_file(path, json.dumps(content, indent=1) + "\n")
+        except OSError as error:
+            raise ConfigError(
+                f"The approval was not saved: {str(path)!r} cannot be written ({error.strerror or error})."
+            ) from error
+
+    def _records(self, folder: Path) -> dict[str, Any]:
+        """Return the records of a folder; none where they cannot be read: nothing is approved then."""
+        try:
+            with self._file(folder).open("rb") as file:
+                content = json.loads(file.read(_MAX_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        if not isinstance(content, dict) or content.get("folder") != os.path.realpath(folder):
+            return {}
+        records = content.get("programs")
+        if not isinstance(records, dict) or not all(isinstance(one, dict) for one in records.values()):
+            return {}
+        return records
+
+    def _file(self, folder: Path) -> Path:
+        name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
+        return self._folder / f"{name}.json"
+
+
+def _key(program: Program) -> str:
+    return f"{program.kind} {program.name}"
+
+
+def _shown(value: object) -> str:
+    return "not set" if value is None else json.dumps(value, ensure_ascii=False)
