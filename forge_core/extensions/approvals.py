@@ -45,7 +45,7 @@ class ApprovalState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class DeclaredProgram:
     """A program that a file declares. All text in it is untrusted."""
 
     kind: ProgramKind
@@ -77,7 +77,7 @@ class SeenProgram:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
-    def of(cls, program: Program) -> SeenProgram:
+    def of(cls, program: DeclaredProgram) -> SeenProgram:
         """Return the program as it is now. Blocks while it reads its files."""
         files, texts = {}, {}
         for path in named_files(program.words, program.folder):
@@ -133,7 +133,7 @@ class ApprovalStore:
     def __init__(self, state_dir: Path) -> None:
         self._folder = state_dir / _FOLDER
 
-    def judge(self, program: Program) -> Judgement:
+    def judge(self, program: DeclaredProgram) -> Judgement:
         """Return whether a program may run as it is now. Blocks while it reads its files."""
         seen = SeenProgram.of(program)
         record = self._records(program.folder).get(_key(program))
@@ -145,7 +145,7 @@ class ApprovalStore:
         is_approved = record.get("approved") is True
         return Judgement(ApprovalState.APPROVED if is_approved else ApprovalState.DECLINED, seen)
 
-    def decide(self, decisions: Iterable[tuple[Program, SeenProgram, bool]]) -> None:
+    def decide(self, decisions: Iterable[tuple[DeclaredProgram, SeenProgram, bool]]) -> None:
         """Store decisions about programs as they were shown. Raises ConfigError when that fails."""
         by_folder: dict[Path, dict[str, Any]] = {}
         for program, seen, is_approved in decisions:
@@ -195,7 +195,7 @@ class ApprovalStore:
         return self._folder / f"{name}.json"
 
 
-def _key(program: Program) -> str:
+def _key(program: DeclaredProgram) -> str:
     return f"{program.kind} {program.name}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge_core.extensions.approvals import ApprovalState, ApprovalStore, Program, ProgramKind
+from forge_core.extensions.approvals import ApprovalState, ApprovalStore, DeclaredProgram, ProgramKind
 from forge_core.extensions.program_files import missing_script, named_files, words_of_line
 
 NEW, CHANGED = ApprovalState.NEW, ApprovalState.CHANGED
@@ -25,12 +25,12 @@ def folder(tmp_path: Path) -> Path:
 
 def program(
     folder: Path, line: str = "sh hooks/check.sh -v", name: str = "check", **entry: object
-) -> Program:
+) -> DeclaredProgram:
     words = words_of_line(line, {"CLAUDE_PROJECT_DIR": str(folder)})
-    return Program(ProgramKind.HOOK, name, folder, {"command": line, **entry}, tuple(words))
+    return DeclaredProgram(ProgramKind.HOOK, name, folder, {"command": line, **entry}, tuple(words))
 
 
-def approve(store: ApprovalStore, one: Program, *, is_approved: bool = True) -> None:
+def approve(store: ApprovalStore, one: DeclaredProgram, *, is_approved: bool = True) -> None:
     store.decide([(one, store.judge(one).seen, is_approved)])
 
 
@@ -82,7 +82,9 @@ def test_an_approval_is_of_one_real_folder(folder: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"programs": 5}', '{"folder": "/", "programs": {}}', "[" * 100_000]
+    "content",
+    ["", "[]", '{"programs": 5}', '{"folder": "/", "programs": {}}', "[" * 100_000],
+    ids=["empty", "list", "wrong type", "other folder", "deep"],
 )
 def test_nothing_is_approved_by_a_record_that_cannot_be_read(
     folder: Path, tmp_path: Path, content: str
