@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -69,6 +69,11 @@ class Hook:
     """What was declared, for the approval: event, matcher and the fields of the hook."""
 
     @property
+    def key(self) -> tuple[Path, str]:
+        """What tells it apart from all other hooks."""
+        return self.source.folder, self.name
+
+    @property
     def command_line(self) -> str:
         """What runs, in one line."""
         return " ".join((self.command, *map(shlex.quote, self.args or ())))
@@ -121,22 +126,25 @@ def hook_sources(config: ForgeConfig) -> list[HookSource]:
 
 def load_hooks(config: ForgeConfig) -> HookTable:
     """Return the hooks of all files that count now. Runs nothing. Blocks while it reads."""
-    hooks: list[Hook] = []
-    skipped: list[SkippedHook] = []
-    problems: list[str] = []
-    for source in hook_sources(config):
-        try:
-            declared = _declared(source)
-        except (OSError, ValueError) as error:
-            reason = safe_line(str(getattr(error, "strerror", None) or error))
-            problems.append(f"Hooks in {source.label} were not read: {reason}.")
-            continue
-        for one in _entries(source, declared):
-            if isinstance(one, Hook):
-                hooks.append(one)
-            else:
-                skipped.append(one)
-    return HookTable(tuple(_with_unique_names(hooks)), tuple(skipped), tuple(problems))
+    tables = [read_source(source) for source in hook_sources(config)]
+    return HookTable(
+        tuple(_with_unique_names(hook for table in tables for hook in table.hooks)),
+        tuple(one for table in tables for one in table.skipped),
+        tuple(problem for table in tables for problem in table.problems),
+    )
+
+
+def read_source(source: HookSource) -> HookTable:
+    """Return the hooks of one file. Runs nothing."""
+    try:
+        entries = list(_entries(source, _declared(source)))
+    except (OSError, ValueError) as error:
+        reason = safe_line(str(getattr(error, "strerror", None) or error))
+        return HookTable(problems=(f"Hooks in {source.label} were not read: {reason}.",))
+    return HookTable(
+        tuple(one for one in entries if isinstance(one, Hook)),
+        tuple(one for one in entries if isinstance(one, SkippedHook)),
+    )
 
 
 def _different_files(sources: list[HookSource]) -> Iterator[HookSource]:
@@ -256,13 +264,13 @@ def _program(command: str, args: list[str] | None) -> str:
     """Return the name of what a command line runs: the script rather than its interpreter."""
     words = [command] if args is not None else command.replace('"', "").replace("'", "").split()
     words = [word for word in [*words, *(args or ())] if not _ASSIGNMENT.fullmatch(word)]
-    names = [PurePosixPath(word).name for word in words if not word.startswith("-")]
+    names = [PurePosixPath(word).name.strip("(){};&|") for word in words if not word.startswith("-")]
     scripts = (name for name in names if name and not _INTERPRETER.fullmatch(name))
     name = next(scripts, names[0] if names else "hook")
     return "-".join(safe_line(name).split())[:_MAX_NAME] or "hook"
 
 
-def _with_unique_names(hooks: list[Hook]) -> Iterator[Hook]:
+def _with_unique_names(hooks: Iterable[Hook]) -> Iterator[Hook]:
     """Yield the hooks, the second of one name in a folder as `name-2`."""
     counts: dict[tuple[Path, str], int] = {}
     for hook in hooks:

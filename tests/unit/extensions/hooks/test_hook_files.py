@@ -121,6 +121,7 @@ def test_a_bad_entry_is_listed_and_hides_no_other(config: ForgeConfig) -> None:
         (b'\xef\xbb\xbf{"hooks": {}}', ""),
         (b'{"disableAllHooks": true, "hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}', ""),
     ],
+    ids=["cut", "list", "wrong type", "no UTF-8", "deep", "long", "empty", "BOM", "disabled"],
 )
 def test_a_file_that_cannot_be_read_hides_no_other(config: ForgeConfig, content: bytes, problem: str) -> None:
     declare(config.config_dir / "hooks.json", {"Stop": [{"hooks": [run("own")]}]})
