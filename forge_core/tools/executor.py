@@ -8,22 +8,21 @@ import copy
 import json
 import shlex
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, ToolKind, deny_all
-from forge_core.errors import CallDeniedError, CallInterruptedError, ForgeError, ToolError
-from forge_core.events import Notice, Permission
+from forge_core.errors import CallDeniedError, CallInterruptedError, ToolError
 from forge_core.permissions.path_info import real_path
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.private_keys import LEFT_OUT, hide_private_keys
 from forge_core.redact import Redactor
 from forge_core.result import FileDiff
 from forge_core.tools.arguments import validate
-from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult, ToolUse
+from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
+from forge_core.tools.judged_call import JudgedCall, guard
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore, has_elision_note
 
 _INTERRUPTED = "interrupted by the user before it was allowed"
@@ -79,7 +78,7 @@ class ToolExecutor:
             refuse_notes(tool, arguments)
             if self.policy is not None:
                 context.hides = self.policy.hidden(tool.name)
-                await self._authorize(_JudgedCall(self.policy, tool, arguments, context))
+                await self._authorize(JudgedCall(self.policy, tool, arguments, context))
             result = await self._run(tool, arguments, context)
             if result.success and tool.kind in _VISITS_FOLDERS:
                 context.instructions = await asyncio.to_thread(_instructions, tool, arguments, context)
@@ -91,7 +90,7 @@ class ToolExecutor:
                 await context.before_images.settle()
         return self._capped(tool, result, context)
 
-    async def _authorize(self, call: _JudgedCall) -> None:
+    async def _authorize(self, call: JudgedCall) -> None:
         """Return when the call may run; raise ToolError, in words for the model, when not."""
         verdict = await call.decide()
         if verdict.decision is Decision.ASK:
@@ -101,7 +100,7 @@ class ToolExecutor:
         else:
             call.settle(verdict)
 
-    async def _ask(self, call: _JudgedCall, verdict: Verdict) -> None:
+    async def _ask(self, call: JudgedCall, verdict: Verdict) -> None:
         """Ask the user.
 
         A call that would fail anyway fails here without a prompt. If the change is no longer the same after
@@ -137,7 +136,7 @@ class ToolExecutor:
         """Return one event per open prompt; adapters may call from the event loops of several threads."""
         return self._waiting.setdefault(asyncio.get_running_loop(), set())
 
-    async def _reply(self, call: _JudgedCall, request: ApprovalRequest) -> ApprovalReply | None:
+    async def _reply(self, call: JudgedCall, request: ApprovalRequest) -> ApprovalReply | None:
         """Return the answer, which is a no if the approver fails; None if the answer to another prompt has
         settled this one.
 
@@ -194,130 +193,6 @@ class ToolExecutor:
         return replace(result, output=output, error=error, omission=left_out or result.omission)
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgedCall:
-    """A call of a tool, and the policy that decides on it."""
-
-    policy: Policy
-    tool: BaseTool
-    arguments: dict[str, Any]
-    context: ExecutionContext
-
-    async def decide(self) -> Verdict:
-        """Return the policy's verdict; a tool that cannot say what it would touch is refused."""
-        # For a command line the policy may read the history of a repository, which takes up to seconds.
-        return await asyncio.to_thread(self._decide) if self.tool.effect is Effect.RUN else self._decide()
-
-    def _decide(self) -> Verdict:
-        try:
-            return self.policy.decide(self.tool.name, self.tool.use(self.arguments, self.context))
-        except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
-            return Verdict(
-                Decision.DENY,
-                f"what it would touch could not be determined ({type(error).__name__}: {error})",
-            )
-
-    def settle(self, verdict: Verdict) -> None:
-        """Report a decision made without a prompt; raise ToolError if it is a denial."""
-        is_allowed = verdict.decision is Decision.ALLOW
-        self.context.hides_keys = not (is_allowed and verdict.shows_keys)
-        self.context.agreed = frozenset(verdict.real_paths)
-        self.context.agreed_links = frozenset(verdict.linked_paths)
-        self.context.switches_git_off = verdict.switches_git_off
-        self.report(is_allowed, verdict.rule or verdict.reason, verdict.by)
-        if not is_allowed:
-            raise CallDeniedError(denied_by_policy(self.tool, verdict))
-
-    async def preview(self) -> tuple[FileDiff, ...]:
-        """Return what the call would change. Raise ToolError when it would fail anyway."""
-        return await guard(lambda: self.tool.preview(self.arguments, self.context), self.tool)
-
-    def request(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> ApprovalRequest:
-        use = self.tool.use(self.arguments, self.context)
-        return ApprovalRequest(
-            call_id=self.context.call_id,
-            tool=self.tool.name,
-            effect=use.effect,
-            arguments=self.arguments,
-            target=use.target,
-            action=self.tool.action,
-            reason=verdict.reason,
-            is_usual_reason=verdict.is_usual,
-            session_rule=verdict.session_rule,
-            always_rule=verdict.always_rule,
-            diffs=diffs,
-            is_destructive=verdict.is_destructive,
-            is_undoable=bool(diffs) and not verdict.is_destructive and self._is_undoable(use),
-            needs_network=use.needs_network,
-            agent=self.context.agent,
-            sandbox=self._sandbox_of(use, verdict),
-            risky=verdict.risky,
-            details=use.details,
-        )
-
-    def _sandbox_of(self, use: ToolUse, verdict: Verdict) -> Literal["full", "weak", "off", ""]:
-        if use.kind is not ToolKind.RUN or use.effect is not Effect.RUN:
-            return ""
-        if self.context.sandbox is None:
-            return "off"
-        return "weak" if verdict.is_sandbox_weak else self.context.sandbox.state.strength
-
-    def _is_undoable(self, use: ToolUse) -> bool:
-        """Return whether undo covers the call: it keeps no files of git's own."""
-        is_edit = use.kind is ToolKind.WRITE and use.effect is Effect.WRITE
-        is_git = any(".git" in path.parts for path in use.paths)
-        return is_edit and not is_git and self.context.before_images is not None
-
-    def grant(self, reply: ApprovalReply, verdict: Verdict) -> str:
-        """Add the rule that the answer grants and return it; empty for "once".
-
-        If the rule cannot be added, only this call is granted, and the user gets a notice.
-        """
-        offers = {Answer.SESSION: verdict.session_rule, Answer.ALWAYS: verdict.always_rule}
-        offered = offers.get(reply.answer, "")
-        rule = reply.rule.strip() or offered
-        if not offered or not rule:
-            return ""
-        try:
-            if reply.answer is Answer.ALWAYS:
-                self.policy.allow_always(rule, verdict.always_scripts if rule == offered else None)
-            else:
-                self.policy.allow_for_session(rule)
-        except ForgeError as error:
-            if self.context.emit is not None:
-                self.context.emit(Notice(level="warning", text=f"Allowed this once only. {error}"))
-            return ""
-        return rule
-
-    async def check_unchanged(self, verdict: Verdict, diffs: tuple[FileDiff, ...]) -> None:
-        """Raise ToolError when the call would now do something else than what was shown."""
-        again = await self.decide()
-        is_same_place = again.decision is Decision.ALLOW or again == verdict
-        if not is_same_place or await self.preview() != diffs:
-            raise ToolError(
-                "what the call would change is no longer what the user agreed to: the file has changed "
-                "in the meantime. Nothing was done. Read it again and repeat the call."
-            )
-        self.context.hides_keys = not again.shows_keys
-        self.context.agreed = frozenset(again.real_paths)
-        self.context.agreed_links = frozenset(again.linked_paths)
-        self.context.switches_git_off = again.switches_git_off
-
-    def report(
-        self, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"], reason: str = ""
-    ) -> None:
-        if self.context.emit is not None:
-            self.context.emit(
-                Permission(
-                    call_id=self.context.call_id,
-                    decision="allow" if allowed else "deny",
-                    rule=rule,
-                    by=by,
-                    reason=reason,
-                )
-            )
-
-
 def refuse_notes(tool: BaseTool, arguments: dict[str, Any]) -> None:
     """Raise ToolError if a file would get a note that stood for a private key, or for text that was left out
     of the history."""
@@ -362,26 +237,6 @@ def _as_result(value: object, tool: BaseTool) -> ToolResult:
     return ToolResult(success=False, error=f"{tool.name} returned {type(value).__name__}, not a ToolResult")
 
 
-async def guard(call: Callable[[], Awaitable[_T]], tool: BaseTool) -> _T:
-    """Return the call's value; every fault as a ToolError. A tool must not end the turn, whatever it
-    raises."""
-    try:
-        return await call()
-    except ToolError:
-        raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise ToolError(f"{tool.name} cancelled itself") from error
-    except (Exception, SystemExit) as error:
-        text = str(error).strip()
-        raise ToolError(
-            f"{tool.name} failed with {type(error).__name__}{f': {text}' if text else ''}. "
-            "This is a bug in the tool; try another way."
-        ) from error
-
-
 async def wait_for_first(
     call: asyncio.Future[Any],
     interrupted: asyncio.Event | None,
@@ -411,14 +266,6 @@ async def cancel_and_wait(call: asyncio.Future[Any]) -> None:
             await asyncio.wait({call}, timeout=1.0)
     if call.done() and not call.cancelled():
         call.exception()
-
-
-def denied_by_policy(tool: BaseTool, verdict: Verdict) -> str:
-    """Return the error for a call that a rule or the mode denied, without a prompt."""
-    return (
-        f"{tool.name} was not allowed: {verdict.reason}. Do not try the same again in another form; "
-        "take another way, or tell the user what you need and why."
-    )
 
 
 def denied_by_user(tool: BaseTool, reason: str) -> str:
