@@ -201,7 +201,7 @@ class Permission(AgentEvent):
     decision: Literal["allow", "deny"]
     rule: str
     """The rule or the policy's reason."""
-    by: Literal["policy", "rule", "person", "mode"]
+    by: Literal["policy", "rule", "person", "mode", "hook"]
     reason: str = ""
     """Why the user refused it, in their words; empty where they gave no reason."""
 

@@ -13,7 +13,7 @@ from forge_core.config.project_state import Scripts
 if TYPE_CHECKING:
     from forge_core.tools.base import ToolUse
 
-By: TypeAlias = Literal["policy", "rule", "mode"]
+By: TypeAlias = Literal["policy", "rule", "mode", "hook"]
 
 
 class Decision(StrEnum):

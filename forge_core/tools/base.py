@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from forge_core.tools.builtin.todo import TodoList
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.job_table import JobTable
+    from forge_core.tools.tool_hooks import ToolHooks
     from forge_core.undo import CommandEffects, ExpectedEffects
 
 INTERRUPT_GRACE_S = 0.12
@@ -237,6 +238,10 @@ class ExecutionContext:
     hides: Callable[[Path], bool] | None = None
     """Whether a search must leave a file out because the user's rules deny reading it; set by the
     executor."""
+    hooks: ToolHooks | None = None
+    """The user's programs that run around calls; None: there are none."""
+    ends_turn: bool = False
+    """Whether a hook ends the turn after this call; set by the executor."""
     outputs: OutputStore | None = None
     """Where outputs over the cap are kept whole; set by the executor."""
     waited_s: float = 0.0

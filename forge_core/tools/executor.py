@@ -8,6 +8,7 @@ import copy
 import json
 import shlex
 import time
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -15,17 +16,22 @@ from weakref import WeakKeyDictionary
 
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, Approver, Effect, ToolKind, deny_all
 from forge_core.errors import CallDeniedError, CallInterruptedError, ToolError
+from forge_core.events import Notice
 from forge_core.permissions.path_info import real_path
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.private_keys import LEFT_OUT, hide_private_keys
 from forge_core.redact import Redactor
 from forge_core.result import FileDiff
+from forge_core.sanitize import safe_line
 from forge_core.tools.arguments import validate
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
-from forge_core.tools.judged_call import JudgedCall, guard
+from forge_core.tools.judged_call import JudgedCall, denied_by_policy, guard
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore, has_elision_note
+from forge_core.tools.tool_hooks import CallOpinion, tempered
 
 _INTERRUPTED = "interrupted by the user before it was allowed"
+_UNJUDGED = Verdict(Decision.ALLOW, "no policy")
+_MAX_SHOWN = 300
 _SUMMARIES = {"denied": "refused", "interrupted": "interrupted"}
 _VISITS_FOLDERS = (ToolKind.LOOK, ToolKind.WRITE)
 """The kinds of tools whose paths decide which folders' instructions the model is given."""
@@ -76,29 +82,94 @@ class ToolExecutor:
         try:
             arguments = validate(tool, params)
             refuse_notes(tool, arguments)
+            opinion = CallOpinion()
+            if context.hooks is not None:
+                arguments, opinion = await self._before(tool, arguments, context)
             if self.policy is not None:
                 context.hides = self.policy.hidden(tool.name)
-                await self._authorize(JudgedCall(self.policy, tool, arguments, context))
-            result = await self._run(tool, arguments, context)
+                call = JudgedCall(self.policy, tool, arguments, context, opinion)
+                arguments = await self._authorize(call)
+            elif opinion.decision is Decision.DENY:
+                raise CallDeniedError(denied_by_policy(tool, tempered(_UNJUDGED, opinion)))
+            result = await self._ended(tool, arguments, context)
             if result.success and tool.kind in _VISITS_FOLDERS:
-                context.instructions = await asyncio.to_thread(_instructions, tool, arguments, context)
+                given = await asyncio.to_thread(_instructions, tool, arguments, context)
+                context.instructions = "\n\n".join(filter(None, (given, context.instructions)))
         except ToolError as error:
             summary = _SUMMARIES.get(error.outcome, "")
             result = ToolResult(success=False, error=str(error), summary=summary, outcome=error.outcome)
         finally:
             if context.before_images is not None and tool.effect is not Effect.READ:
                 await context.before_images.settle()
+        if context.ends_turn:
+            result = replace(result, ends_run=True)
         return self._capped(tool, result, context)
 
-    async def _authorize(self, call: JudgedCall) -> None:
-        """Return when the call may run; raise ToolError, in words for the model, when not."""
+    async def _before(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext
+    ) -> tuple[dict[str, Any], CallOpinion]:
+        """Return the arguments as hooks want them, checked, and what else they want of the call."""
+        assert context.hooks is not None
+        opinion = await _unless_interrupted(context.hooks.before(tool, arguments, context), context)
+        return _changed(tool, arguments, context, opinion), opinion
+
+    async def _ended(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext
+    ) -> ToolResult:
+        """Run a call that is allowed, and the hooks after it."""
+        hooks = context.hooks
+        if hooks is None:
+            return await self._run(tool, arguments, context)
+        started = time.monotonic()
+        try:
+            result = await self._run(tool, arguments, context)
+        except CallInterruptedError as error:
+            hooks.interrupted(tool, arguments, context, str(error))
+            raise
+        except ToolError as error:
+            result = ToolResult(success=False, error=str(error), outcome=error.outcome)
+        if context.interrupted is not None and context.interrupted.is_set():
+            hooks.interrupted(tool, arguments, context, result.error or "interrupted by the user")
+            return result
+        duration_s = time.monotonic() - started
+        with contextlib.suppress(CallInterruptedError):  # the call itself has ended
+            after = hooks.after(tool, arguments, context, result, duration_s)
+            opinion = await _unless_interrupted(after, context)
+            context.ends_turn = context.ends_turn or opinion.ends_turn
+            _tell(context, opinion.context)
+            if opinion.output is not None:
+                result = replace(result, output=opinion.output, display="", aside="", model_notes=())
+        return result
+
+    async def _authorize(self, call: JudgedCall) -> dict[str, Any]:
+        """Return the arguments when the call may run; raise ToolError, in words for the model, when not."""
         verdict = await call.decide()
-        if verdict.decision is Decision.ASK:
-            started = time.monotonic()
-            await self._ask(call, verdict)
-            call.context.waited_s += time.monotonic() - started
-        else:
+        if verdict.decision is not Decision.ASK:
             call.settle(verdict)
+            return call.arguments
+        started = time.monotonic()
+        try:
+            if call.context.hooks is not None:
+                call, verdict = await self._asked(call, verdict)
+            if verdict.decision is Decision.ASK:
+                await self._ask(call, verdict)
+            else:
+                call.settle(verdict)
+        finally:
+            call.context.waited_s += time.monotonic() - started
+        return call.arguments
+
+    async def _asked(self, call: JudgedCall, verdict: Verdict) -> tuple[JudgedCall, Verdict]:
+        """Return the call and its verdict as the hooks want them that run before the user is asked."""
+        assert call.context.hooks is not None
+        work = call.context.hooks.asked(call.tool, call.arguments, call.context)
+        opinion = await _unless_interrupted(work, call.context)
+        arguments = _changed(call.tool, call.arguments, call.context, opinion)
+        if arguments is not call.arguments:  # it is another call now
+            before = replace(call.opinion, changed_by=opinion.changed_by)
+            call = replace(call, arguments=arguments, opinion=before)
+            verdict = await call.decide()
+        return call, tempered(verdict, opinion)
 
     async def _ask(self, call: JudgedCall, verdict: Verdict) -> None:
         """Ask the user.
@@ -191,6 +262,50 @@ class ToolExecutor:
         if self.policy is not None and outputs.folder is not None:
             self.policy.allow_reading(outputs.folder)
         return replace(result, output=output, error=error, omission=left_out or result.omission)
+
+
+async def _unless_interrupted(work: Coroutine[Any, Any, _T], context: ExecutionContext) -> _T:
+    """Return what hooks want; end them, and raise CallInterruptedError, when the user interrupts."""
+    task = asyncio.ensure_future(work)
+    try:
+        if await wait_for_first(task, context.interrupted) == "done":
+            return task.result()
+        raise CallInterruptedError(_INTERRUPTED)
+    finally:
+        await cancel_and_wait(task)
+
+
+def _changed(
+    tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext, opinion: CallOpinion
+) -> dict[str, Any]:
+    """Return the arguments as hooks want them, checked; note what else they want."""
+    context.ends_turn = context.ends_turn or opinion.ends_turn
+    _tell(context, opinion.context)
+    if opinion.arguments is None:
+        return arguments
+    try:
+        changed = validate(tool, opinion.arguments)
+        refuse_notes(tool, changed)
+    except ToolError as error:
+        raise CallDeniedError(
+            f"the hook {opinion.changed_by} changed the arguments of {tool.name}, and they cannot be used: "
+            f"{error}"
+        ) from error
+    if changed == arguments:
+        return arguments
+    names = [name for name in {**arguments, **changed} if arguments.get(name) != changed.get(name)]
+    shown = json.dumps({name: changed.get(name) for name in names}, ensure_ascii=False, default=str)
+    text = f"The hook {opinion.changed_by} changed the arguments of {tool.name}: {shown}"
+    _tell(context, text)
+    if context.emit is not None:
+        context.emit(Notice(level="info", text=safe_line(text[:_MAX_SHOWN])))
+    return changed
+
+
+def _tell(context: ExecutionContext, text: str) -> None:
+    """Give the model a text of hooks after the result."""
+    if text:
+        context.instructions = "\n\n".join(filter(None, (context.instructions, text)))
 
 
 def refuse_notes(tool: BaseTool, arguments: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.result import FileDiff
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolUse
+from forge_core.tools.tool_hooks import CallOpinion, tempered
 
 _T = TypeVar("_T")
 
@@ -25,15 +26,19 @@ class JudgedCall:
     tool: BaseTool
     arguments: dict[str, Any]
     context: ExecutionContext
+    opinion: CallOpinion
+    """What hooks want of it."""
 
     async def decide(self) -> Verdict:
-        """Return the policy's verdict; a tool that cannot say what it would touch is refused."""
+        """Return the policy's verdict, as hooks want it; a tool that cannot say what it would touch is
+        refused."""
         # For a command line the policy may read the history of a repository, which takes up to seconds.
         return await asyncio.to_thread(self._decide) if self.tool.effect is Effect.RUN else self._decide()
 
     def _decide(self) -> Verdict:
         try:
-            return self.policy.decide(self.tool.name, self.tool.use(self.arguments, self.context))
+            use = self.tool.use(self.arguments, self.context)
+            return tempered(self.policy.decide(self.tool.name, use), self.opinion)
         except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
             return Verdict(
                 Decision.DENY,
@@ -75,8 +80,12 @@ class JudgedCall:
             agent=self.context.agent,
             sandbox=self._sandbox_of(use, verdict),
             risky=verdict.risky,
-            details=use.details,
+            details={**use.details, **self._change()},
         )
+
+    def _change(self) -> dict[str, str]:
+        """Return which hook has replaced the arguments, for the prompt."""
+        return {"Changed by the hook": self.opinion.changed_by} if self.opinion.changed_by else {}
 
     def _sandbox_of(self, use: ToolUse, verdict: Verdict) -> Literal["full", "weak", "off", ""]:
         if use.kind is not ToolKind.RUN or use.effect is not Effect.RUN:
@@ -127,7 +136,11 @@ class JudgedCall:
         self.context.switches_git_off = again.switches_git_off
 
     def report(
-        self, allowed: bool, rule: str, by: Literal["policy", "rule", "person", "mode"], reason: str = ""
+        self,
+        allowed: bool,
+        rule: str,
+        by: Literal["policy", "rule", "person", "mode", "hook"],
+        reason: str = "",
     ) -> None:
         if self.context.emit is not None:
             self.context.emit(

@@ -1,0 +1,97 @@
+"""What the user's programs may say about a tool call. `forge_core.extensions.hooks` implements it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from forge_core.permissions.verdict import Decision, Verdict
+
+if TYPE_CHECKING:
+    from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class CallOpinion:
+    """What hooks want of a call that has not run yet. Reasons and contexts are untrusted text."""
+
+    decision: Decision | None = None
+    """None: no opinion."""
+    reason: str = ""
+    hook: str = ""
+    """The name of the hook that decided; safe to display."""
+    arguments: Mapping[str, Any] | None = None
+    """What the call is to run with, unchecked; None: as the model gave it."""
+    changed_by: str = ""
+    """The name of the hook that replaced the arguments; safe to display."""
+    context: str = ""
+    """What the model is told after the result."""
+    ends_turn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOpinion:
+    """What hooks want of the result of a call."""
+
+    output: str | None = None
+    """What the model reads in place of the output."""
+    context: str = ""
+    """What the model is told after the result."""
+    ends_turn: bool = False
+
+
+class ToolHooks(Protocol):
+    """Runs the user's programs around tool calls. A cancellation ends them; nothing is raised for their
+    faults."""
+
+    async def before(
+        self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
+    ) -> CallOpinion:
+        """Return what hooks want of a call, before the policy decides."""
+
+    async def asked(
+        self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
+    ) -> CallOpinion:
+        """Return what hooks want of a call about which the user would be asked now."""
+
+    async def after(
+        self,
+        tool: BaseTool,
+        arguments: Mapping[str, Any],
+        context: ExecutionContext,
+        result: ToolResult,
+        duration_s: float,
+    ) -> ResultOpinion:
+        """Return what hooks want of the result of a call that has run."""
+
+    def interrupted(
+        self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext, error: str
+    ) -> None:
+        """Tell hooks that the user has interrupted a call; nothing waits for them."""
+
+
+def tempered(verdict: Verdict, opinion: CallOpinion) -> Verdict:
+    """Return a verdict of the policy as a hook wants it: stricter in any case, milder only where the user
+    could have allowed the same for the session."""
+    why = f"the hook {opinion.hook} {{}}{f': {opinion.reason}' if opinion.reason else ''}"
+    match opinion.decision:
+        case Decision.DENY if verdict.decision is not Decision.DENY:
+            return Verdict(Decision.DENY, why.format("denied it"), by="hook")
+        case Decision.ASK if verdict.decision is Decision.ALLOW:
+            reason = why.format("asks about it")
+            return replace(verdict, decision=Decision.ASK, reason=reason, rule="", by="hook", is_usual=False)
+        case Decision.ALLOW if verdict.decision is Decision.ASK and may_be_allowed(verdict):
+            reason = why.format("allowed it")
+            return replace(
+                verdict, decision=Decision.ALLOW, reason=reason, rule="", by="hook", shows_keys=False
+            )
+        case _:
+            return verdict
+
+
+def may_be_allowed(verdict: Verdict) -> bool:
+    """Return whether a hook's allow counts: not against an ask rule, for what always asks, outside the
+    folder or about keys, nor for a command that is to leave the sandbox."""
+    is_ordinary = bool(verdict.session_rule) and not verdict.rule
+    return is_ordinary and not verdict.is_private and not verdict.session_rule.startswith("network")
