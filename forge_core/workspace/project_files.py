@@ -23,6 +23,8 @@ EXTENSION_PLACES = (".forge", ".agents", ".claude")
 """The folders of a project that may hold commands, skills, agents and styles, the strongest first."""
 EXTENSION_FOLDERS = ("commands", "skills", "agents", "styles", "output-styles")
 """The folders in them, by what they hold."""
+HOOK_FILES = (".forge/hooks.json", ".claude/settings.json", ".claude/settings.local.json")
+"""The files of a project that may declare programs to run at events of a session."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.events import Notice
-from forge_core.extensions.hooks.hook_files import Hook, HookSource, read_source
+from forge_core.extensions.hook_locations import HookSource
+from forge_core.extensions.hooks.hook_files import Hook, read_source
 from forge_core.extensions.hooks.hook_process import HookProcesses
 from forge_core.extensions.hooks.hook_runner import HookRunner
 from forge_core.extensions.locations import ExtensionScope

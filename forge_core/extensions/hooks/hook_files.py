@@ -13,37 +13,20 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.extensions.hook_locations import HookSource, hook_sources
 from forge_core.extensions.hooks.hook_events import TOOL_EVENTS, HookEvent
 from forge_core.extensions.hooks.matching import matcher_problem
 from forge_core.extensions.locations import ExtensionScope
 from forge_core.sanitize import safe_line
-from forge_core.workspace.trust import is_trusted
 
 DEFAULT_TIMEOUT_S = 60.0
 MAX_TIMEOUT_S = 600.0
 SESSION_END_TIMEOUT_S = 2.0
-OWN_FILE = "hooks.json"
-"""In the folder of the user's settings; needs no approval."""
-CLAUDE_FILE = "settings.json"
-PROJECT_FILES = (".forge/hooks.json", ".claude/settings.json", ".claude/settings.local.json")
 _MAX_BYTES = 1_000_000
 _MAX_NAME = 60
 _FOREIGN_TYPES = frozenset({"http", "prompt", "agent", "mcp_tool"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|python[\d.]*|node|ruby|perl|deno|bun|php|uv|npx|env|exec|run")
-
-
-@dataclass(frozen=True, slots=True)
-class HookSource:
-    """A file that declares hooks."""
-
-    path: Path
-    scope: ExtensionScope
-    folder: Path
-    """The folder for which its hooks are approved."""
-    needs_approval: bool
-    label: str
-    """Its path as it is shown; safe to display."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +90,6 @@ class HookTable:
         return [hook for hook in self.hooks if hook.event is event]
 
 
-def hook_sources(config: ForgeConfig) -> list[HookSource]:
-    """Return the files that count now and exist, the user's first: those of the project, if the user trusts
-    it. Reads none of them."""
-    if config.safe:
-        return []
-    found = []
-    for place in config.own_extensions:
-        is_own = place == config.config_dir
-        if is_own or place.name == ".claude":
-            path = place / (OWN_FILE if is_own else CLAUDE_FILE)
-            found.append(HookSource(path, ExtensionScope.USER, place, not is_own, _at_home(path)))
-    if any(os.path.lexists(config.working_dir / name) for name in PROJECT_FILES) and is_trusted(config):
-        root = config.working_dir
-        found += [HookSource(root / name, ExtensionScope.PROJECT, root, True, name) for name in PROJECT_FILES]
-    return list(_different_files(found))
-
-
 def load_hooks(config: ForgeConfig) -> HookTable:
     """Return the hooks of all files that count now. Runs nothing. Blocks while it reads."""
     tables = [read_source(source) for source in hook_sources(config)]
@@ -145,16 +111,6 @@ def read_source(source: HookSource) -> HookTable:
         tuple(one for one in entries if isinstance(one, Hook)),
         tuple(one for one in entries if isinstance(one, SkippedHook)),
     )
-
-
-def _different_files(sources: list[HookSource]) -> Iterator[HookSource]:
-    """Yield those that exist, each real file once: a home directory may be the project."""
-    seen: set[str] = set()
-    for source in sources:
-        real = os.path.realpath(source.path)
-        if os.path.exists(real) and real not in seen:  # noqa: PTH110  most starts find none of them
-            seen.add(real)
-            yield source
 
 
 def _declared(source: HookSource) -> Mapping[str, Any]:
@@ -290,8 +246,3 @@ def _summary(declared: object) -> str:
     if isinstance(declared, list):
         return ", ".join(filter(None, map(_summary, declared[:3])))
     return ""
-
-
-def _at_home(path: Path) -> str:
-    home = Path.home()
-    return safe_line(f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path))
