@@ -130,6 +130,16 @@ class ForkSession:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowAgents:
+    """A request to show the sub-agents while they run."""
+
+    running: str
+    """Those of the session, in plain text, for a screen without a panel."""
+    defined: str
+    """The agents that there are."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShowJobs:
     """A request to show the background commands while they run."""
 
@@ -194,6 +204,7 @@ CommandResult: TypeAlias = (
     | ChooseRewind
     | ChooseModel
     | ChooseEndpoint
+    | ShowAgents
     | ShowJobs
     | ShowRewound
     | ForkSession

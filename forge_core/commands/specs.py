@@ -112,6 +112,13 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("plugins", "skills", "agents", "commands", "custom"),
     ),
     CommandSpec(
+        "agents",
+        "Show the agents, and the sub-agents that run; or stop one",
+        "agents_command:agents",
+        accepts=("stop N", "show N"),
+        keywords=("subagents", "task", "background"),
+    ),
+    CommandSpec(
         "reload",
         "Read the files of commands, skills, agents and styles again",
         "extension_commands:reload",

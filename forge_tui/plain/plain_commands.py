@@ -125,6 +125,8 @@ class PlainCommands:
                 out.say(NOTICE, text)
             case results.Failure(text):
                 out.say(ERROR, text)
+            case results.ShowAgents(running, defined):
+                out.say(INFO, f"{running}\n\n{defined}")
             case results.ShowJobs(body):
                 out.say(INFO, f"Jobs\n{body}")
             case results.ShowDiagnosis(_, body):

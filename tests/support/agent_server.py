@@ -6,6 +6,7 @@ call that of a sub-agent. Each conversation has its replies in order; `served` a
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as replaced
@@ -13,9 +14,22 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from forge_core.approval import QuestionReply, QuestionRequest, deny_all
 from forge_core.config.forge_config import Endpoint, ForgeConfig
-from forge_core.runtime import load_session_config
-from tests.support.sse_server import USAGE, Reply, Seen, SseServer, answer, error_reply, tool_answer
+from forge_core.runtime import build_session, load_session_config
+from forge_core.session import ForgeSession
+from tests.support.sse_server import (
+    USAGE,
+    Reply,
+    Seen,
+    SseServer,
+    Stall,
+    answer,
+    chunk,
+    error_reply,
+    event,
+    tool_answer,
+)
 
 Call = tuple[str, str, Mapping[str, Any]]
 
@@ -91,7 +105,7 @@ def first_word(seen: Seen) -> str:
 
 def config_for(root: Path, server: SseServer, **changes: object) -> ForgeConfig:
     """Return settings for the server as OpenRouter, in a folder with a file `a.txt`."""
-    (root / "work").mkdir(exist_ok=True)
+    (root / "work").mkdir(parents=True, exist_ok=True)
     (root / "work" / "a.txt").write_text("hello\n")
     config = load_session_config(root / "work", flags={"model": "offline"})
     changed: dict[str, object] = {
@@ -103,3 +117,37 @@ def config_for(root: Path, server: SseServer, **changes: object) -> ForgeConfig:
         **changes,
     }
     return replaced(config, **changed)  # type: ignore[arg-type]
+
+
+async def no_answer(request: QuestionRequest) -> QuestionReply:
+    """Answer no question, as a user who is there."""
+    return QuestionReply(declined=True)
+
+
+async def session_with_agents(root: Path, server: AgentServer) -> ForgeSession:
+    """Return a session of `two_agents` in which agent 1 has ended, and agent 2 runs in the background."""
+    folder = root / "work/.forge/agents"
+    folder.mkdir(parents=True)
+    (folder / "tester.md").write_text("---\ndescription: Tests it\nhooks: {Stop: []}\n---\nTest.")
+    session = build_session(config_for(root, server, is_trusted=True), deny_all, no_answer)
+    async for _ in session.send("go"):
+        pass
+    async with asyncio.timeout(10):
+        while "wait" not in server.asked:
+            await asyncio.sleep(0.01)
+    return session
+
+
+def two_agents() -> AgentServer:
+    """Return a server for a session that starts two agents; the second one is never answered."""
+    calls = task_call("t1", "look", agent="tester"), task_call("t2", "wait", background=True)
+    return AgentServer(
+        {
+            "go": [calling("0.01", *calls), saying("0.01", "Done.")],
+            "look": [
+                calling("0.01", ("c1", "read", {"file_path": "a.txt"})),
+                saying("0.01", "It says hello."),
+            ],
+            "wait": [Reply([event(chunk("half")), Stall()])],
+        }
+    )

@@ -126,6 +126,10 @@ class CommandRunner:
                 from forge_tui.screens.diff.screen import DiffScreen
 
                 self._screen.app.push_screen(DiffScreen(session.changes, source, session.review))
+            case results.ShowAgents(_, defined):
+                from forge_tui.screens.panels.agents_panel import AgentsPanel
+
+                self._screen.app.push_screen(AgentsPanel(session.agents, defined), self._show_agent)
             case results.ShowJobs():
                 from forge_tui.screens.panels.jobs_panel import JobsPanel
 
@@ -157,6 +161,9 @@ class CommandRunner:
                 self._screen.compact(result)
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
+
+    def _show_agent(self, number: int | None) -> None:
+        self._screen.run_by_name(number and f"agents show {number}")
 
     def _choose_model(self, model: str | None) -> None:
         self._screen.refresh_status()  # the picker may have changed the effort
