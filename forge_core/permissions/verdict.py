@@ -1,16 +1,19 @@
-"""What a decision is, and what the executor needs of whoever decides."""
+"""What a decision is, what the executor needs of whoever decides, and a policy over another one."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts
 
 if TYPE_CHECKING:
+    from forge_core.permissions.policy import PermissionPolicy
     from forge_core.tools.base import ToolUse
 
 By: TypeAlias = Literal["policy", "rule", "mode", "hook"]
@@ -74,3 +77,47 @@ class Policy(Protocol):
     def allow_reading(self, folder: Path) -> None: ...
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None: ...
+
+
+_STRICTNESS = (
+    PermissionMode.PLAN,
+    PermissionMode.ASK,
+    PermissionMode.ACCEPT_EDITS,
+    PermissionMode.AUTO,
+    PermissionMode.YOLO,
+)
+
+
+def stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode:
+    """Return the mode in which less runs without asking."""
+    return min(one, other, key=_STRICTNESS.index)
+
+
+class TighterPolicy:
+    """A policy for one sub-agent, over that of its session: its rules, in the stricter one of two modes."""
+
+    def __init__(self, session: PermissionPolicy, mode: PermissionMode) -> None:
+        self._session = session
+        self._mode = mode
+
+    @property
+    def mode(self) -> PermissionMode:
+        """The mode that counts now."""
+        return stricter(self._mode, self._session.mode)
+
+    def decide(self, tool_name: str, use: ToolUse) -> Verdict:
+        policy = copy.copy(self._session)  # shares the rules; the session's mode may change at any time
+        policy.mode = self.mode
+        return policy.decide(tool_name, use)
+
+    def allow_for_session(self, rule: str) -> None:
+        self._session.allow_for_session(rule)
+
+    def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
+        self._session.allow_always(rule, scripts)
+
+    def allow_reading(self, folder: Path) -> None:
+        self._session.allow_reading(folder)
+
+    def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
+        return self._session.hidden(tool_name)

@@ -121,26 +121,22 @@ def _assemble(
     from forge_core.session.session_extensions import SessionExtensions
     from forge_core.session.session_parts import SessionParts
     from forge_core.session.tool_environment import SessionResponder
-    from forge_core.store.log import log_path, open_log
 
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
     asks = SessionResponder(responder, clock)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
-    refused: tuple[str, ...] = ()
+    known = len(config.notices)
     if saved is not None:
-        known = config.notices
         config = continued_folders(continued_effort(config, saved), saved)
-        refused = config.notices[len(known) :]
+    refused = config.notices[known:]
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
     tracker = TokenTrackingCallback(price=provider.current_price, on_spent=budget.spent)
     environment = tooling.build_environment(config, session_id, asks, events, redact)
     if saved is not None:
         config = continued_config(config, saved, environment.sandbox_state)
-    logger = open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)
-    llm = provider.make_llm(config.model)
-    agent = tooling.build_agent(config, llm, environment, clock, tracker, logger, redact)
-    prompt = tooling.prompt_maker(config, environment)
-    sections = tooling.extension_sections(environment, extensions, agent, provider)
+    logger = tooling.session_logger(config, session_id, redact)
+    agent = tooling.build_agent(config, provider.make_llm, environment, clock, tracker, logger, redact)
+    prompts = tooling.prompt_maker(config, environment, extensions, agent, provider)
     session = ForgeSession(
         SessionParts(
             id=session_id,
@@ -152,8 +148,8 @@ def _assemble(
             journal=journal,
             logger=logger,
             events=events,
-            system_prompt=lambda mode: prompt(mode, agent.registry, sections=sections()),
-            agent_prompt=lambda mode, role, tools: prompt(mode, tools, role=role),
+            system_prompt=lambda mode: prompts(mode, agent.registry),
+            agent_prompt=prompts,
             is_attended=is_attended,
             budget=budget,
             extensions=extensions,

@@ -31,11 +31,9 @@ if TYPE_CHECKING:
 
 
 class PromptMaker(Protocol):
-    """Returns the system prompt of a mode: see `system_prompt`."""
+    """Returns the system prompt of a mode, for these tools; with a `role`, that of a sub-agent."""
 
-    def __call__(
-        self, mode: PermissionMode, tools: Iterable[BaseTool], *, role: str = "", sections: Sequence[str] = ()
-    ) -> SystemPrompt: ...
+    def __call__(self, mode: PermissionMode, tools: Iterable[BaseTool], role: str = "") -> SystemPrompt: ...
 
 
 def build_environment(
@@ -125,6 +123,13 @@ def build_budget(
     )
 
 
+def session_logger(config: ForgeConfig, session_id: str, redact: Redactor) -> Logger:
+    """Return the logger of a session, which writes to Forge's log file."""
+    from forge_core.store.log import log_path, open_log
+
+    return open_log(log_path(config.state_dir), config.log_level, f"forge.{session_id}", redact)
+
+
 def _command_limits(config: ForgeConfig) -> CommandLimits:
     from forge_core.tools.shell.limits import GB, CommandLimits, default_memory_bytes
 
@@ -168,7 +173,7 @@ def _policy(config: ForgeConfig, state: SandboxState, sandbox: Sandbox | None) -
 
 def build_agent(
     config: ForgeConfig,
-    llm: BaseChatModel,
+    make_llm: Callable[[str], BaseChatModel],
     environment: ToolEnvironment,
     clock: RunClock,
     tracker: TokenTrackingCallback,
@@ -184,7 +189,7 @@ def build_agent(
 
     warm_up()
     return ForgeAgent(
-        llm=llm,
+        llm=make_llm(config.model),
         tools=builtin_tools(),
         max_iterations=config.max_iterations,
         max_retries=config.max_retries,
@@ -201,35 +206,27 @@ def build_agent(
     )
 
 
-def extension_sections(
+def prompt_maker(
+    config: ForgeConfig,
     environment: ToolEnvironment,
     extensions: SessionExtensions,
     agent: ForgeAgent,
     provider: SessionProvider,
-) -> Callable[[], Sequence[str]]:
-    """Return the function that returns the sections of the system prompt on skills and agents, at this
-    moment."""
-    from forge_core.extensions.agents import agents_of
-    from forge_core.session.agents.agent_prompt import agents_section
-
-    def sections() -> Sequence[str]:
-        window = provider.context_window(agent.model_name)
-        return environment.skills.listing(window).text, agents_section(agents_of(extensions.catalog))
-
-    return sections
-
-
-def prompt_maker(config: ForgeConfig, environment: ToolEnvironment) -> PromptMaker:
+) -> PromptMaker:
     """Return the function that returns the system prompt of a mode, at this moment."""
     from forge_core.context.instructions import instructions_for
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
+    from forge_core.extensions.agents import agents_of
+    from forge_core.session.agents.agent_prompt import agents_section
     from forge_core.workspace.git import branch
 
     root = config.working_dir
 
-    def prompt(
-        mode: PermissionMode, tools: Iterable[BaseTool], *, role: str = "", sections: Sequence[str] = ()
-    ) -> SystemPrompt:
+    def sections() -> Sequence[str]:
+        skills = environment.skills.listing(provider.context_window(agent.model_name))
+        return skills.text, agents_section(agents_of(extensions.catalog))
+
+    def prompt(mode: PermissionMode, tools: Iterable[BaseTool], role: str = "") -> SystemPrompt:
         omitted, state = environment.omitted_instructions, environment.sandbox_state
         added = environment.policy.folders.added
         found = instructions_for(config, added).files
@@ -243,7 +240,7 @@ def prompt_maker(config: ForgeConfig, environment: ToolEnvironment) -> PromptMak
             sandbox=state,
             tools=tools,
             role=role,
-            sections=sections,
+            sections=() if role else sections(),
         )
         return SystemPrompt(text, instructions)
 

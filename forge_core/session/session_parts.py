@@ -20,7 +20,7 @@ from forge_core.store.journal import Journal
 from forge_core.tools.base import BaseTool
 
 
-def _plain_prompt(mode: PermissionMode, role: str, tools: Iterable[BaseTool]) -> SystemPrompt:
+def _plain_prompt(mode: PermissionMode, tools: Iterable[BaseTool], role: str) -> SystemPrompt:
     return SystemPrompt(role)
 
 
@@ -42,7 +42,7 @@ class SessionParts:
     """Returns the system prompt of a mode, as it is at this moment."""
     budget: SpendingBudget
     extensions: SessionExtensions
-    agent_prompt: Callable[[PermissionMode, str, Iterable[BaseTool]], SystemPrompt] = _plain_prompt
-    """Returns the system prompt of a sub-agent: of a mode, with the text of its role, for its tools."""
+    agent_prompt: Callable[[PermissionMode, Iterable[BaseTool], str], SystemPrompt] = _plain_prompt
+    """Returns the system prompt of a sub-agent: of a mode, for its tools, with the text of its role."""
     is_attended: bool = True
     """Whether there is a user, who will send another message."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from forge_core.events import AgentEvent, LLMEnd, LLMStart, Notice, Permission
 from forge_core.llm.models import TokenUsage
-from forge_tui.widgets.transcript.calls.agent_card import AgentCard
+from forge_tui.widgets.transcript.calls.tool_card import AgentCard
 from tests.support.tool_events import tool_start
 from tests.support.transcripts import drawn, layout_of, tool_ended, tool_started
 

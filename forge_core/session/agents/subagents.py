@@ -8,31 +8,32 @@ record of what it has read. A sub-agent has no sub-agents.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+from forge_core.config.forge_config import OFFLINE_MODEL
 from forge_core.context.folder_instructions import FolderInstructions
 from forge_core.errors import ForgeError, ToolError
 from forge_core.events import AgentEvent, LLMEnd, Notice
 from forge_core.extensions.agents import AgentCatalog, AgentDefinition, agents_of
 from forge_core.extensions.catalog import ExtensionCatalog
 from forge_core.langchain.agent import ForgeAgent
+from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.permissions.tighter_policy import TighterPolicy
+from forge_core.permissions.verdict import TighterPolicy
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult
 from forge_core.sanitize import safe_line
-from forge_core.session.agents.agent_events import AgentEvents
-from forge_core.session.agents.agent_models import AgentModels
+from forge_core.session.agents.agent_events import AgentEvents, AgentJournal, begin_journal
 from forge_core.session.agents.agent_prompt import role_section
-from forge_core.session.agents.agent_record import AgentJournal, begin_journal
 from forge_core.session.agents.agent_scope import AgentScope, running_agent
 from forge_core.session.agents.sub_agent import AgentState, SubAgent
 from forge_core.session.billing import SessionBilling
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.model_selection import ModelSelection
+from forge_core.session.provider import SessionProvider
 from forge_core.session.saved_state import StateRecorder
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.tool_environment import ToolEnvironment
@@ -46,6 +47,8 @@ from forge_core.untrusted import frame_tool_output
 
 MAX_ENDED_KEPT = 32
 """Ended sub-agents that are still listed; the oldest go first."""
+CLAUDE_ALIASES = frozenset({"haiku", "sonnet", "opus"})
+"""Names of models in files for Claude Code (https://docs.claude.com/en/docs/claude-code/sub-agents)."""
 _GONE_WITHIN_S = 3.0
 """How long the end of the session waits for sub-agents to end in order."""
 
@@ -261,7 +264,7 @@ class SubAgents:
         agent.interrupt = sub.interrupt
         meter = ContextMeter(sub)
         role = role_section(definition, sub.registry)
-        meter.use_prompt(parts.agent_prompt(policy.mode, role, sub.registry))
+        meter.use_prompt(parts.agent_prompt(policy.mode, sub.registry, role))
         events.meter = meter
         SessionCompactor(
             sub,
@@ -294,6 +297,35 @@ class SubAgents:
         self._tasks.pop(agent, None)
 
 
+@dataclass(frozen=True, slots=True)
+class AgentModels:
+    """Chooses models of one endpoint."""
+
+    provider: SessionProvider
+    small_model: str = ""
+    """Empty if none is set."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Alias, in lower case, → model."""
+
+    def choose(self, definition: AgentDefinition, asked: str, current: str) -> tuple[str, str]:
+        """Return the model of a sub-agent, and what the user should know about the choice, else "".
+
+        `asked` is the model that the call names, and `current` that of the session, which counts where no
+        other can be used.
+        """
+        wanted = asked or definition.model or (self.small_model if definition.is_small else "")
+        if not wanted or wanted == current or current == OFFLINE_MODEL:
+            return current, ""
+        model = self.aliases.get(wanted.lower(), wanted)
+        known = {choice.id for choice in self.provider.known_models()}
+        if model.lower() not in CLAUDE_ALIASES and (not known or model in known):
+            return model, ""
+        return current, (
+            f"Agent {definition.name} asks for the model {safe_line(wanted)!r}, which is unknown here. It "
+            f"uses {safe_line(current)}."
+        )
+
+
 def _started(agent: SubAgent) -> ToolResult:
     text = (
         f"Agent {agent.number} ({agent.label}) works in the background. Its report comes with a later "
@@ -303,8 +335,6 @@ def _started(agent: SubAgent) -> ToolResult:
 
 
 def _crash(error: Exception) -> AgentResult:
-    from forge_core.llm.models import TokenUsage
-
     words = Redactor()(f"{type(error).__name__}: {error}")
     return AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=words)
 

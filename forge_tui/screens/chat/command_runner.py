@@ -163,7 +163,7 @@ class CommandRunner:
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
 
     def _show_agent(self, number: int | None) -> None:
-        self._screen.run_by_name(number and f"agents show {number}")
+        self._screen.run_by_name(None if number is None else f"agents show {number}")
 
     def _choose_model(self, model: str | None) -> None:
         self._screen.refresh_status()  # the picker may have changed the effort

@@ -16,7 +16,7 @@ from forge_core.extensions.agents import (
     agents_of,
 )
 from forge_core.extensions.catalog import load_catalog
-from forge_core.permissions.tighter_policy import stricter
+from forge_core.permissions.verdict import stricter
 from forge_core.runtime import load_session_config
 from forge_core.tools.registry import builtin_tools
 
@@ -116,3 +116,17 @@ def test_a_file_never_replaces_an_agent_that_is_built_in(folder: Path, tmp_path:
 def test_the_mode_that_asks_more_often_is_the_stricter_one() -> None:
     assert stricter(PermissionMode.YOLO, PermissionMode.PLAN) is PermissionMode.PLAN
     assert stricter(PermissionMode.ASK, PermissionMode.AUTO) is PermissionMode.ASK
+
+
+def test_the_agent_of_the_documentation_is_read_as_it_says(folder: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/extending.md").read_text()
+    example = page.partition("## Agents")[2].partition("```markdown\n")[2].partition("```\n")[0]
+    (folder / "code-reviewer.md").write_text(example)
+
+    found = loaded(folder).find("code-reviewer")
+
+    assert found is not None
+    assert found.description == "Reviews a change for bugs. Use after code was written."
+    assert tools_of(found) == ["read", "glob", "grep", "bash"]
+    assert (found.model, found.mode, found.max_turns) == ("", PermissionMode.PLAN, 20)
+    assert found.prompt.startswith("You review changes.") and not found.problems

@@ -9,9 +9,8 @@ from forge_core.events import AgentEnd, AgentEvent, Permission, ToolEnd, ToolPro
 from forge_tui.widgets.blockview.block_layout import Layout
 from forge_tui.widgets.blockview.blocks import Block
 from forge_tui.widgets.blockview.folding import Fold, SharedFolding
-from forge_tui.widgets.transcript.calls.agent_card import AgentCard
 from forge_tui.widgets.transcript.calls.reasoning import ReasoningBlock
-from forge_tui.widgets.transcript.calls.tool_card import Failure, ToolCard
+from forge_tui.widgets.transcript.calls.tool_card import AgentCard, Failure, ToolCard
 from forge_tui.widgets.transcript.calls.tool_group import ToolGroup
 
 _ENDED_BY_A_CALL = frozenset({"loop", "denied"})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Literal
 
 from rich.segment import Segment
 from rich.style import Style
 
-from forge_core.events import ToolEnd, ToolStart
+from forge_core.commands.figures import dollars, tokens_text
+from forge_core.events import AgentEvent, LLMEnd, LLMStart, Notice, ToolEnd, ToolStart
 from forge_core.result import ToolOutcome
 from forge_core.sanitize import safe_line, safe_text
 from forge_tui.terminal.editor_links import Links, find_mentions
@@ -309,6 +311,49 @@ class ToolCard(CardBlock):
 
     def estimate(self, width: int) -> int:
         return self.gap + 1 + self._preview_rows()
+
+
+class AgentCard(ToolCard):
+    """One call of a sub-agent. The calls that the sub-agent makes are the cards in it."""
+
+    latest_calls = 1
+
+    def __init__(self, start: ToolStart, fold: Fold | None = None) -> None:
+        super().__init__(start, fold)
+        self.body.shows_beginning = True
+        self._step = "starting"
+        self._tokens = 0
+        self._cost_usd = Decimal(0)
+
+    def follow(self, event: AgentEvent) -> None:
+        """Show what an event of the sub-agent says of its progress."""
+        match event:
+            case LLMStart():
+                self._step = "thinking"
+            case LLMEnd():
+                self._step = ""
+                self._tokens += event.usage.total_tokens
+                self._cost_usd += event.cost_usd or 0
+            case Notice():
+                self._step = safe_line(event.text)
+            case _:
+                self._step = ""
+        self.changed()
+
+    def _result(self) -> str:
+        if not self.is_running:
+            return super()._result()
+        calls = self.calls.count
+        figures = (
+            f"{calls:,} call{'s'[: calls != 1]}" if calls else "",
+            f"{tokens_text(self._tokens)} tokens" if self._tokens else "",
+            dollars(self._cost_usd) if self._cost_usd else "",
+            self._step,
+        )
+        return " · ".join(filter(None, figures))
+
+    def _calls_text(self) -> str:
+        return ""  # the summary says how many
 
 
 def without_part(text: str, part: str) -> str:
