@@ -437,6 +437,7 @@ class ForgeSession:
         agent, environment = self._agent, self._environment
         agent.on_message = recorder.message
         await self.extensions.ready()
+        self.agents.turn_began()
         await environment.begin_turn(self._turn_text, self._turn_began)
         self.budget.begin_turn(is_retry=text is None)
         agent.timeout = self.budget.timeout()
@@ -467,6 +468,7 @@ class ForgeSession:
             recorder.close(agent.last_result, self._tracker.get_usage())
             self._recorder.settings()
             await environment.end_turn()
+            await self.agents.turn_ended()
 
     def _follow(self, event: AgentEvent) -> None:
         if event.parent_id is not None:

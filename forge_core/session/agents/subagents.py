@@ -8,6 +8,7 @@ record of what it has read. A sub-agent has no sub-agents.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -73,6 +74,8 @@ class SubAgents:
         self._agents: list[SubAgent] = []
         self._tasks: dict[SubAgent, asyncio.Task[ToolResult]] = {}
         self._last_number = 0
+        self._covers_undo = False
+        """Whether the undo store has a turn for what is changed in the background between two turns."""
         self._known: tuple[ExtensionCatalog | None, AgentCatalog] = (None, AgentCatalog())
 
     @property
@@ -133,6 +136,22 @@ class SubAgents:
                 work.cancel()
                 await asyncio.wait([work])
 
+    def turn_began(self) -> None:
+        """Note that the session's turn covers what is changed from here on."""
+        self._covers_undo = False
+
+    async def turn_ended(self) -> None:
+        """Begin a turn of the undo store for what agents in the background change until the next turn."""
+        if self._tasks:
+            labels = ", ".join(agent.label for agent in self._tasks)
+            await self._parts.environment.begin_turn(f"In the background: {labels}", time.time())
+            self._covers_undo = True
+
+    async def _end_undo(self, agent: SubAgent) -> None:
+        if self._covers_undo and not self._tasks.keys() - {agent}:
+            self._covers_undo = False
+            await self._parts.environment.end_turn()
+
     async def aclose(self) -> None:
         """End all sub-agents, in order if that is quick."""
         tasks = dict(self._tasks)
@@ -180,6 +199,7 @@ class SubAgents:
             outcome = agent.end(result)
             self._parts.events.figures_changed()
         await self.on_stop(agent)
+        await self._end_undo(agent)
         return outcome
 
     async def _run(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> AgentResult | None:

@@ -15,10 +15,9 @@ from forge_core.approval import (
     Answer,
     ApprovalReply,
     ApprovalRequest,
-    QuestionReply,
-    QuestionRequest,
     deny_all,
 )
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice, ToolEnd, ToolStart
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult
@@ -26,7 +25,15 @@ from forge_core.runtime import build_session
 from forge_core.session import ForgeSession
 from forge_core.session.saved_sessions import SavedSessions
 from forge_core.store.spending_ledger import SpendingLedger
-from tests.support.agent_server import AgentServer, calling, config_for, costing, saying, task_call
+from tests.support.agent_server import (
+    AgentServer,
+    calling,
+    config_for,
+    costing,
+    no_answer,
+    saying,
+    task_call,
+)
 from tests.support.sse_server import Gate, Reply, Stall, chunk, error_reply, event, json_reply, tool_answer
 
 
@@ -284,9 +291,6 @@ async def test_an_agent_in_the_background_goes_on_after_the_turn_and_reports_wit
         "look": [reading("0.03", 1), replace(late, steps=[gate, *late.steps])],
     }  # fmt: skip
 
-    async def no_answer(request: QuestionRequest) -> QuestionReply:
-        return QuestionReply(declined=True)
-
     with AgentServer(scripts) as server:
         session = build_session(config_for(tmp_path, server), deny_all, no_answer)
         result, events = await turn(session)
@@ -313,9 +317,6 @@ async def test_what_ran_in_the_background_ends_with_the_session_and_is_not_forgo
                saying("0.01", "I see.")],
         "look": [Reply([event(chunk("half of it")), Stall()])],
     }  # fmt: skip
-
-    async def no_answer(request: QuestionRequest) -> QuestionReply:
-        return QuestionReply(declined=True)
 
     with AgentServer(scripts) as server:
         config = config_for(tmp_path, server)
@@ -373,3 +374,71 @@ async def test_a_long_sub_agent_is_compacted_within_its_own_window(tmp_path: Pat
     assert [text for text in texts if text.startswith("Conversation summarised")]
     saved = SavedSessions(tmp_path / "state", Redactor()).load(session.id)
     assert sum(call.usage.cost_usd or 0 for call in saved.calls) == spent
+
+
+async def test_what_an_agent_in_the_background_changes_after_the_turn_is_undone_together(
+    tmp_path: Path,
+) -> None:
+    gate = Gate()
+    late = calling("0.01", ("c1", "write", {"file_path": "b.txt", "content": "x"}))
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look", background=True)), saying("0.02", "Started.")],
+        "look": [replace(late, steps=[gate, *late.steps]), saying("0.01", "Written.")],
+    }
+    with AgentServer(scripts) as server:
+        session = build_session(config_for(tmp_path, server), allow_all, no_answer)
+        await turn(session)
+        gate.open()
+        async with asyncio.timeout(10), aclosing(session.notices()) as notices:
+            await anext(notices)
+        assert (tmp_path / "work/b.txt").exists()
+        assert session.undo is not None
+        report = await session.undo.undo()
+        assert (len(report.touched), (tmp_path / "work/b.txt").exists()) == (1, False)
+        await session.aclose()
+
+
+async def allow_all(request: ApprovalRequest) -> ApprovalReply:
+    return ApprovalReply(Answer.ONCE)
+
+
+@pytest.mark.parametrize(
+    ("front_matter", "mode", "asked", "written"),
+    [
+        ("permissionMode: plan", "accept-edits", 0, False),
+        ("permissionMode: default", "accept-edits", 1, True),
+        ("permissionMode: bypassPermissions", "ask", 1, True),
+        ("model: sonnet", "accept-edits", 0, True),
+        ("disallowedTools: Write", "accept-edits", 0, False),
+    ],
+)
+async def test_a_file_can_only_make_an_agent_ask_more_often(
+    tmp_path: Path, front_matter: str, mode: str, asked: int, written: bool
+) -> None:
+    requests: list[ApprovalRequest] = []
+
+    async def approve(request: ApprovalRequest) -> ApprovalReply:
+        requests.append(request)
+        return ApprovalReply(Answer.ONCE)
+
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look", agent="one")), saying("0.02", "Done.")],
+        "look": [
+            calling("0.01", ("c1", "write", {"file_path": "b.txt", "content": "x"})),
+            saying("0.01", "Well."),
+        ],
+    }
+    with AgentServer(scripts) as server:
+        config = config_for(tmp_path, server, is_trusted=True, permission_mode=PermissionMode(mode))
+        (tmp_path / "work/.forge/agents").mkdir(parents=True)
+        (tmp_path / "work/.forge/agents/one.md").write_text(
+            f"---\nname: one\n{front_matter}\n---\nYou are one."
+        )
+        session = build_session(config, approve)
+        result, events = await turn(session)
+        await session.aclose()
+    assert (result.output, len(requests), (tmp_path / "work/b.txt").exists()) == ("Done.", asked, written)
+    assert {one.agent for one in requests} <= {"one"}
+    assert "You are one." in str(server.bodies("look")[0]["messages"][0])
+    warned = [one.text for one in events if isinstance(one, Notice) and "sonnet" in one.text]
+    assert bool(warned) == ("sonnet" in front_matter)
