@@ -43,6 +43,7 @@ pytestmark = pytest.mark.slow
 
 def test_titles_name_the_action_of_the_request() -> None:
     assert title_of(command_request()) == "Forge wants to run a command"
+    assert title_of(command_request(agent="explore\x1b")) == "Agent explore␛ wants to run a command"
     assert title_of(edit_request()) == "Forge wants to edit a file"
     creating = edit_request(tool="write", action="create or replace a file")
     assert title_of(creating) == "Forge wants to create or replace a file"

@@ -176,3 +176,26 @@ def test_reasoning_is_one_line_unless_all_of_it_is_wanted() -> None:
     thought = LLMChunk(timestamp=10.0, text="First this. Then that.", kind="reasoning")
     answer = LLMChunk(timestamp=14.0, text="So be it.\n")
     assert written(thought, answer) == "Reasoning: 4.0 s, 4 words. /show 1 shows all.\nForge: So be it.\n"
+
+
+def test_what_a_sub_agent_does_is_written_as_its_own_and_ends_no_answer() -> None:
+    usage, inner = TokenUsage(prompt_tokens=5), {"parent_id": "t"}
+    begun = LLMEnd(
+        usage=usage, cost_usd=None, finish_reason=None, duration_s=1.0, total_usage=usage, parent_id="t"
+    )
+    text = written(
+        LLMChunk(text="The answer "),
+        LLMStart(iteration=1, model="m", **inner),
+        ToolStart(call_id="1", name="read", arguments={}, title="Read", target="a.py", **inner),
+        ToolEnd(
+            call_id="1", name="read", result="1", success=True, duration_s=0.1, summary="3 lines", **inner
+        ),
+        begun,
+        Notice(level="warning", text="Busy.", **inner),
+        LLMChunk(text="goes on."),
+        END,
+    )
+    assert "Tool of a sub-agent read a.py: done, 3 lines, 0.1 s\n" in text
+    assert "Warning: Sub-agent: Busy.\n" in text
+    assert "Forge: The answer goes on." in text
+    assert "is working" not in text
