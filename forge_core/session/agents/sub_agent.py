@@ -141,4 +141,5 @@ def agent_summary(calls: int, usage: TokenUsage) -> str:
     cost = "" if not usd else f"${usd:.2f}" if usd >= 1 else f"${usd:.4f}"
     count = usage.total_tokens
     tokens = f"{count / 1000:,.1f}k tokens" if count >= 1000 else f"{count} tokens" if count else ""
-    return ", ".join(filter(None, (f"{calls:,} call{'s'[: calls != 1]}", tokens, cost)))
+    made = f"{calls:,} call{'s'[: calls != 1]}" if calls else ""
+    return ", ".join(filter(None, (made, tokens, cost))) or "no calls"

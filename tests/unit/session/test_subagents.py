@@ -442,3 +442,18 @@ async def test_a_file_can_only_make_an_agent_ask_more_often(
     assert "You are one." in str(server.bodies("look")[0]["messages"][0])
     warned = [one.text for one in events if isinstance(one, Notice) and "sonnet" in one.text]
     assert bool(warned) == ("sonnet" in front_matter)
+
+
+async def test_the_text_of_sub_agents_brings_no_events(tmp_path: Path) -> None:
+    counts = []
+    for number in (1, 300):
+        scripts = {
+            "go": [calling("0.01", task_call("t1", "one"), task_call("t2", "two")), saying("0.02", "Good.")],
+            **{name: [saying("0.01", *(f"word{at} " for at in range(number)))] for name in ("one", "two")},
+        }
+        with AgentServer(scripts) as server:
+            session = build_session(config_for(tmp_path, server), deny_all)
+            _, events = await turn(session)
+            counts.append(sum(not isinstance(one, LLMChunk) for one in events))
+            await session.aclose()
+    assert counts[0] == counts[1]
