@@ -97,7 +97,7 @@ class ForgeSession:
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
         self._news = PendingNews(journal, environment)
-        self.agents = SubAgents(parts, self.models, self._billing, self.inform_model)
+        self.agents = SubAgents(parts, lambda: self.config, self.models, self._billing, self.inform_model)
         """The sub-agents: which there are, and those that run."""
         environment.agents = self.agents
         self.user_commands = UserCommands(journal, environment.output_dir, journal.redactor, self._news.add)

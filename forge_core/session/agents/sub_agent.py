@@ -49,6 +49,8 @@ class SubAgent:
     report: str = ""
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it is to stop."""
+    is_stopped_alone: bool = False
+    """Whether the user stopped it, and not the turn."""
     interrupt: Callable[[], None] = lambda: None
     """Ends its run in order."""
 
@@ -74,9 +76,10 @@ class SubAgent:
         """How many calls it made, and what it used."""
         return agent_summary(self.calls, self.usage)
 
-    def stop(self) -> None:
+    def stop(self, *, is_alone: bool = False) -> None:
         """Have it end in order: it keeps what it has. Does nothing once it has ended."""
         if self.is_running and not self.stopped.is_set():
+            self.is_stopped_alone = is_alone
             self.stopped.set()
             self.interrupt()
 
@@ -122,7 +125,9 @@ class SubAgent:
     def _problem(self, result: AgentResult | None, has_text: bool) -> str:
         """Return why there is no whole report, for the model; empty if there is one."""
         if result is None or result.stopped_reason == "cancelled":
-            return f"the user stopped the agent {self.name} before it finished. Do not start it again unasked"
+            if self.is_stopped_alone:
+                return f"the user stopped the agent {self.name}. Do not start it again unless they ask for it"
+            return f"interrupted before the agent {self.name} finished"
         match result.stopped_reason:
             case "complete" | "denied" | "stop_tool" if has_text:
                 return ""

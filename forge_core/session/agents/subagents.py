@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from forge_core.config.forge_config import OFFLINE_MODEL
+from forge_core.config.forge_config import OFFLINE_MODEL, ForgeConfig
 from forge_core.context.folder_instructions import FolderInstructions
 from forge_core.errors import ForgeError, ToolError
 from forge_core.events import AgentEvent, LLMEnd, Notice
@@ -60,16 +60,19 @@ class SubAgents:
     def __init__(
         self,
         parts: SessionParts,
+        config: Callable[[], ForgeConfig],
         models: ModelSelection,
         billing: SessionBilling,
         inform: Callable[[str], None],
     ) -> None:
-        """`inform` is called with a line for the model, which it gets with the next message."""
+        """`config` returns the settings as they are now; `inform` is called with a line for the model, which
+        it gets with the next message."""
         self.on_start: Callable[[SubAgent], Awaitable[None]] = _nothing
         """Awaited before the first model call of a sub-agent."""
         self.on_stop: Callable[[SubAgent], Awaitable[None]] = _nothing
         """Awaited when it has ended, before its report is passed on."""
-        self._parts, self._models, self._billing, self._inform = parts, models, billing, inform
+        self._parts, self._config, self._models = parts, config, models
+        self._billing, self._inform = billing, inform
         self._places = asyncio.Semaphore(parts.config.max_agents)
         self._agents: list[SubAgent] = []
         self._tasks: dict[SubAgent, asyncio.Task[ToolResult]] = {}
@@ -104,7 +107,7 @@ class SubAgents:
         if found is None:
             known = ", ".join(str(one.number) for one in self._agents) or "none yet"
             raise ForgeError(f"There is no agent {number}. The agents are: {known}.")
-        found.stop()
+        found.stop(is_alone=True)
         if (task := self._tasks.get(found)) is not None:
             await asyncio.wait([task], timeout=_GONE_WITHIN_S)
         return found
@@ -171,8 +174,7 @@ class SubAgents:
             hint = f" Did you mean {near!r}?" if near else ""
             names = ", ".join(one.name for one in self.catalog.agents)
             raise ToolError(f"there is no agent {task.agent!r}.{hint} The agents are: {names}.")
-        config, provider = self._parts.config, self._parts.provider
-        chooser = AgentModels(provider, config.small_model or "")
+        chooser = AgentModels(self._parts.provider, self._config().small_model or "")
         model, notice = chooser.choose(definition, task.model, self._models.current)
         if notice:
             self._parts.events.warning(notice)
@@ -203,15 +205,15 @@ class SubAgents:
         return outcome
 
     async def _run(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> AgentResult | None:
-        parts = self._parts
+        parts, config = self._parts, self._config()
         environment, policy = self._environment(), self._policy(agent.definition)
         journal = begin_journal(
             agent,
             parts.journal,
-            parts.config.state_dir,
+            config.state_dir,
             parts.events.error,
-            working_dir=str(parts.config.working_dir),
-            provider=parts.config.endpoint.kind,
+            working_dir=str(config.working_dir),
+            provider=config.endpoint.kind,
             mode=str(policy.mode),
         )
         events = AgentEvents(
@@ -249,7 +251,7 @@ class SubAgents:
             files={},
             agents=None,
             folder_instructions=(
-                None if shared.folder_instructions is None else FolderInstructions(self._parts.config)
+                None if shared.folder_instructions is None else FolderInstructions(self._config())
             ),
         )
 
