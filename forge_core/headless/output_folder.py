@@ -59,7 +59,7 @@ class OutputFolder:
         Raises:
             OutputError: it cannot be written.
         """
-        if isinstance(event, LLMEnd):
+        if isinstance(event, LLMEnd) and event.parent_id is None:
             self._model = event.model
         elif isinstance(event, AgentEnd):
             self._result = result_record(event.result, self._model)

@@ -142,6 +142,7 @@ class ForgeSession:
             added_folders=self.folders.workspace.added,
             is_running=self._task is not None,
             running_jobs=environment.jobs.running_count,
+            running_agents=self.agents.background_count,
         )
 
     @property

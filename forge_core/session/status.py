@@ -63,5 +63,7 @@ class SessionStatus:
     is_running: bool = False
     running_jobs: int = 0
     """Commands in the background."""
+    running_agents: int = 0
+    """Sub-agents in the background."""
     is_away: bool = False
     """Whether the user is away: what needs their reply is denied."""

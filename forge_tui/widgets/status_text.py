@@ -89,6 +89,8 @@ class Figures:
     """Whether the user is away, so that nothing is asked."""
     running_jobs: int = 0
     """Commands in the background."""
+    running_agents: int = 0
+    """Sub-agents in the background."""
     folder: str = ""
     added: tuple[str, ...] = ()
     """The names of the folders that the user has added."""
@@ -192,7 +194,7 @@ def right_parts(figures: Figures) -> list[StatusPart]:
     parts = [
         StatusPart("mode", mode, "badge" if is_yolo else mode_role(figures.mode)),
         StatusPart("away", "afk" if figures.is_away else "", "warning"),
-        StatusPart("jobs", jobs_text(figures.running_jobs), "accent"),
+        StatusPart("jobs", background_text(figures.running_jobs, figures.running_agents), "accent"),
         sandbox_part(figures.sandbox),
         folder_part(figures),
         StatusPart("branch", branch_text(figures)),
@@ -221,9 +223,10 @@ def branch_text(figures: Figures) -> str:
     return f"{name}*" if name and figures.changed_files else name
 
 
-def jobs_text(count: int) -> str:
-    """Return "1 job", "2 jobs"; "" without any."""
-    return f"{count} job{'s'[: count != 1]}" if count else ""
+def background_text(jobs: int, agents: int) -> str:
+    """Return "1 job", "2 jobs, 1 agent"; "" without any."""
+    counted = ((jobs, "job"), (agents, "agent"))
+    return ", ".join(f"{count} {noun}{'s'[: count != 1]}" for count, noun in counted if count)
 
 
 def sandbox_part(label: str) -> StatusPart:

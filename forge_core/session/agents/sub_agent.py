@@ -49,6 +49,7 @@ class SubAgent:
     report: str = ""
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when it is to stop."""
+    is_in_background: bool = False
     is_stopped_alone: bool = False
     """Whether the user stopped it, and not the turn."""
     interrupt: Callable[[], None] = lambda: None

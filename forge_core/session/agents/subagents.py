@@ -97,6 +97,11 @@ class SubAgents:
     def running_count(self) -> int:
         return len(self._tasks)
 
+    @property
+    def background_count(self) -> int:
+        """How many of them go on after the turn."""
+        return sum(agent.is_in_background for agent in self._tasks)
+
     async def stop(self, number: int) -> SubAgent:
         """Have a sub-agent end in order, and wait for that; one that has ended is left as it is.
 
@@ -120,7 +125,7 @@ class SubAgents:
             ToolError: there is no such agent.
         """
         agent = self._new_agent(task, context)
-        in_background = task.in_background and self._parts.is_attended
+        agent.is_in_background = in_background = task.in_background and self._parts.is_attended
         pass_on = partial(self._in_background, agent) if in_background else context.emit
         work = asyncio.create_task(self._work(agent, pass_on or _ignore), name=f"forge-agent-{agent.number}")
         self._tasks[agent] = work

@@ -137,6 +137,7 @@ class LiveFigures:
             sandbox=status.sandbox,
             is_away=status.is_away,
             running_jobs=status.running_jobs,
+            running_agents=status.running_agents,
             added=tuple(folder.name for folder in status.added_folders),
         )
 

@@ -295,6 +295,7 @@ async def test_an_agent_in_the_background_goes_on_after_the_turn_and_reports_wit
         session = build_session(config_for(tmp_path, server), deny_all, no_answer)
         result, events = await turn(session)
         assert (result.output, session.agents.running_count) == ("Started.", 1)
+        assert session.status.running_agents == 1
         assert ends_of(events)["t1"].outcome == "background"
         assert not [one for one in events if one.parent_id]
         gate.open()
