@@ -7,7 +7,7 @@ permission mode counts only where it asks more often.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -159,22 +159,23 @@ def agents_of(catalog: ExtensionCatalog) -> AgentCatalog:
         (one, one.qualified_name if one.name.lower() in taken else one.name) for one in catalog.of_kind(kind)
     ]
     hidden = [(one, one.qualified_name) for one in catalog.shadowed(kind)]
-    agents = tuple(agent_of(one, name) for one, name in named)
-    others = {one.qualified_name.lower(): agent_of(one, name) for one, name in [*hidden, *named]}
-    return AgentCatalog((*BUILT_IN_AGENTS, *agents), others)
+    known = builtin_tools()
+    agents = {one.qualified_name.lower(): _agent_of(one, name, known) for one, name in [*hidden, *named]}
+    shown = (agents[one.qualified_name.lower()] for one, _ in named)
+    return AgentCatalog((*BUILT_IN_AGENTS, *shown), agents)
 
 
-def agent_of(definition: Definition, name: str = "") -> AgentDefinition:
-    """Return the agent that a file defines, under `name` if it is given."""
+def _agent_of(definition: Definition, name: str, known: Sequence[BaseTool]) -> AgentDefinition:
+    """Return the agent that a file defines, under this name; `known` are the tools that exist."""
     file = definition.file
     problems = [meaning for key, meaning in _NOT_RUN.items() if file.fields.get(key)]
     mode = _mode(file.text("permissionMode"), problems)
-    tools = _tools(file.fields.get("tools"), file.words("tools"), problems)
+    tools = _tools(file.fields.get("tools"), file.words("tools"), known, problems)
     model = file.text("model")
     if not definition.body:
         problems.append("it has no text after the front matter, so the agent has no prompt of its own")
     return AgentDefinition(
-        name=name or definition.name,
+        name=name,
         description=definition.description,
         prompt=definition.body,
         origin=str(definition.scope),
@@ -198,12 +199,14 @@ def _mode(text: str, problems: list[str]) -> PermissionMode | None:
     return mode or PermissionMode.ASK
 
 
-def _tools(given: Any, names: tuple[str, ...], problems: list[str]) -> tuple[str, ...] | None:
+def _tools(
+    given: Any, names: tuple[str, ...], known: Sequence[BaseTool], problems: list[str]
+) -> tuple[str, ...] | None:
     """Return the names of the tools that exist; None where the file names none or all. What cannot be
     translated grants nothing."""
     if given is None or _ALL_TOOLS in names:
         return None
-    known, kept = builtin_tools(), []
+    kept = []
     for name in names:
         if "(" in name:
             problems.append(f"the tool {safe_line(name)!r} was left out: tools of agents take no pattern")

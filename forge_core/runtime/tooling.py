@@ -216,7 +216,6 @@ def prompt_maker(
     """Return the function that returns the system prompt of a mode, at this moment."""
     from forge_core.context.instructions import instructions_for
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
-    from forge_core.extensions.agents import agents_of
     from forge_core.session.agents.agent_prompt import agents_section
     from forge_core.workspace.git import branch
 
@@ -224,7 +223,7 @@ def prompt_maker(
 
     def sections() -> Sequence[str]:
         skills = environment.skills.listing(provider.context_window(agent.model_name))
-        return skills.text, agents_section(agents_of(extensions.catalog))
+        return skills.text, agents_section(extensions.agents)
 
     def prompt(mode: PermissionMode, tools: Iterable[BaseTool], role: str = "") -> SystemPrompt:
         omitted, state = environment.omitted_instructions, environment.sandbox_state

@@ -6,15 +6,19 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Self
+from typing import Self, TypeAlias
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.accepted import AcceptedDefinitions
+from forge_core.extensions.agents import AgentCatalog, agents_of
 from forge_core.extensions.catalog import ExtensionCatalog, load_catalog
 from forge_core.extensions.definitions import Definition
 
 _WAIT_S = 0.2
 """How long the first turn waits for them; what comes later counts from the next model call on."""
+
+
+_Loaded: TypeAlias = tuple[ExtensionCatalog, AgentCatalog]
 
 
 class SessionExtensions:
@@ -23,11 +27,13 @@ class SessionExtensions:
     def __init__(self, config: ForgeConfig) -> None:
         self.catalog = ExtensionCatalog()
         """What is in use now."""
+        self.agents = AgentCatalog()
+        """The agents of it, and those that are built in."""
         self._listeners: list[Callable[[], None]] = []
         self._config = config
         self._accepted: AcceptedDefinitions | None = None
         self._told = ""
-        self._loading: Future[ExtensionCatalog] = Future()
+        self._loading: Future[_Loaded] = Future()
         self._is_loading = False
 
     @classmethod
@@ -105,14 +111,15 @@ class SessionExtensions:
         that is not known."""
         return None if self._accepted is None else self._accepted.accepted_at(one)
 
-    def _read(self, *, accepts_all: bool = False) -> ExtensionCatalog:
+    def _read(self, *, accepts_all: bool = False) -> _Loaded:
         if self._accepted is None or accepts_all:
             self._accepted = AcceptedDefinitions.load(self._config)
             self._accepted.accepts_all |= accepts_all
-        return load_catalog(self._config, self._accepted)
+        catalog = load_catalog(self._config, self._accepted)
+        return catalog, agents_of(catalog)
 
-    def _use(self, catalog: ExtensionCatalog) -> None:
-        self.catalog, self._is_loading = catalog, False
+    def _use(self, loaded: _Loaded) -> None:
+        (self.catalog, self.agents), self._is_loading = loaded, False
         for listener in self._listeners:
             listener()
 
@@ -121,4 +128,4 @@ class SessionExtensions:
             self._loading.set_result(self._read())
         except Exception as error:  # a bug must not keep a session from starting; it is reported
             problem = f"Commands, skills, agents and styles were not loaded: {type(error).__name__}: {error}."
-            self._loading.set_result(ExtensionCatalog(problems=(problem,)))
+            self._loading.set_result((ExtensionCatalog(problems=(problem,)), AgentCatalog()))

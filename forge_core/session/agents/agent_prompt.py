@@ -10,7 +10,7 @@ from forge_core.tools.base import BaseTool
 from forge_core.tools.output import OUTPUT_LIMIT
 
 MAX_LISTED_CHARS = 8_000
-"""Of all descriptions together; the rest of the agents are listed by name."""
+"""Of the whole list; the agents beyond it are counted."""
 MAX_DESCRIPTION_CHARS = 400
 _SKILL = "Skill"
 """The name in Claude Code of the tool that loads skills."""
@@ -18,12 +18,15 @@ _SKILL = "Skill"
 
 def agents_section(catalog: AgentCatalog) -> str:
     """Return the list of agents for the model of the session."""
-    lines, left = ["# Agents for task"], MAX_LISTED_CHARS
+    lines, size = ["# Agents for task"], 0
     for one in catalog.agents:
-        described = one.description[: min(MAX_DESCRIPTION_CHARS, max(left, 0))]
-        left -= len(described)
-        lines.append(f"- {one.name}: {described}" if described else f"- {one.name}")
-    return "\n".join(lines) + "\n"
+        lines.append(f"- {one.name}: {one.description[:MAX_DESCRIPTION_CHARS]}")
+        size += len(lines[-1])
+        if size > MAX_LISTED_CHARS:
+            more = len(catalog.agents) - len(lines) + 1
+            lines.append(f"- {more} more, which the user may name" if more else "")
+            break
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def role_section(definition: AgentDefinition, tools: Iterable[BaseTool]) -> str:

@@ -17,8 +17,7 @@ from forge_core.config.forge_config import OFFLINE_MODEL, ForgeConfig
 from forge_core.context.folder_instructions import FolderInstructions
 from forge_core.errors import ForgeError, ToolError
 from forge_core.events import AgentEvent, LLMEnd, Notice
-from forge_core.extensions.agents import AgentCatalog, AgentDefinition, agents_of
-from forge_core.extensions.catalog import ExtensionCatalog
+from forge_core.extensions.agents import AgentCatalog, AgentDefinition
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
@@ -79,15 +78,11 @@ class SubAgents:
         self._last_number = 0
         self._covers_undo = False
         """Whether the undo store has a turn for what is changed in the background between two turns."""
-        self._known: tuple[ExtensionCatalog | None, AgentCatalog] = (None, AgentCatalog())
 
     @property
     def catalog(self) -> AgentCatalog:
         """The agents that are built in, and those of files."""
-        files = self._parts.extensions.catalog
-        if self._known[0] is not files:
-            self._known = files, agents_of(files)
-        return self._known[1]
+        return self._parts.extensions.agents
 
     def list(self) -> tuple[SubAgent, ...]:
         """Return the running sub-agents and the last ended ones, the oldest first."""
