@@ -133,7 +133,7 @@ async def test_four_at_once_with_one_stopped_one_failing_one_asking_and_one_cut_
         asked.append(request)
         return ApprovalReply(Answer.ONCE)
 
-    tasks_before = asyncio.all_tasks()
+    tasks_before, threads_before = asyncio.all_tasks(), {*threading.enumerate()}
     with AgentServer(scripts, routes={"GET /generation": json_reply({"data": BILL})}) as server:
         config = config_for(tmp_path, server, max_cost=1.5, sandbox="off")
         session = build_session(config, approve)
@@ -178,7 +178,8 @@ async def test_four_at_once_with_one_stopped_one_failing_one_asking_and_one_cut_
         assert answered == {call.id for one in child.messages for call in one.tool_calls or ()}
 
     assert not asyncio.all_tasks() - tasks_before
-    assert not [one for one in threading.enumerate() if one.name.startswith("forge-journal")]
+    left = {*threading.enumerate()} - threads_before
+    assert not [one for one in left if one.name.startswith("forge-journal")]
 
 
 SLEEP = ("c1", "bash", {"command": "sleep 30", "description": "wait"})
