@@ -78,6 +78,9 @@ class ForgeAgent:
     """Called with each message as soon as it is in the history."""
     fit_window: Callable[[EventSink, bool], Coroutine[None, None, bool]] | None = None
     """Called before each model call, and with True where it was too long; returns whether it is shorter."""
+    before_end: Callable[[str], Coroutine[None, None, str]] | None = None
+    """Called with each answer that would end a run; a text that it returns is sent to the model, and the run
+    continues."""
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1:

@@ -117,6 +117,17 @@ class AgentRun:
         await self._query(chain)
         if self._open_calls:
             await self._run_tools(chain)
+        elif self._record.reason in ("complete", "denied"):
+            await self._continue_if_asked()
+
+    async def _continue_if_asked(self) -> None:
+        """Continue a run at its end where `before_end` has something for the model to go on with."""
+        if self._agent.before_end is None:
+            return
+        text = await self.stop.result_of(self._agent.before_end(self._record.output))
+        if text:
+            self._record.add(Message.user(text, within_turn=True))
+            self._record.reason, self._record.warning = None, None
 
     async def _check_progress(self) -> None:
         """Stop the run where it was asked to stop, or where it repeats itself and the user agrees."""
