@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -83,18 +83,8 @@ class HookProcesses:
         environment = self.environment()
         if env_file is not None:
             environment["CLAUDE_ENV_FILE"] = str(env_file)
-        loop = asyncio.get_running_loop()
         try:
-            transport, program = await loop.subprocess_exec(
-                _RunningHook,
-                *argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self.folder,
-                env=environment,
-                start_new_session=True,
-            )
+            transport, program = await _started(argv, self.folder, environment)
         except (OSError, ValueError) as error:
             return HookOutcome(
                 problem=f"it could not be started: {getattr(error, 'strerror', None) or error}"
@@ -107,6 +97,33 @@ class HookProcesses:
             return HookOutcome(problem=f"it did not end within {hook.timeout_s:g} s")
         finally:
             await program.end(transport)
+
+
+async def _started(
+    argv: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> tuple[asyncio.SubprocessTransport, _RunningHook]:
+    """Start a program. A cancellation meanwhile kills its whole group; asyncio would kill the program alone."""
+    loop = asyncio.get_running_loop()
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(
+            _RunningHook,
+            *argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait([starting])
+        if not starting.exception():
+            transport, program = starting.result()
+            await program.end(transport)
+        raise
 
 
 class _RunningHook(asyncio.SubprocessProtocol):

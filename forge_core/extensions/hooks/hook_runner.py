@@ -147,12 +147,11 @@ class HookRunner:
             self._own(asyncio.ensure_future(self.run(event, *occasions)))
 
     async def aclose(self) -> None:
-        """End what runs beside the session, and kill what hooks have left running."""
+        """End the hooks that run beside the session."""
         for task in [*self._detached]:
             task.cancel()
         if self._detached:
             await asyncio.wait([*self._detached])
-        await asyncio.to_thread(self.processes.kill_rest)
 
     def _matching(self, event: HookEvent, occasion: Occasion) -> list[Hook]:
         """Return the hooks that match, of equal ones the first, which is the user's."""

@@ -152,7 +152,7 @@ async def test_a_child_in_the_background_neither_delays_nor_survives_the_session
         await made.runner.run(STOP, Occasion({}))
         while not (made.folder / "up").exists():
             await asyncio.sleep(0.01)
-    await made.runner.aclose()
+    made.runner.processes.kill_rest()
     await no_reader(made.folder / "alive")
 
 

@@ -1,0 +1,92 @@
+"""Which declared hooks may run, and what the user is shown of those that wait for approval."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.extensions.approvals import (
+    ApprovalState,
+    ApprovalStore,
+    DeclaredProgram,
+    Judgement,
+    ProgramKind,
+    SeenProgram,
+)
+from forge_core.extensions.hooks.hook_files import Hook, HookTable, load_hooks
+from forge_core.extensions.program_files import words_of_line
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedHook:
+    """A hook that needs approval."""
+
+    hook: Hook
+    judgement: Judgement
+
+    @property
+    def waits(self) -> bool:
+        """Whether the user has to be asked."""
+        return self.judgement.state in (ApprovalState.NEW, ApprovalState.CHANGED)
+
+
+@dataclass(frozen=True, slots=True)
+class HookApprovals:
+    """All hooks that were declared, and which of them may run."""
+
+    table: HookTable
+    judged: Mapping[tuple[Path, str], JudgedHook]
+    """By the key of the hook; those of the user's own file need no approval."""
+    named: Collection[str]
+    """The names that are approved for this run."""
+
+    @classmethod
+    def load(cls, config: ForgeConfig) -> HookApprovals:
+        """Return the hooks as they are now. Runs nothing. Blocks while it reads."""
+        table, store = load_hooks(config), ApprovalStore(config.state_dir)
+        judged = {
+            hook.key: JudgedHook(hook, store.judge(declared_program(hook)))
+            for hook in table.hooks
+            if hook.source.needs_approval
+        }
+        return cls(table, judged, frozenset(config.approved_programs))
+
+    def state(self, hook: Hook) -> ApprovalState | None:
+        """Return whether a hook is approved; None where it needs no approval."""
+        found = self.judged.get(hook.key)
+        if found is None:
+            return None
+        return ApprovalState.APPROVED if hook.name in self.named else found.judgement.state
+
+    @property
+    def allowed(self) -> list[Hook]:
+        """The hooks that may run."""
+        return [hook for hook in self.table.hooks if self.state(hook) in (None, ApprovalState.APPROVED)]
+
+    @property
+    def waiting(self) -> list[JudgedHook]:
+        """The hooks about which the user has not decided as they are now."""
+        return [one for one in self.judged.values() if one.waits and one.hook.name not in self.named]
+
+    def refusal(self, hook: Hook) -> str:
+        """Return why a hook that was approved must not run now: it or its files have changed meanwhile.
+        Blocks while it reads the files."""
+        before = self.judged[hook.key].judgement.seen
+        now = SeenProgram.of(declared_program(hook))
+        if now.digest == before.digest:
+            return ""
+        first = next(iter(now.differences(before)), "it has changed").rstrip(":")
+        return f"{first} since it was approved; /hooks approve shows it again"
+
+
+def declared_program(hook: Hook) -> DeclaredProgram:
+    """Return a hook as what the user approves."""
+    if hook.args is None:
+        folder = str(hook.source.folder)
+        known = {"CLAUDE_PROJECT_DIR": folder, "FORGE_PROJECT_DIR": folder, "PWD": folder}
+        words = words_of_line(hook.command, {**known, "HOME": str(Path.home())})
+    else:
+        words = [hook.command, *hook.args]
+    return DeclaredProgram(ProgramKind.HOOK, hook.name, hook.source.folder, hook.entry, tuple(words))
