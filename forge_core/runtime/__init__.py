@@ -119,11 +119,13 @@ def _assemble(
     from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
     from forge_core.session.session import ForgeSession
     from forge_core.session.session_extensions import SessionExtensions
+    from forge_core.session.session_hooks import SessionHooks
     from forge_core.session.session_parts import SessionParts
     from forge_core.session.tool_environment import SessionResponder
 
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
-    asks = SessionResponder(responder, clock)
+    hooks = SessionHooks(config, session_id, journal.path, lambda: environment.policy.mode, events.notify)
+    asks = SessionResponder(responder, clock, hooks.user_asked)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
     known = len(config.notices)
     if saved is not None:
@@ -131,7 +133,7 @@ def _assemble(
     refused = config.notices[known:]
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
     tracker = TokenTrackingCallback(price=provider.current_price, on_spent=budget.spent)
-    environment = tooling.build_environment(config, session_id, asks, events, redact)
+    environment = tooling.build_environment(config, session_id, asks, events, redact, hooks)
     if saved is not None:
         config = continued_config(config, saved, environment.sandbox_state)
     logger = tooling.session_logger(config, session_id, redact)
@@ -153,6 +155,7 @@ def _assemble(
             is_attended=is_attended,
             budget=budget,
             extensions=extensions,
+            hooks=hooks,
         )
     )
     if saved is not None:

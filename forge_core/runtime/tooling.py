@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from forge_core.session.event_channel import EventChannel
     from forge_core.session.provider import SessionProvider
     from forge_core.session.session_extensions import SessionExtensions
+    from forge_core.session.session_hooks import SessionHooks
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
     from forge_core.tools.base import BaseTool
     from forge_core.tools.shell.limits import CommandLimits
@@ -42,6 +43,7 @@ def build_environment(
     responder: SessionResponder,
     events: EventChannel,
     redact: Redactor,
+    hooks: SessionHooks,
 ) -> ToolEnvironment:
     """Build the policy, the sandbox, and everything else that calls share."""
     from pathlib import Path
@@ -91,6 +93,7 @@ def build_environment(
             added=config.added_folders,
         ),
         folder_instructions=FolderInstructions(config),
+        hooks=hooks,
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
         skills=SessionSkills(policy.allow_for_turn),
     )

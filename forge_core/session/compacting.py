@@ -36,6 +36,7 @@ from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.provider import SessionProvider
+from forge_core.session.session_hooks import SessionHooks
 from forge_core.session.summary_calls import SummaryCalls
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import crash_events, message_record
@@ -91,8 +92,11 @@ class SessionCompactor:
         journal: Journal,
         model: Callable[[], str],
         on_cut: Callable[[LLMEnd], None],
+        hooks: SessionHooks | None = None,
     ) -> None:
-        """`on_cut` is called with each call of a summary that brought no answer."""
+        """`on_cut` is called with each call of a summary that brought no answer. `hooks` run before and after
+        a compaction, and can prevent one; None: those of a sub-agent."""
+        self._hooks = hooks
         self._agent = agent
         self._meter = meter
         self._environment = environment
@@ -145,11 +149,17 @@ class SessionCompactor:
             return False
         else:
             limit = due
+        if self._hooks is not None and (reason := await self._hooks.compacting("auto", "")):
+            events.emit(Notice(level="warning", text=f"The conversation was not compacted: {reason}"))
+            return False
         window = self._provider.context_window(self._model())
         share = f"the model's window is {100 * used // window} % full" if window else "it is too long"
         is_done = await self._compact(
             events, limit, announcement=f"Summarising the earlier conversation: {share}."
         )
+        if is_done and self._hooks is not None:
+            await self._hooks.compacted("auto")
+            self._add_context(self._hooks)
         if due is not None:  # no thrashing where what must stay is large
             self._next_at = self._meter.used + max((window or 0) - due, 0) // 2
         return is_done
@@ -227,6 +237,9 @@ class SessionCompactor:
         if not self._has_news():
             events.emit(Notice(level="info", text=NOTHING if self._last is None else NOTHING_NEW))
             return
+        if self._hooks is not None and (reason := await self._hooks.compacting("manual", focus)):
+            events.emit(Notice(level="warning", text=f"The conversation was not compacted: {reason}"))
+            return
         used = self._meter.used
         limit = min(self.compacts_at or used, used)
         history = sum(tokens for _, tokens in self._agent.memory.counted_history())
@@ -237,6 +250,15 @@ class SessionCompactor:
             is_done = await self._compact(events, limit, focus=focus, kept=kept, may_elide=False)
         if not is_done:
             events.emit(Notice(level="info", text=NOTHING))
+        elif self._hooks is not None:
+            await self._hooks.compacted("manual")
+
+    def _add_context(self, hooks: SessionHooks) -> None:
+        """Add what hooks say after a compaction within a turn: the model reads it with its next call."""
+        for text in hooks.take_context():
+            message = Message.user(text, within_turn=True)
+            self._agent.memory.add_message(message)
+            self._journal.record("message", message_record(message))
 
     async def _part(self, events: EventSink, turns: int, focus: str) -> None:
         """Summarise the last turns; what came before them stays as it is."""

@@ -16,6 +16,7 @@ from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, Notice, To
 from forge_core.extensions.custom_commands import CommandUse
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
+from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
@@ -61,8 +62,9 @@ class ForgeSession:
         agent, environment, provider = parts.agent, parts.environment, parts.provider
         config, journal, events = parts.config, parts.journal, parts.events
         self.id, self.config = parts.id, config
-        self.budget, self.extensions = parts.budget, parts.extensions
-        """The limits of what is spent; the commands, skills, agents and styles that files define."""
+        self.budget, self.extensions, self.hooks = parts.budget, parts.extensions, parts.hooks
+        """The limits of what is spent; the commands, skills, agents and styles that files define; the
+        programs that run at events."""
         self.last_result: AgentResult | None = None
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
@@ -88,7 +90,14 @@ class ForgeSession:
         self.review = ChangeReview(environment, journal, events, self._has_turn, self.files_restored)
         """Keeps and reverts parts of the last turn's changes."""
         self.compaction = SessionCompactor(
-            agent, self._meter, environment, provider, journal, self._model, self._billing.answered
+            agent,
+            self._meter,
+            environment,
+            provider,
+            journal,
+            self._model,
+            self._billing.answered,
+            self.hooks,
         )
         """Keeps the conversation below the model's context window."""
         self.context = ContextParts(
@@ -119,6 +128,7 @@ class ForgeSession:
         self._is_interrupted, self._turn_text, self._turn_began = False, "", 0.0
         self.set_mode(config.permission_mode)
         self.extensions.on_change(self._use_extensions)
+        agent.before_end = self.hooks.may_end
 
     @property
     def status(self) -> SessionStatus:
@@ -143,6 +153,7 @@ class ForgeSession:
             is_running=self._task is not None,
             running_jobs=environment.jobs.running_count,
             running_agents=self.agents.background_count,
+            broken_hooks=len(self.hooks.broken),
         )
 
     @property
@@ -205,6 +216,7 @@ class ForgeSession:
         Its model and mode are not taken over; they are settings of this session.
         """
         self.restored = saved
+        self.hooks.start = "fork" if saved.parent else "resume"
         answers = restore_history(self._agent.memory, self.compaction, saved)
         self._agent.call_ids.update(call.id for one in saved.messages for call in one.tool_calls or ())
         calls = ((call.turn, call.model, call.usage) for call in saved.calls)
@@ -328,6 +340,7 @@ class ForgeSession:
         self._commands.interrupt()
         self.attachments.interrupt()
         self.compaction.interrupt()
+        self.hooks.interrupt()
 
     async def reset(self) -> None:
         """Clear the conversation. System message, mode, model and spending stay."""
@@ -339,6 +352,7 @@ class ForgeSession:
         self._meter.reset()
         self.compaction.reset()
         self._billing.forget_turns()
+        await self.hooks.cleared()
         if self._recorder.has_begun:
             self._journal.record("reset", {})
             self._recorder.state.assume_recorded()
@@ -425,6 +439,7 @@ class ForgeSession:
                 last_first.push_async_callback(tool.aclose)
             last_first.push_async_callback(self._billing.aclose)
             last_first.push_async_callback(self.agents.aclose)
+            last_first.push_async_callback(self.hooks.aclose)
 
     async def _turn(
         self,
@@ -438,6 +453,9 @@ class ForgeSession:
         agent, environment = self._agent, self._environment
         agent.on_message = recorder.message
         await self.extensions.ready()
+        if text is not None and (refusal := await self.hooks.admit(text)) is not None:
+            self._refuse(refusal, recorder, queue)
+            return
         self.agents.turn_began()
         await environment.begin_turn(self._turn_text, self._turn_began)
         self.budget.begin_turn(is_retry=text is None)
@@ -451,6 +469,8 @@ class ForgeSession:
 
         events = ObservedQueue(queue, observe)
         try:
+            for line in self.hooks.take_context():
+                self._news.add(line)
             with self._commands.in_turn(command, is_retry=text is None):
                 message = None if text is None else await self._commands.message(text, events)
                 await agent.execute(message, events)
@@ -469,7 +489,22 @@ class ForgeSession:
             recorder.close(agent.last_result, self._tracker.get_usage())
             self._recorder.settings()
             await environment.end_turn()
+            self._tell_hooks(agent.last_result)
             await self.agents.turn_ended()
+
+    def _refuse(self, reason: str, recorder: TurnRecorder, queue: EventQueue) -> None:
+        """End a turn whose message a hook has blocked: the model is sent nothing."""
+        result = AgentResult("", [], [], TokenUsage(), 0, stopped_reason="denied", warning=reason)
+        event = AgentEnd(result=result)
+        recorder.event(event)
+        queue.emit(event)
+        self.last_result = result
+        self._recorder.settings()
+
+    def _tell_hooks(self, result: AgentResult | None) -> None:
+        failed = result is not None and result.stopped_reason == "error"
+        error, output = (result.error or "", result.output) if result is not None and failed else ("", "")
+        self.hooks.turn_ended(error, output)
 
     def _follow(self, event: AgentEvent) -> None:
         if event.parent_id is not None:

@@ -65,5 +65,7 @@ class SessionStatus:
     """Commands in the background."""
     running_agents: int = 0
     """Sub-agents in the background."""
+    broken_hooks: int = 0
+    """Hooks that could not run the last time."""
     is_away: bool = False
     """Whether the user is away: what needs their reply is denied."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forge_core.approval import ReplyT, Responder, UserRequest
 from forge_core.extensions.skills import shared_skill_folders, skill_folders
 from forge_core.langchain.agent.run_control import RunClock
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
+from forge_core.session.session_hooks import SessionHooks
 from forge_core.session.session_skills import SessionSkills
 from forge_core.tools.base import AgentSpawner, ExecutionContext
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
@@ -34,15 +35,23 @@ _NO_SANDBOX = SandboxState(SandboxKind.OFF, "none was asked for")
 class SessionResponder:
     """Passes requests to the user. While `is_away`, each gets the reply for when no user is available."""
 
-    def __init__(self, responder: Responder, clock: RunClock) -> None:
-        """`clock` counts the time of the agent's runs; it is paused while the user thinks."""
+    def __init__(
+        self,
+        responder: Responder,
+        clock: RunClock,
+        on_request: Callable[[UserRequest[Any]], None] = lambda request: None,
+    ) -> None:
+        """`clock` counts the time of the agent's runs; it is paused while the user thinks. `on_request` is
+        called with each request that the user gets."""
         self.is_away = False
         self._responder = responder
         self._clock = clock
+        self._on_request = on_request
 
     async def __call__(self, request: UserRequest[ReplyT], /) -> ReplyT:
         if self.is_away:
             return request.unanswered("the user is away")
+        self._on_request(request)
         with self._clock.paused():
             return await self._responder(request)
 
@@ -71,6 +80,8 @@ class ToolEnvironment:
     """None: only the instructions in the system prompt count."""
     agents: AgentSpawner | None = None
     """Starts sub-agents; None: there are none."""
+    hooks: SessionHooks | None = None
+    """None: no programs run around calls."""
     omitted_instructions: set[str] = field(default_factory=set)
     """The real paths of the instruction files that the user has left out of the system prompt."""
 
@@ -89,6 +100,8 @@ class ToolEnvironment:
             skills=self.skills,
             before_images=self.undo,
             agents=self.agents,
+            hooks=None if self.hooks is None else self.hooks.tools,
+            variables={} if self.hooks is None else self.hooks.variables,
             instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_path,
         )
 

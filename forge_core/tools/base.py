@@ -235,6 +235,8 @@ class ExecutionContext:
     """The session's skills; None: it has none."""
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables for commands on top of that, whatever their names."""
     hides: Callable[[Path], bool] | None = None
     """Whether a search must leave a file out because the user's rules deny reading it; set by the
     executor."""

@@ -29,6 +29,7 @@ from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.session import ForgeSession
 from forge_core.session.session_extensions import SessionExtensions
+from forge_core.session.session_hooks import SessionHooks
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.status import ModelChoice
 from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
@@ -38,6 +39,8 @@ from forge_core.tools.base import BaseTool
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.shell.job_table import JobTable
 from tests.support.scripted_llm import Piece, ScriptedLLM
+
+SESSION_ID = "20261120-000000-abcdef"
 
 
 class Answering:
@@ -62,23 +65,36 @@ def scripted_session(
     plan_reviewer: PlanReviewer | None = None,
     mode: PermissionMode = PermissionMode.ASK,
     takes_images: bool = True,
+    is_trusted: bool = False,
     **options: Any,
 ) -> ForgeSession:
-    """A session in `root` whose journal is `root/state/journal.jsonl`."""
+    """A session in `root` whose journal is `root/state/journal.jsonl`; the user's own files are in
+    `root/own`."""
     config = ForgeConfig(
         working_dir=root,
         endpoint=Endpoint("custom", "http://127.0.0.1:9/v1"),
         model="scripted/model",
         permission_mode=mode,
         state_dir=root / "state",
+        config_dir=root / "own",
+        own_extensions=(root / "own",),
+        is_trusted=is_trusted,
     )
     clock = RunClock()
     responder = make_responder(approver or Answering(Answer.NO), questioner, plan_reviewer)
     events = EventChannel()
+    hooks = SessionHooks(
+        config,
+        SESSION_ID,
+        root / "state" / "journal.jsonl",
+        lambda: environment.policy.mode,
+        events.notify,
+    )
     environment = ToolEnvironment(
         working_dir=root,
         policy=PermissionPolicy(root=root, mode=mode),
-        responder=SessionResponder(responder, clock),
+        responder=SessionResponder(responder, clock, hooks.user_asked),
+        hooks=hooks,
         output_dir=root / "state" / "outputs",
         jobs=JobTable(events.info, events.figures_changed),
     )
@@ -97,7 +113,7 @@ def scripted_session(
     )
     return ForgeSession(
         SessionParts(
-            id="20261120-000000-abcdef",
+            id=SESSION_ID,
             config=config,
             agent=agent,
             tracker=tracker,
@@ -115,6 +131,7 @@ def scripted_session(
             events=events,
             system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
             extensions=SessionExtensions(config),
+            hooks=hooks,
             budget=SpendingBudget({}, SpendingLedger(root / "state"), environment.responder, clock.elapsed),
         )
     )

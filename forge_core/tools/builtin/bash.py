@@ -166,7 +166,10 @@ async def _started(params: dict[str, Any], context: ExecutionContext, limits: Co
         network=bool(params.get("network")),
         read_only=not watch.may_write,
         hides_committed=can_hide_committed(read_line(params["command"]), context.folders),
-        variables=await _guards(params["command"], context, may_write=watch.may_write),
+        variables={
+            **context.variables,
+            **await _guards(params["command"], context, may_write=watch.may_write),
+        },
         limits=limits,
     )
     await watch.begin()

@@ -1,0 +1,304 @@
+"""Hooks at the events of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forge_core.approval import Answer
+from forge_core.events import AgentEnd, AgentEvent, Notice
+from forge_core.extensions.approvals import ApprovalStore
+from forge_core.extensions.hooks.approved_hooks import declared_program
+from forge_core.session.session import ForgeSession
+from forge_core.session.session_hooks import MAX_BLOCKS
+from forge_core.tools import BashTool, ReadTool
+from tests.support.hooks import answering, declared, write_hooks
+from tests.support.scripted_llm import Call, ScriptedLLM
+from tests.support.sessions import Answering, scripted_session
+
+
+def seen_by(event: str) -> dict[str, Any]:
+    """A hook that appends what it reads to a file of the event's name."""
+    return declared(event, f"tee -a {event}.jsonl >/dev/null; echo >> {event}.jsonl")
+
+
+def records(root: Path, event: str) -> list[dict[str, Any]]:
+    path = root / f"{event}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+
+
+async def turn(session: ForgeSession, text: str = "hello") -> list[AgentEvent]:
+    return [event async for event in session.send(text)]
+
+
+def sent(session: ForgeSession) -> list[str]:
+    """All messages of the last model call, as text."""
+    llm = session._agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    return [str(message.content) for message in llm.seen[-1]]
+
+
+def model_calls(session: ForgeSession) -> int:
+    llm = session._agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    return len(llm.seen)
+
+
+def own(root: Path, *hooks: dict[str, Any]) -> None:
+    write_hooks(root / "own/hooks.json", *hooks)
+
+
+async def test_a_session_tells_hooks_of_its_start_its_messages_and_its_end(tmp_path: Path) -> None:
+    own(tmp_path, *map(seen_by, ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")))
+    session = scripted_session(tmp_path, [["one"], ["two"]])
+    await turn(session, "first")
+    await turn(session, "second")
+    await session.reset()
+    await session.aclose()
+
+    [start, cleared] = records(tmp_path, "SessionStart")
+    assert (start["source"], cleared["source"]) == ("startup", "clear")
+    assert start["session_id"] == session.id
+    assert start["cwd"] == str(tmp_path)
+    assert start["permission_mode"] == "default"
+    assert start["transcript_path"] == str(tmp_path / "state/journal.jsonl")
+    assert [one["prompt"] for one in records(tmp_path, "UserPromptSubmit")] == ["first", "second"]
+    stops = records(tmp_path, "Stop")
+    assert [(one["last_assistant_message"], one["stop_hook_active"]) for one in stops] == [
+        ("one", False),
+        ("two", False),
+    ]
+    assert [one["reason"] for one in records(tmp_path, "SessionEnd")] == ["clear", "other"]
+
+
+async def test_what_hooks_say_is_sent_with_the_message(tmp_path: Path) -> None:
+    context = {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "be brief"}}
+    own(
+        tmp_path,
+        declared("SessionStart", "echo branch main"),
+        declared("UserPromptSubmit", answering(context)),
+    )
+    session = scripted_session(tmp_path, [["ok"]])
+    await turn(session)
+    assert "From a hook of SessionStart: branch main" in sent(session)[-1]
+    assert "From a hook of UserPromptSubmit: be brief" in sent(session)[-1]
+    await turn(session, "again")
+    assert "branch main" not in sent(session)[-1]
+    await session.aclose()
+
+
+async def test_a_blocked_message_is_not_sent(tmp_path: Path) -> None:
+    own(tmp_path, declared("UserPromptSubmit", "grep -q secret && { echo no secrets >&2; exit 2; }; exit 0"))
+    session = scripted_session(tmp_path, [["ok"]])
+    [end] = await turn(session, "the secret")
+    assert isinstance(end, AgentEnd)
+    assert end.result.stopped_reason == "denied"
+    assert "no secrets" in str(end.result.warning)
+    assert session.last_result == end.result
+
+    await turn(session, "hello")
+    assert model_calls(session) == 1
+    assert "the secret" not in str(sent(session))
+    await session.aclose()
+
+
+async def test_a_hook_of_stop_makes_the_turn_go_on(tmp_path: Path) -> None:
+    line = "cat >> Stop.jsonl; [ -e tested ] || { touch tested; echo run the tests >&2; exit 2; }"
+    own(tmp_path, declared("Stop", line))
+    session = scripted_session(tmp_path, [["done"], ["tests pass"]])
+    events = await turn(session)
+    assert isinstance(events[-1], AgentEnd)
+    assert events[-1].result.output == "tests pass"
+    assert sent(session)[-1].endswith("run the tests")
+    assert '"stop_hook_active": true' in (tmp_path / "Stop.jsonl").read_text()
+    await session.aclose()
+
+
+async def test_a_hook_of_stop_cannot_block_for_ever(tmp_path: Path) -> None:
+    own(tmp_path, declared("Stop", "exit 2"))
+    session = scripted_session(tmp_path, [["done"]])
+    for calls in (MAX_BLOCKS + 1, 2 * (MAX_BLOCKS + 1)):
+        events = await turn(session)
+        assert model_calls(session) == calls
+        notices = [event.text for event in events if isinstance(event, Notice)]
+        assert any(f"{MAX_BLOCKS} times" in text for text in notices)
+    await session.aclose()
+
+
+async def test_hooks_run_around_calls_and_a_failed_turn_is_reported(tmp_path: Path) -> None:
+    own(tmp_path, seen_by("PreToolUse"), seen_by("Notification"), seen_by("StopFailure"))
+    call = Call("bash", {"command": "touch x"})
+    session = scripted_session(
+        tmp_path, [[call], [RuntimeError("no")]], tools=[BashTool()], approver=Answering(Answer.NO)
+    )
+    await turn(session)
+    async with asyncio.timeout(20):
+        while not records(tmp_path, "StopFailure") or not records(tmp_path, "Notification"):
+            await asyncio.sleep(0.01)
+    await session.aclose()
+    [record] = records(tmp_path, "PreToolUse")
+    assert record["tool_input"]["command"] == "touch x"
+    assert records(tmp_path, "Notification")[0]["notification_type"] == "permission_prompt"
+    assert "no" in records(tmp_path, "StopFailure")[0]["error"]
+
+
+async def test_sub_agents_have_hooks_of_their_own(tmp_path: Path) -> None:
+    own(
+        tmp_path,
+        declared("SubagentStart", answering({"hookSpecificOutput": {"additionalContext": "be kind"}}), matcher="explore"),
+        declared("SubagentStop", "echo not yet >&2; exit 2", matcher="explore"),
+        seen_by("PreToolUse"),
+    )  # fmt: skip
+    session = scripted_session(tmp_path, [["ok"]])
+    hooks = session.hooks
+    await hooks.begin()
+    assert await hooks.subagent_started("a1", "explore") == "be kind"
+    assert await hooks.subagent_started("a2", "verify") == ""
+    for _ in range(MAX_BLOCKS):
+        assert "not yet" in await hooks.subagent_stopped("a1", "explore", "report")
+    assert await hooks.subagent_stopped("a1", "explore", "report") == ""
+
+    context = session._environment.context()
+    context.hooks = hooks.of_agent("a1", "explore")
+    await session._agent.executor.execute(ReadTool(), {"file_path": "gone"}, context)
+    assert [(one["agent_id"], one["agent_type"]) for one in records(tmp_path, "PreToolUse")] == [
+        ("a1", "explore")
+    ]
+    await session.aclose()
+
+
+async def test_hooks_can_prevent_a_compaction_and_add_to_it(tmp_path: Path) -> None:
+    line = "cat > PreCompact.json; [ -e allowed ] || { echo not now >&2; exit 2; }"
+    own(
+        tmp_path,
+        declared("PreCompact", line, matcher="manual"),
+        declared("SessionStart", "echo again", matcher="compact"),
+        seen_by("PostCompact"),
+    )
+    session = scripted_session(tmp_path, [["a long answer " * 900], ["short"]])
+    for text in ("hello", "and?", "more?"):
+        await turn(session, text)
+    texts = [event.text async for event in session.compact("tests") if isinstance(event, Notice)]
+    assert texts == ["The conversation was not compacted: not now"]
+    assert json.loads((tmp_path / "PreCompact.json").read_text())["custom_instructions"] == "tests"
+
+    (tmp_path / "allowed").touch()
+    async for _ in session.compact():
+        pass
+    assert [one["trigger"] for one in records(tmp_path, "PostCompact")] == ["manual"]
+    await turn(session, "next")
+    assert "From a hook of SessionStart: again" in sent(session)[-1]
+    await session.aclose()
+
+
+async def test_exported_variables_are_those_of_commands(tmp_path: Path) -> None:
+    own(tmp_path, declared("SessionStart", 'echo "export NODE_ENV=test" >> "$CLAUDE_ENV_FILE"'))
+    call = Call("bash", {"command": "echo env=$NODE_ENV"})
+    session = scripted_session(
+        tmp_path, [[call], ["ok"]], tools=[BashTool()], approver=Answering(Answer.ONCE)
+    )
+    await turn(session)
+    assert any("env=test" in text for text in sent(session))
+    await session.aclose()
+
+
+async def test_escape_ends_hooks_of_the_session(tmp_path: Path) -> None:
+    own(tmp_path, declared("UserPromptSubmit", "touch started; sleep 600"))
+    session = scripted_session(tmp_path, [["ok"]])
+    running = asyncio.create_task(turn(session))
+    async with asyncio.timeout(20):
+        while not (tmp_path / "started").exists():
+            await asyncio.sleep(0.01)
+        session.interrupt()
+        events = await running
+    assert isinstance(events[-1], AgentEnd)
+    assert events[-1].result.stopped_reason == "cancelled"
+    await session.aclose()
+
+
+def approve_all(session: ForgeSession) -> None:
+    approvals = session.hooks.approvals
+    assert approvals is not None
+    judged = [(declared_program(one.hook), one.judgement.seen, True) for one in approvals.judged.values()]
+    ApprovalStore(session.config.state_dir).decide(judged)
+
+
+EVERYTHING = [
+    declared(event, "./hook.sh >> ran")
+    for event in ("SessionStart", "SessionEnd", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "Notification")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+async def test_a_hostile_repository_starts_no_process_before_approval(
+    tmp_path: Path, is_trusted: bool
+) -> None:
+    for name in (".forge/hooks.json", ".claude/settings.json", ".claude/settings.local.json"):
+        write_hooks(tmp_path / name, *EVERYTHING)
+    (tmp_path / "hook.sh").write_text("#!/bin/sh\necho owned\n")
+    (tmp_path / "hook.sh").chmod(0o755)
+    call = Call("read", {"file_path": "hook.sh"})
+    session = scripted_session(tmp_path, [[call], ["ok"]], tools=[ReadTool()], is_trusted=is_trusted)
+    events = await turn(session)
+    await session.aclose()
+    assert not (tmp_path / "ran").exists()
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    assert [text.count("PreToolUse:hook.sh") for text in notices] == ([3] if is_trusted else [])
+
+    if is_trusted:
+        approve_all(session)
+        session = scripted_session(tmp_path / ".", [[call], ["ok"]], tools=[ReadTool()], is_trusted=True)
+        await turn(session)
+        await session.aclose()
+        assert (tmp_path / "ran").read_text().count("owned") == 6
+
+
+async def test_a_script_that_changes_after_approval_does_not_run(tmp_path: Path) -> None:
+    write_hooks(tmp_path / ".claude/settings.json", declared("PreToolUse", "sh hook.sh", failClosed=True))
+    (tmp_path / "hook.sh").write_text("exit 0\n")
+    calls = [[Call("read", {"file_path": "a.txt"})]] * 2
+    (tmp_path / "a.txt").write_text("text of a\n")
+    session = scripted_session(tmp_path, [calls[0], ["ok"]], tools=[ReadTool()], is_trusted=True)
+    await session.hooks.begin()
+    approve_all(session)
+    await session.hooks.reload()
+    await turn(session)
+    assert "text of a" in str(sent(session))
+
+    for change in ("touch stolen", None):
+        if change is None:
+            (tmp_path / "hook.sh").unlink()
+        else:
+            (tmp_path / "hook.sh").write_text(change)
+        again = scripted_session(tmp_path, [calls[0], ["ok"]], tools=[ReadTool()], is_trusted=True)
+        again.hooks._use(session.hooks.approvals)  # type: ignore[arg-type]
+        events = await turn(again)
+        texts = [event.text for event in events if isinstance(event, Notice)]
+        await again.aclose()
+        assert not (tmp_path / "stolen").exists()
+        assert texts
+    await session.aclose()
+
+
+def test_without_hooks_nothing_that_runs_them_is_imported(tmp_path: Path) -> None:
+    script = """
+import asyncio, sys
+from pathlib import Path
+from tests.support.sessions import scripted_session
+session = scripted_session(Path(sys.argv[1]), [["ok"]])
+async def run():
+    async for _ in session.send("hello"): pass
+    await session.aclose()
+asyncio.run(run())
+print([name for name in sys.modules if name.startswith("forge_core.extensions.hooks")])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[]\n", done.stderr
