@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from forge_core.commands.columns import left_columns
-from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
+from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
 from forge_core.extensions.accepted import PendingDefinition
@@ -50,9 +50,13 @@ async def reload(argument: str, session: ForgeSession) -> CommandResult:
         changes = await (session.extensions.accept() if argument else session.extensions.reload())
     except ConfigError as error:
         return Failure(str(error))
+    await session.hooks.reload()
     report = f"Read again: {changes}." if changes else "Read again: nothing has changed."
     pending = _pending(session, "")
-    return Text(f"{report}\n\n{pending}", "Reload") if pending else CommandNotice(report)
+    body = f"{report}\n\n{pending}" if pending else report
+    if waiting := session.hooks.waiting():
+        return ApprovePrograms(tuple(waiting), body if pending or changes else "", "Reload")
+    return Text(body, "Reload") if pending else CommandNotice(report)
 
 
 def _definitions(session: ForgeSession, words: str) -> str:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_core.commands.diagnosis import Finding
+    from forge_core.extensions.approvals import WaitingProgram
     from forge_core.session.changes import Source
     from forge_core.session.instruction_notes import InstructionChange
     from forge_core.session.rewinder import RewindPoint, Rewound
@@ -174,6 +175,17 @@ class ChooseInstructionFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovePrograms:
+    """A request to ask which programs of files may run: `session.hooks.decide` stores the decision."""
+
+    programs: tuple[WaitingProgram, ...]
+    """At least one, in the order of `session.hooks.waiting`."""
+    body: str = ""
+    """Plain text to show before."""
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SendMessage:
     """A request to send a message as if the user had typed it."""
 
@@ -209,6 +221,7 @@ CommandResult: TypeAlias = (
     | ShowRewound
     | ForkSession
     | ChooseInstructionFile
+    | ApprovePrograms
     | SendMessage
     | EditInstructionFile
 )

@@ -269,6 +269,14 @@ SPECS: tuple[CommandSpec, ...] = (
         keywords=("agents.md", "project"),
     ),
     CommandSpec(
+        "hooks",
+        "List the hooks and how they went; approve those that wait",
+        "hooks_command:hooks",
+        accepts=("approve",),
+        keywords=("programs", "events", "PreToolUse", "automation"),
+        advice="Hooks are in ~/.config/forge/hooks.json, .forge/hooks.json and .claude/settings.json.",
+    ),
+    CommandSpec(
         "afk",
         "Away mode: deny requests for approval instead of asking",
         "session_commands:afk",

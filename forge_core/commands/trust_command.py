@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forge_core.commands.result import CommandResult, Text
+from forge_core.commands.result import ApprovePrograms, CommandResult, Text
 from forge_core.config.forge_config import Origin
 from forge_core.config.load import read_project_settings
 from forge_core.config.permission_mode import PermissionMode
@@ -25,8 +25,12 @@ async def trust(argument: str, session: ForgeSession) -> CommandResult:
         return _state(session)
     trusted = argument.lower() == "yes"
     decided = _decide(session, trusted=trusted)
-    changes = await session.extensions.reload(accepts_all=trusted)
-    return replace(decided, body=f"{decided.body}\n  {changes}") if changes else decided
+    if changes := await session.extensions.reload(accepts_all=trusted):
+        decided = replace(decided, body=f"{decided.body}\n  {changes}")
+    await session.hooks.reload()
+    if waiting := session.hooks.waiting():
+        return ApprovePrograms(tuple(waiting), decided.body, decided.title)
+    return decided
 
 
 def _state(session: ForgeSession) -> Text:

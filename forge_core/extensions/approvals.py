@@ -127,6 +127,30 @@ class Judgement:
     """What has changed since the user decided; untrusted."""
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingProgram:
+    """A program that waits for the user's decision, as it is shown. All text in it is untrusted."""
+
+    name: str
+    source: str
+    """The file that declares it."""
+    command_line: str
+    occasion: str
+    """When it runs: "PreToolUse, Bash"."""
+    differences: tuple[str, ...] = ()
+    """What has changed since the user decided about it; empty for a new one."""
+
+    @property
+    def lines(self) -> list[str]:
+        """What the user has to see before they decide; the first line is the command line."""
+        about = f"{self.occasion}, in {self.source}"
+        changes = ["Changed since you decided about it:", *self.differences] if self.differences else []
+        return [*self.command_line.splitlines(), about, *changes]
+
+
+OUTSIDE_SANDBOX = "Hooks run as you, outside the sandbox, without asking again until they change."
+
+
 class ApprovalStore:
     """The user's decisions, stored in the state folder. Safe to use from several processes."""
 

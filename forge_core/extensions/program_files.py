@@ -14,6 +14,8 @@ from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 MAX_FILES = 200
 """Of one program."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_WRITES_ONLY = frozenset({"touch", "tee", "rm", "mkdir"})
+"""Programs whose files are written, and never read or run."""
 _CHANGES_FOLDER = frozenset({"cd", "pushd", "popd"})
 _INTERPRETERS = re.compile(r"(?:ba|da|z|k)?sh|python[\d.]*|node|ruby|perl|php|bun|source|\.")
 _FLAGS = frozenset({"-u", "-e", "-x", "-B", "-I", "-s", "-S"})
@@ -31,11 +33,12 @@ def expanded(text: str, variables: Mapping[str, str]) -> str:
 
 
 def words_of_line(line: str, variables: Mapping[str, str]) -> list[str]:
-    """Return the words of all commands of a shell line, without the files that it writes."""
+    """Return the words of all commands of a shell line, without the files that it only writes."""
     text = expanded(line, variables)
     reading = read_line(text)
-    words = [word for one in reading.commands for word in (*one.written, *one.reads)]
-    if reading.problem or not words:
+    commands = [one for one in reading.commands if one.program not in _WRITES_ONLY]
+    words = [word for one in commands for word in (*one.written, *one.reads)]
+    if reading.problem or not reading.commands:
         try:
             words += shlex.split(text)
         except ValueError:

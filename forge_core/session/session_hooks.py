@@ -6,7 +6,7 @@ What runs them is imported only if a file declares any.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +19,7 @@ from forge_core.extensions.hook_locations import hook_sources
 from forge_core.sanitize import safe_line
 
 if TYPE_CHECKING:
+    from forge_core.extensions.approvals import WaitingProgram
     from forge_core.extensions.hooks.approved_hooks import HookApprovals
     from forge_core.extensions.hooks.call_hooks import ToolCallHooks
     from forge_core.extensions.hooks.hook_events import HookEvent
@@ -129,6 +130,34 @@ class SessionHooks:
 
         folder = self._config.working_dir
         return SessionFacts(self._session_id, self._transcript, folder, self._mode()).fields()
+
+    def waiting(self) -> list[WaitingProgram]:
+        """Return the programs about which the user has not decided as they are now."""
+        return [] if self.approvals is None else self.approvals.shown
+
+    async def decide(self, approved: Collection[int]) -> None:
+        """Store the user's decision about each program of `waiting`, by its index; those that are approved
+        run from now on, those for the start of a session at once.
+
+        Raises:
+            ConfigError: the decision cannot be stored.
+        """
+        from forge_core.extensions.hooks.hook_events import HookEvent
+        from forge_core.extensions.hooks.hook_runner import HookRunner, Occasion
+
+        before = self.approvals
+        if before is None:
+            return
+        new = {one.hook.key for at, one in enumerate(before.waiting) if at in approved}
+        await asyncio.to_thread(before.decide, self._config, approved)
+        await self.reload()
+        if self.approvals is None or self._processes is None:
+            return
+        hooks = [hook for hook in self.approvals.allowed if hook.key in new]
+        runner = HookRunner(hooks, self._processes, self.approvals.refusal, self._notify)
+        event = HookEvent.SESSION_START
+        occasion = Occasion({**self._facts(), "source": self.start}, (self.start,))
+        self._add_context(event, await runner.run(event, occasion))
 
     # Events of the session
 

@@ -14,6 +14,7 @@ from forge_core.extensions.approvals import (
     Judgement,
     ProgramKind,
     SeenProgram,
+    WaitingProgram,
 )
 from forge_core.extensions.hooks.hook_files import Hook, HookTable, load_hooks
 from forge_core.extensions.program_files import words_of_line
@@ -69,6 +70,28 @@ class HookApprovals:
     def waiting(self) -> list[JudgedHook]:
         """The hooks about which the user has not decided as they are now."""
         return [one for one in self.judged.values() if one.waits and one.hook.name not in self.named]
+
+    @property
+    def shown(self) -> list[WaitingProgram]:
+        """What the user is shown of those."""
+        return [
+            WaitingProgram(
+                one.hook.name,
+                one.hook.source.label,
+                one.hook.command_line,
+                ", ".join(filter(None, (str(one.hook.event), one.hook.matcher, one.hook.condition))),
+                one.judgement.differences,
+            )
+            for one in self.waiting
+        ]
+
+    def decide(self, config: ForgeConfig, approved: Collection[int]) -> None:
+        """Store the decision about each that waits: it is approved if its index is given. Raises ConfigError
+        when that fails."""
+        ApprovalStore(config.state_dir).decide(
+            (declared_program(one.hook), one.judgement.seen, at in approved)
+            for at, one in enumerate(self.waiting)
+        )
 
     def refusal(self, hook: Hook) -> str:
         """Return why a hook that was approved must not run now: it or its files have changed meanwhile.

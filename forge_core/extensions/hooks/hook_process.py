@@ -102,7 +102,7 @@ class HookProcesses:
 async def _started(
     argv: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> tuple[asyncio.SubprocessTransport, _RunningHook]:
-    """Start a program. A cancellation meanwhile kills its whole group, not only the program."""
+    """Start a program. A cancellation kills its whole group; asyncio would kill the program alone."""
     loop = asyncio.get_running_loop()
     starting = asyncio.ensure_future(
         loop.subprocess_exec(
