@@ -44,6 +44,7 @@ class KeyContext(StrEnum):
     QUESTIONS = "When Forge has questions"
     PLAN = "When Forge presents a plan"
     REPLAY = "Replay of a session (forge replay)"
+    PROGRAMS = "When programs want to run as hooks (/hooks approve)"
     NOTE = "When a line is for an instruction file (# and a text)"
 
 
@@ -304,6 +305,13 @@ KEYS: tuple[Key, ...] = (
     Key("plan.edit", "ctrl+g", "edit_plan", "Ctrl+G", "Edit the plan in your editor"),
     Key("plan.page_up", "pageup", "scroll(-1)", "PageUp, PageDown", "Scroll the plan"),
     Key("plan.page_down", "pagedown", "scroll(1)"),
+    Key("programs.previous", "up", "choose(-1)", "Up, Down", "Select a program, or the decision"),
+    Key("programs.next", "down", "choose(1)"),
+    Key("programs.tick", "space", "tick", "Space", "Tick the program: it may run"),
+    Key("programs.take", "enter", "take", "Enter", "Tick the program; on the last row, decide"),
+    Key("programs.later", "escape", "decline", "Esc", "Decide later"),
+    Key("programs.page_up", "pageup", "scroll(-1)"),
+    Key("programs.page_down", "pagedown", "scroll(1)"),
     Key("note.previous_file", "up", "choose(-1)", "Up, Down", "Select the file, which shows the change"),
     Key("note.next_file", "down", "choose(1)"),
     Key("note.file_1", "1", "digit(1)", "1 … 9", "Take a file, after half a second or with Enter"),

@@ -19,7 +19,9 @@ from forge_tui.keymap import KEYS, WITHOUT_TEXT, KeyContext, with_both_cases
 from forge_tui.keys.effective import EffectiveKeys, default_keys
 from forge_tui.keys.names import KeyNameError, needs_extended_protocol, parse_keys, show, types_text
 
-FIXED_CONTEXTS = frozenset({KeyContext.PROMPT, KeyContext.QUESTIONS, KeyContext.NOTE, KeyContext.PLAN})
+FIXED_CONTEXTS = frozenset(
+    {KeyContext.PROMPT, KeyContext.QUESTIONS, KeyContext.NOTE, KeyContext.PLAN, KeyContext.PROGRAMS}
+)
 FIXED_KEYS = frozenset({"escape", "ctrl+c", "super+c"})
 _SEND = "composer.submit"
 _SEND_KEY = "enter"

@@ -286,6 +286,9 @@ class PlainChat:
         if opened.restored is not None:
             self._show_saved(opened.restored)
         self._notices = asyncio.create_task(self._read_notices(opened))
+        beginning = asyncio.create_task(opened.hooks.begin(), name="forge-plain-hooks")
+        self._asides.add(beginning)
+        beginning.add_done_callback(self._asides.discard)
 
     async def _close(self) -> None:
         if self._notices is not None:

@@ -17,6 +17,7 @@ from forge_core.config.running_settings import NO_VALUE, LiveSetting, RunningSet
 from forge_core.config.settings import SETTINGS, check_value, choices
 from forge_core.durations import time_ago
 from forge_core.errors import ForgeError
+from forge_core.extensions.approvals import OUTSIDE_SANDBOX
 from forge_core.sanitize import safe_line
 from forge_core.session.instruction_notes import write_change
 from forge_core.session.live_settings import session_settings
@@ -159,6 +160,10 @@ class PlainCommands:
                 await chat.change_session(forked)
             case results.ChooseInstructionFile():
                 await self._write_note(result)
+            case results.ApprovePrograms(_, body, title):
+                if body:
+                    out.say(INFO, f"{title}\n{body}")
+                await self._approve(result)
             case results.SendMessage(text):
                 await chat.send(text)
             case results.EditInstructionFile(path, name):
@@ -214,6 +219,29 @@ class PlainCommands:
             self._out.say(NOTICE, await write_change(self._chat.session, change))
         except ForgeError as error:
             self._out.say(ERROR, str(error))
+
+    async def _approve(self, wanted: results.ApprovePrograms) -> None:
+        """Ask which programs may run, and store the decision; without an answer, nothing is decided."""
+        out, count = self._out, len(wanted.programs)
+        out.say(QUESTION, f"{count} program{'s want'[count == 1 :]} to run as hooks. {OUTSIDE_SANDBOX}")
+        for number, program in enumerate(wanted.programs, 1):
+            first, *rest = map(safe_line, program.lines)
+            out.line(f"{number} {first}")
+            out.lines("\n".join(f"  {line}" for line in rest))
+        typed = await self._chat.prompts.line("Approve (numbers, 0: none of them, empty: decide later): ")
+        words = (typed or "").replace(",", " ").split()
+        if not words:
+            return
+        if not all(word.isdecimal() and int(word[:6]) <= count for word in words):
+            out.say(ERROR, f"Nothing was decided: type numbers from 1 to {count}, or 0.")
+            return
+        approved = {int(word) - 1 for word in words if int(word)}
+        try:
+            await self._chat.session.hooks.decide(approved)
+        except ForgeError as error:
+            out.say(ERROR, str(error))
+        else:
+            out.say(NOTICE, f"{len(approved)} of {count} hooks approved.")
 
     # Commands of the screen
 

@@ -91,6 +91,8 @@ class Figures:
     """Commands in the background."""
     running_agents: int = 0
     """Sub-agents in the background."""
+    broken_hooks: int = 0
+    """Hooks that could not run the last time."""
     folder: str = ""
     added: tuple[str, ...] = ()
     """The names of the folders that the user has added."""
@@ -194,6 +196,7 @@ def right_parts(figures: Figures) -> list[StatusPart]:
     parts = [
         StatusPart("mode", mode, "badge" if is_yolo else mode_role(figures.mode)),
         StatusPart("away", "afk" if figures.is_away else "", "warning"),
+        StatusPart("hooks", hooks_text(figures.broken_hooks), "error"),
         StatusPart("jobs", background_text(figures.running_jobs, figures.running_agents), "accent"),
         sandbox_part(figures.sandbox),
         folder_part(figures),
@@ -227,6 +230,11 @@ def background_text(jobs: int, agents: int) -> str:
     """Return "1 job", "2 jobs, 1 agent"; "" without any."""
     counted = ((jobs, "job"), (agents, "agent"))
     return ", ".join(f"{count} {noun}{'s'[: count != 1]}" for count, noun in counted if count)
+
+
+def hooks_text(count: int) -> str:
+    """Return "hook broken", "2 hooks broken"; "" if all hooks run."""
+    return "" if not count else "hook broken" if count == 1 else f"{count} hooks broken"
 
 
 def sandbox_part(label: str) -> StatusPart:

@@ -42,6 +42,7 @@ from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.session_extensions import SessionExtensions
+from forge_core.session.session_hooks import SessionHooks
 from forge_core.session.spending_limits import LIMITS
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
@@ -157,6 +158,8 @@ class ScriptedSession:
         )
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         self.config = config
+        mode = config.permission_mode
+        self.hooks = SessionHooks(config, self.id, journal.path, lambda: mode, lambda notice: None)
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]
         self.sent: list[str] = []

@@ -26,6 +26,7 @@ from forge_tui.screens.panels.settings_panel import SettingsPanel
 from forge_tui.screens.prompts.note import NotePrompt
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.plan import PlanPrompt
+from forge_tui.screens.prompts.programs import ProgramsPrompt
 from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.widgets.composer import Composer
 from forge_tui.widgets.find_bar import FindLine
@@ -51,6 +52,7 @@ OWNERS = {
     KeyContext.REPLAY: ReplayScreen,
     KeyContext.SETTINGS: SettingsPanel,
     KeyContext.NOTE: NotePrompt,
+    KeyContext.PROGRAMS: ProgramsPrompt,
     KeyContext.PLAN: PlanPrompt,
 }
 LONG = "\n\n".join(f"paragraph {number}" for number in range(60))

@@ -16,7 +16,7 @@ from forge_tui import workers
 from forge_tui.submitted_line import NOTE, Command, UserText
 
 if TYPE_CHECKING:
-    from forge_core.commands.result import ChooseInstructionFile, CommandResult
+    from forge_core.commands.result import ApprovePrograms, ChooseInstructionFile, CommandResult
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.screen import ChatScreen
 
@@ -152,6 +152,10 @@ class CommandRunner:
                 self._edit(session, path, name)
             case results.ChooseInstructionFile():
                 workers.start(self._screen, partial(self._write_note, session, result, line), "note")
+            case results.ApprovePrograms(_, body, title):
+                if body:
+                    self._screen.show_text(body, title, ())
+                workers.start(self._screen, partial(self._approve, session, result, line), "programs")
             case results.SendMessage(text):
                 self._screen.sending.send(UserText(text))
             case results.ResumeTurn():
@@ -245,6 +249,26 @@ class CommandRunner:
         else:
             with self.showing(line.line):
                 screen.say(written)
+        screen.refresh_status()
+
+    async def _approve(self, session: ForgeSession, wanted: ApprovePrograms, line: Command) -> None:
+        """Ask which programs may run, and store the decision."""
+        from forge_tui.screens.prompts.programs import ProgramsPrompt
+
+        screen = self._screen
+        reply = await screen.prompts.show(partial(ProgramsPrompt, wanted.programs))
+        if reply.more:
+            screen.prompts.restore_draft(reply.more, len(reply.more))
+        if reply.approved is None:
+            return
+        try:
+            await session.hooks.decide(reply.approved)
+        except ForgeError as error:
+            with self.showing(line.line):
+                screen.complain(str(error))
+        else:
+            with self.showing(line.line):
+                screen.say(f"{len(reply.approved)} of {len(wanted.programs)} hooks approved.")
         screen.refresh_status()
 
     def argument_values(self, name: str) -> Sequence[ArgumentValue]:

@@ -138,6 +138,7 @@ class LiveFigures:
             is_away=status.is_away,
             running_jobs=status.running_jobs,
             running_agents=status.running_agents,
+            broken_hooks=status.broken_hooks,
             added=tuple(folder.name for folder in status.added_folders),
         )
 

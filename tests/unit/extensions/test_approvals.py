@@ -110,6 +110,7 @@ def test_nothing_is_approved_by_a_record_that_cannot_be_read(
         ("bash -c 'sh hooks/check.sh'", ["hooks/check.sh"]),
         ("jq . < data.json", ["data.json"]),
         ("date >> data.json", []),
+        ("date | tee data.json", []),
         ("FOO=1 sudo hooks/check.sh", ["hooks/check.sh"]),
         ("sh hooks/check.sh; 'unclosed", ["hooks/check.sh"]),
         ("/bin/true", []),

@@ -1,0 +1,91 @@
+"""The prompt for programs that want to run as hooks: after the folder is trusted, and on request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from forge_core.approval import Responder
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.session.session import ForgeSession
+from forge_tui.screens.prompts.programs import ProgramsPrompt
+from tests.support.chat_app import ChatApp, make_app, make_config, ready, say, shown, until
+from tests.support.hooks import declared, write_hooks
+from tests.support.scripted_session import ScriptedSession
+from tests.support.sessions import scripted_session
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> ForgeConfig:
+    write_hooks(
+        tmp_path / ".claude/settings.json",
+        declared("SessionStart", "touch started"),
+        declared(
+            "Stop",
+            "sh '[b]tick.sh' \x1b[31m --with a very long command line that must be seen to its last word",
+        ),
+    )
+    (tmp_path / "[b]tick.sh").write_text("touch stopped\n")
+    return make_config(tmp_path, working_dir=tmp_path)
+
+
+def hook_app(config: ForgeConfig) -> ChatApp:
+    def make(responder: Responder, _: ScriptedSession) -> Any:
+        return scripted_session(config.working_dir, [["Fine."]])
+
+    return make_app(config, make_session=make)
+
+
+async def asked(app: ChatApp, pilot: Pilot[None], line: str) -> ProgramsPrompt:
+    await say(pilot, line)
+    await until(pilot, lambda: isinstance(app.focused, ProgramsPrompt) and app.focused.is_answerable)
+    prompt = app.focused
+    assert isinstance(prompt, ProgramsPrompt)
+    return prompt
+
+
+async def test_trust_is_followed_by_one_prompt_for_all_programs(config: ForgeConfig, tmp_path: Path) -> None:
+    app = hook_app(config)
+    async with app.run_test(size=(100, 36)) as pilot:
+        await ready(pilot)
+        prompt = await asked(app, pilot, "/trust yes")
+        screen = shown(app)
+        assert "The folder is trusted." in screen
+        assert "[ ] SessionStart:touch" in screen and "[ ] Stop:" in screen
+        assert "outside the sandbox" in screen
+
+        for key in ("enter", "space", "down", "down", "enter"):  # too early to be meant for it
+            await pilot.press(key)
+        assert app.focused is prompt
+        app.clock.pass_(2)
+        await pilot.press("down")
+        assert "to its last word" in shown(app)
+        assert "\x1b" not in shown(app)
+        await pilot.press("up", "space")
+        assert "[x] SessionStart:touch" in shown(app)
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: "1 of 2 hooks approved" in shown(app))
+        await until(pilot, lambda: (tmp_path / "started").exists())
+
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Fine." in shown(app))
+        await say(pilot, "/hooks")
+        await until(pilot, lambda: "declined" in shown(app))
+        assert not (tmp_path / "stopped").exists()
+        assert isinstance(app.session, ForgeSession)
+        assert app.session.hooks.waiting() == []
+
+        (tmp_path / "[b]tick.sh").write_text("touch stopped twice\n")  # another one asks again
+        await asked(app, pilot, "/reload")
+        assert "[ ] SessionStart" not in shown(app)  # what a hook writes itself is no change
+        assert "+touch stopped twice" in shown(app)
+        await pilot.press("escape")
+        app.clock.pass_(2)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.focused, ProgramsPrompt))
+        assert len(app.session.hooks.waiting()) == 1
