@@ -16,7 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
-COMMANDS = ("chat", "run", "sessions", "replay", "config", "auth", "doctor", "completion", "man", "tau2")
+COMMANDS = (
+    "chat",
+    "run",
+    "sessions",
+    "replay",
+    "config",
+    "auth",
+    "hooks",
+    "doctor",
+    "completion",
+    "man",
+    "tau2",
+)
 SHELLS = ("bash", "zsh", "fish")
 """Those with completion of `forge`."""
 PIPE_WAIT_S = 3.0
@@ -126,6 +138,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
     _add_config(commands.add_parser("config", help="list, read and change settings"))
     _add_auth(commands.add_parser("auth", help="save the API key of an endpoint, or remove it"))
+    _add_hooks(commands.add_parser("hooks", help="list hooks, or run those of an event as a test"))
     _add_doctor(commands.add_parser("doctor", help="check the installation, the settings and the endpoint"))
     _add_completion(
         commands.add_parser("completion", help="print the script that makes a shell complete forge")
@@ -215,6 +228,13 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "--trust",
         action="store_true",
         help="apply the folder's own rules and instructions, for this session only",
+    )
+    parser.add_argument(
+        "--approve",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="let this hook of the folder run, for this session only; repeatable",
     )
 
 
@@ -345,6 +365,21 @@ def _add_auth(parser: argparse.ArgumentParser) -> None:
             "url", nargs="?", metavar="URL", help="the endpoint's base URL (default: OpenRouter)"
         )
     login.add_argument("--no-check", action="store_true", help="save it even if it cannot be checked")
+
+
+def _add_hooks(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=_Parser, prog="forge hooks")
+    parser.set_defaults(action="list")
+    listing = actions.add_parser("list", help="list the hooks, and which wait for approval")
+    test = actions.add_parser("test", help="run the hooks of an event, and print what each answers")
+    test.add_argument("event", metavar="EVENT", help="the name of the event, for example PreToolUse")
+    test.add_argument(
+        "file", nargs="?", metavar="FILE", help="JSON that the hooks read (default: an example)"
+    )
+    for one in (listing, test):
+        one.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
+        one.add_argument("--trust", action="store_true", help="read the hooks of an untrusted folder too")
+        one.add_argument("--approve", action="append", default=[], metavar="NAME", help="approve a hook")
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

@@ -80,6 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     config = load_session_config(
         options.cwd, flags=config_flags(options), trust=options.trust, is_hermetic=options.hermetic
     )
+    config = _with_approved(options, config)
     if refusal := _strict_refusal(config):
         return refusal
     from forge_core.headless.printers import OutputError
@@ -121,6 +122,7 @@ def _chat(options: argparse.Namespace) -> int:
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
+    config = _with_approved(options, config)
     message = _first_message(options.prompt, _piped_text())
     if options.plain or config.plain or _is_dumb_terminal():
         return _strict_refusal(config) or _plain(options, config, message)
@@ -142,6 +144,24 @@ def _chat(options: argparse.Namespace) -> int:
         )
 
     return _strict_refusal(config) or _show(config, FirstFrame(config), run, message)
+
+
+def _with_approved(options: argparse.Namespace, config: ForgeConfig) -> ForgeConfig:
+    """Return the settings with the programs that the command line approves."""
+    if not getattr(options, "approve", None):
+        return config
+    from dataclasses import replace
+
+    return replace(config, approved_programs=tuple(options.approve))
+
+
+def _hooks(options: argparse.Namespace) -> int:
+    """List the hooks, or run those of an event."""
+    from forge_core.headless.hook_actions import run_action
+    from forge_core.runtime import load_session_config
+
+    config = load_session_config(getattr(options, "cwd", None), trust=getattr(options, "trust", False))
+    return run_action(options, _with_approved(options, config))
 
 
 def _piped_text() -> str:
@@ -364,6 +384,7 @@ _PROGRAMS = {
     "replay": _replay,
     "config": _config,
     "auth": _auth,
+    "hooks": _hooks,
     "doctor": _doctor,
     "completion": _completion,
     "man": _man,

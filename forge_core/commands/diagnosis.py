@@ -63,7 +63,7 @@ def diagnose(
         advice = "Correct it, then run forge doctor again: the other checks need the settings."
         yield Finding("Settings", "loading", problem, Level.PROBLEM, advice)
         return
-    for check in (_settings, _keys, _endpoint, _sandbox, _git, _extensions, _disk):
+    for check in (_settings, _keys, _endpoint, _sandbox, _git, _extensions, _hooks, _disk):
         yield from _guarded(check, config)
 
 
@@ -212,6 +212,25 @@ def _keys(config: ForgeConfig) -> Iterator[Finding]:
             Level.WARNING if is_offline else Level.OK,
             advice if is_offline else "",
         )
+
+
+def _hooks(config: ForgeConfig) -> Iterator[Finding]:
+    """Yield what was declared, what waits for approval, and what does not run. Runs nothing."""
+    from forge_core.extensions.hook_locations import hook_sources
+
+    if not hook_sources(config):
+        return
+    from forge_core.extensions.hooks.approved_hooks import HookApprovals
+
+    section, approvals = "Hooks", HookApprovals.load(config)
+    yield Finding(section, "run", _count(len(approvals.allowed), "hook"))
+    for one in approvals.waiting:
+        text = f"{one.hook.name} in {one.hook.source.label}: {one.judgement.state}, so it does not run"
+        yield Finding(section, "approval", text, Level.WARNING, "/hooks approve in forge chat shows it.")
+    for skipped in approvals.table.skipped:
+        yield Finding(section, "not run", f"{skipped.source.label}: {skipped.text}")
+    for problem in approvals.table.problems:
+        yield Finding(section, "file", problem, Level.WARNING, "Correct the file that is named.")
 
 
 def _endpoint(config: ForgeConfig) -> Iterator[Finding]:

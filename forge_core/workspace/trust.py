@@ -20,6 +20,7 @@ from forge_core.sanitize import safe_line
 from forge_core.workspace.project_files import (
     EXTENSION_FOLDERS,
     EXTENSION_PLACES,
+    HOOK_FILES,
     find_instructions,
     project_folders,
     read_project_file,
@@ -28,6 +29,7 @@ from forge_core.workspace.project_files import (
 _FOLDER = ".forge"
 _HARMLESS = frozenset({"config.toml", "themes", ".gitignore"})
 _MAX_ENTRIES = 6
+_MAX_HOOK_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def what_would_act(root: Path) -> tuple[str, ...]:
 
     Runs nothing, and follows no link out of the folder.
     """
-    return (*_settings(root), *_entries(root), *_extensions(root), *_instructions(root))
+    return (*_settings(root), *_entries(root), *_extensions(root), *_hooks(root), *_instructions(root))
 
 
 def _settings(root: Path) -> tuple[str, ...]:
@@ -117,6 +119,17 @@ def _extensions(root: Path) -> tuple[str, ...]:
                 if names and (folder, place) != (root, _FOLDER):
                     found.append(f"{safe_line(os.path.relpath(path, root))}: {_listing(names)}")
     return tuple(found)
+
+
+def _hooks(root: Path) -> tuple[str, ...]:
+    """Return the files besides .forge that declare programs to run at events of a session."""
+    others = (name for name in HOOK_FILES if not name.startswith(_FOLDER))
+    files = ((name, read_project_file(root, name, _MAX_HOOK_BYTES)) for name in others)
+    return tuple(
+        f"{name}: hooks; each asks for itself before it runs"
+        for name, file in files
+        if file is not None and '"hooks"' in file.text
+    )
 
 
 def _names_in(folder: Path) -> list[str]:
