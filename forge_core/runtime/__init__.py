@@ -119,12 +119,11 @@ def _assemble(
     from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
     from forge_core.session.session import ForgeSession
     from forge_core.session.session_extensions import SessionExtensions
-    from forge_core.session.session_hooks import SessionHooks
     from forge_core.session.session_parts import SessionParts
     from forge_core.session.tool_environment import SessionResponder
 
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
-    hooks = SessionHooks(config, session_id, journal.path, lambda: environment.policy.mode, events.notify)
+    hooks = tooling.build_hooks(config, journal, lambda: environment.policy.mode, events)
     asks = SessionResponder(responder, clock, hooks.user_asked)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
     known = len(config.notices)

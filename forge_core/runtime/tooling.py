@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forge_core.session.session_extensions import SessionExtensions
     from forge_core.session.session_hooks import SessionHooks
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
+    from forge_core.store.journal import Journal
     from forge_core.tools.base import BaseTool
     from forge_core.tools.shell.limits import CommandLimits
 
@@ -97,6 +98,15 @@ def build_environment(
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
         skills=SessionSkills(policy.allow_for_turn),
     )
+
+
+def build_hooks(
+    config: ForgeConfig, journal: Journal, mode: Callable[[], PermissionMode], events: EventChannel
+) -> SessionHooks:
+    """Build what runs programs at events of the session of a journal. Reads no file."""
+    from forge_core.session.session_hooks import SessionHooks
+
+    return SessionHooks(config, journal.path.stem, journal.path, mode, events.notify)
 
 
 def build_budget(

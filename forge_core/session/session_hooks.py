@@ -238,6 +238,8 @@ class SessionHooks:
         """Run the hooks for the end of a conversation, and those for the start of the next."""
         if event := self._event("SESSION_END"):
             await self._run(event, {"reason": "clear"}, "clear")
+        if self._processes is not None:
+            self._processes.variables.clear()
         await self.started("clear")
 
     def user_asked(self, request: UserRequest[Any]) -> None:

@@ -25,6 +25,7 @@ from forge_core.result import FileDiff
 from forge_core.sanitize import safe_line
 from forge_core.tools.arguments import validate
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
+from forge_core.tools.editing.text import sha256
 from forge_core.tools.judged_call import JudgedCall, denied_by_policy, guard
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore, has_elision_note
 from forge_core.tools.tool_hooks import CallOpinion, tempered
@@ -137,6 +138,8 @@ class ToolExecutor:
             opinion = await _unless_interrupted(after, context)
             context.ends_turn = context.ends_turn or opinion.ends_turn
             _tell(context, opinion.context)
+            if opinion.has_run and result.success and tool.kind is ToolKind.WRITE:
+                await asyncio.to_thread(_accept_rewrites, tool, arguments, context)
             if opinion.output is not None:
                 result = replace(result, output=opinion.output, display="", aside="", model_notes=())
         return result
@@ -300,6 +303,16 @@ def _changed(
     if context.emit is not None:
         context.emit(Notice(level="info", text=safe_line(text[:_MAX_SHOWN])))
     return changed
+
+
+def _accept_rewrites(tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext) -> None:
+    """Count files that hooks have rewritten after a call, such as by formatting, as read by the model: the
+    next edit is compared with what is there anyway."""
+    for path in tool.use(arguments, context).paths:
+        real = real_path(path)
+        if str(real) in context.files:
+            with contextlib.suppress(OSError):
+                context.record_read(real, sha256(real.read_bytes()))
 
 
 def _tell(context: ExecutionContext, text: str) -> None:

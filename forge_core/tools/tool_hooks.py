@@ -39,6 +39,8 @@ class ResultOpinion:
     context: str = ""
     """What the model is told after the result."""
     ends_turn: bool = False
+    has_run: bool = False
+    """Whether any hook has run, which may have changed the files of the call."""
 
 
 class ToolHooks(Protocol):

@@ -62,7 +62,8 @@ class ToolCallHooks:
         calls = claude_calls(tool, arguments, context)
         verdict = await self._run(event, tool, arguments, context, calls, about)
         told = [f"The hook {verdict.hook} reports: {verdict.reason}"] if verdict.blocks else []
-        return ResultOpinion(verdict.updated_output, _texts(*told, _said(verdict)), self._ends_turn(verdict))
+        context_text = _texts(*told, _said(verdict))
+        return ResultOpinion(verdict.updated_output, context_text, self._ends_turn(verdict), has_run=True)
 
     def interrupted(
         self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext, error: str

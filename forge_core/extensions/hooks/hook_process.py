@@ -84,7 +84,9 @@ class HookProcesses:
         if env_file is not None:
             environment["CLAUDE_ENV_FILE"] = str(env_file)
         try:
-            transport, program = await _started(argv, self.folder, environment)
+            # The folder may be gone, after a command of the model.
+            folder = self.folder if self.folder.is_dir() else Path.home()
+            transport, program = await _started(argv, folder, environment)
         except (OSError, ValueError) as error:
             return HookOutcome(
                 problem=f"it could not be started: {getattr(error, 'strerror', None) or error}"

@@ -32,6 +32,7 @@ class Call:
     answer: Answer = Answer.NO
     asked: list[ApprovalRequest] = field(default_factory=list)
     events: list[AgentEvent] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
     context: ExecutionContext = field(default_factory=ExecutionContext)
 
     async def __call__(self, tool: str, **arguments: Any) -> ToolResult:
@@ -43,6 +44,7 @@ class Call:
         self.context = ExecutionContext(
             bench.folder,
             call_id="c1",
+            files=self.files,
             emit=self.events.append,
             interrupted=asyncio.Event(),
             hooks=ToolCallHooks(bench.runner, lambda: {"session_id": "s"}, bench.notices.append),
