@@ -169,7 +169,10 @@ def test_every_variable_that_forge_reads_is_in_the_configuration_page() -> None:
     read |= {field.variable for field in SETTINGS.values() if field.variable}
     read |= {provider.key_variable for provider in PROVIDERS.values() if provider.key_variable}
     named = text_of(ROOT / "docs/configuration.md") + text_of(ROOT / "docs/models.md")
-    internal = {"FORGE_CALL", "FORGE_PROJECT_DIR"}  # for processes that Forge starts; Forge does not read them
+    internal = {
+        "FORGE_CALL",
+        "FORGE_PROJECT_DIR",
+    }  # for processes that Forge starts; Forge does not read them
     assert sorted(name for name in read - internal if f"`{name}`" not in named) == []
 
 
