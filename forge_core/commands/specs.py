@@ -105,6 +105,15 @@ SPECS: tuple[CommandSpec, ...] = (
         values="model_commands:effort_values",
     ),
     CommandSpec(
+        "style",
+        "Show or change how the model writes",
+        "style_command:style",
+        accepts=("NAME...",),
+        keywords=("output-style", "tone", "verbosity", "concise"),
+        tier=Tier.IDLE,
+        values="style_command:style_values",
+    ),
+    CommandSpec(
         "extensions",
         "List the commands, skills, agents and styles that come from files",
         "extension_commands:extensions",

@@ -290,6 +290,13 @@ class Settings:
         check=checks.yes_or_no,
         summary="whether your own instructions for Claude, `~/.claude/CLAUDE.md`, count too",
     )
+    style: str = setting(
+        default="default",
+        check=checks.text,
+        variable="FORGE_STYLE",
+        project="trusted",
+        summary="how the model writes: default, concise, explaining, or a style of a file",
+    )
     theme: str = setting(
         default=checks.AUTO_THEME,
         check=checks.theme,

@@ -39,6 +39,7 @@ class FactKind(StrEnum):
     MESSAGE = "message"
     INSTRUCTIONS = "instructions"
     SKILL = "skill"
+    STYLE = "style"
 
 
 _HEADINGS = {
@@ -50,6 +51,7 @@ _HEADINGS = {
     FactKind.MESSAGE: "The user's last message:",
     FactKind.INSTRUCTIONS: "Instructions of the project:",
     FactKind.SKILL: "Skills that are loaded:",
+    FactKind.STYLE: "How to write:",
 }
 _LABELS = {
     FactKind.GOAL: ("the goal", ""),
@@ -60,6 +62,7 @@ _LABELS = {
     FactKind.MESSAGE: ("your last message", ""),
     FactKind.INSTRUCTIONS: ("1 instruction file", "{} instruction files"),
     FactKind.SKILL: ("1 skill", "{} skills"),
+    FactKind.STYLE: ("the style", ""),
 }
 
 
@@ -92,6 +95,8 @@ class PinnedFacts:
     instructions: tuple[Instructions, ...] = ()
     skills: tuple[str, ...] = ()
     """The texts of loaded skills, as the model was given them; the last one loaded is the last."""
+    style: str = ""
+    """The reminder of a style that the user has chosen."""
     system_text: str = ""
     """The system message."""
 
@@ -111,7 +116,8 @@ class PinnedFacts:
         ]
         lines += [Fact(FactKind.MESSAGE, self.last_message)] if self.last_message else []
         lines += [Fact(FactKind.INSTRUCTIONS, one.text) for one in self.instructions]
-        return lines + [Fact(FactKind.SKILL, text) for text in self.skills]
+        lines += [Fact(FactKind.SKILL, text) for text in self.skills]
+        return lines + ([Fact(FactKind.STYLE, self.style)] if self.style else [])
 
     def missing(self, messages: Iterable[Message]) -> list[Fact]:
         """Return the facts that neither the messages nor the system message hold."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions, as_prompt
+from forge_core.context.output_style import DEFAULT, OutputStyle
 from forge_core.sanitize import safe_line
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ class SystemPrompt:
     text: str
     instructions: tuple[Instructions, ...] = ()
     """Those of the project that it contains."""
+    style: OutputStyle = DEFAULT
 
 
-_STATIC = """\
+_RULES = """\
 You are Forge, a coding assistant that works in the user's terminal, in the folder they opened. You read, search, \
 edit and run through the tools you are given; your words are shown as Markdown.
 
@@ -49,7 +51,9 @@ asks for that very thing.
 - Work around a refusal: not by another command with the same effect, not through a script, an alias or git, not by \
 changing rules, hooks, .git, .forge or settings of Forge.
 - Claim what you did not see. Say "I ran X and it printed Y" only when a tool result shows it.
+"""
 
+_WORK = """\
 # How to work
 Understand what is asked; locate the code (search before reading, read before editing); for more than one \
 step say the plan in a line or two; make the smallest change that does it, in \
@@ -59,18 +63,15 @@ call, take the reason they gave, do not repeat the call, and find another way or
 Ask only when the answer changes what you do and the code does not answer it. When no user is available, decide, and \
 say what you assumed.
 Send independent reads and searches together in one answer; they run at the same time.
+"""
 
+_EDITING = """\
 # Editing
 - Never leave out code with "rest unchanged" or the like: write the whole text.
 - A refused edit changed nothing. The error shows the nearest text and what differs: resend with that text. When it \
 says that the file has changed, read it again first.
 - Line ends, encoding and the final newline of a file are kept; you need not care for them.
 - After an edit look at the diff that you get back, and at a warning that the file no longer parses.
-
-# How to write
-Short and plain. The answer first, then what matters; no preamble, no praise, no summary of what the user just \
-read. Name code as `path:line`. Use fenced code with a language. Say what you ran and how it ended; say what you \
-did not check. If tests fail, say so and show the failing lines. Don't explain how to undo: the user has /undo.
 """
 
 _SANDBOX = {
@@ -103,12 +104,13 @@ def system_prompt(
     tools: Iterable[BaseTool] = (),
     role: str = "",
     sections: Sequence[str] = (),
+    style: OutputStyle = DEFAULT,
 ) -> str:
     """Return the prompt for a session in `working_dir`, to which the user has `added` folders.
 
     `tools` are the registered ones, each with its own advice; `today` is YYYY-MM-DD; `instructions` are those
     of the project, if the user trusts it. `role` is what only a sub-agent is told; `sections` follow the
-    advice on tools.
+    advice on tools; `style` describes the answers.
     """
     advice = "".join(f"- {tool.advice}\n" for tool in tools if tool.advice)
     lines = [
@@ -122,7 +124,10 @@ def system_prompt(
         f"Sandbox: {_SANDBOX[sandbox.strength if sandbox is not None else 'off']}",
     ]
     parts = [
-        _STATIC,
+        _RULES,
+        _WORK if style.keeps_work else "",
+        _EDITING,
+        f"# How to write\n{style.text}\n" if style.text else "",
         role,
         advice and f"# Tools\n{advice}",
         *sections,

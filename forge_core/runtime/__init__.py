@@ -120,11 +120,13 @@ def _assemble(
     from forge_core.session.session import ForgeSession
     from forge_core.session.session_extensions import SessionExtensions
     from forge_core.session.session_parts import SessionParts
+    from forge_core.session.session_style import SessionStyle
     from forge_core.session.tool_environment import SessionResponder
 
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
     hooks = tooling.build_hooks(config, journal, lambda: environment.policy.mode, events)
     asks = SessionResponder(responder, clock, hooks.user_asked)
+    style = SessionStyle(config.style, extensions, events.warning)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
     known = len(config.notices)
     if saved is not None:
@@ -137,7 +139,7 @@ def _assemble(
         config = continued_config(config, saved, environment.sandbox_state)
     logger = tooling.session_logger(config, session_id, redact)
     agent = tooling.build_agent(config, provider.make_llm, environment, clock, tracker, logger, redact)
-    prompts = tooling.prompt_maker(config, environment, extensions, agent, provider)
+    prompts = tooling.prompt_maker(config, environment, extensions, agent, provider, style)
     session = ForgeSession(
         SessionParts(
             id=session_id,
@@ -155,6 +157,7 @@ def _assemble(
             budget=budget,
             extensions=extensions,
             hooks=hooks,
+            style=style,
         )
     )
     if saved is not None:

@@ -73,10 +73,16 @@ def _is_same_endpoint(config: ForgeConfig, saved: SavedSession) -> bool:
 
 def continued_settings(config: ForgeConfig, before: ForgeSession, *, is_new: bool) -> ForgeConfig:
     """Return the settings for the session that replaces the one `before`: with its endpoint, which the user
-    may have changed, and a new one also with its model and mode."""
+    may have changed, and a new one also with its model, mode and style."""
     status, endpoint = before.status, before.config.endpoint
     if is_new:
-        return replace(config, endpoint=endpoint, model=status.model, permission_mode=status.mode)
+        return replace(
+            config,
+            endpoint=endpoint,
+            model=status.model,
+            permission_mode=status.mode,
+            style=before.style.name,
+        )
     return config if endpoint == config.endpoint else replace(config, endpoint=endpoint, model=status.model)
 
 

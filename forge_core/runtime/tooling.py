@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from forge_core.session.provider import SessionProvider
     from forge_core.session.session_extensions import SessionExtensions
     from forge_core.session.session_hooks import SessionHooks
+    from forge_core.session.session_style import SessionStyle
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
     from forge_core.store.journal import Journal
     from forge_core.tools.base import BaseTool
@@ -225,9 +226,11 @@ def prompt_maker(
     extensions: SessionExtensions,
     agent: ForgeAgent,
     provider: SessionProvider,
+    style: SessionStyle,
 ) -> PromptMaker:
     """Return the function that returns the system prompt of a mode, at this moment."""
     from forge_core.context.instructions import instructions_for
+    from forge_core.context.output_style import DEFAULT
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
     from forge_core.session.agents.agent_prompt import agents_section
     from forge_core.workspace.git import branch
@@ -243,6 +246,8 @@ def prompt_maker(
         added = environment.policy.folders.added
         found = instructions_for(config, added).files
         instructions = tuple(one for one in found if str(one.file) not in omitted)
+        # The report of a sub-agent is for the model.
+        chosen = DEFAULT if role else style.current()
         text = system_prompt(
             root,
             mode,
@@ -253,7 +258,8 @@ def prompt_maker(
             tools=tools,
             role=role,
             sections=() if role else sections(),
+            style=chosen,
         )
-        return SystemPrompt(text, instructions)
+        return SystemPrompt(text, instructions, chosen)
 
     return prompt

@@ -385,6 +385,7 @@ class SessionCompactor:
             files=dict(self._environment.files),
             instructions=(*self._meter.prompt.instructions, *self._environment.given_instructions),
             skills=tuple(one.text for one in self._environment.skills.loaded),
+            style=self._meter.prompt.style.reminder,
             system_text="" if system is None else system.text,
         )
 

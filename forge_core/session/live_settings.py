@@ -24,6 +24,7 @@ def session_settings(session: ForgeSession) -> dict[str, LiveSetting]:
         "model": LiveSetting(lambda: models.current),
         "effort": LiveSetting(lambda: models.effort, models.set_effort),
         "permission_mode": LiveSetting(lambda: session.status.mode, session.set_mode),
+        "style": LiveSetting(lambda: session.style.name, session.use_style),
         **limits,
     }
 

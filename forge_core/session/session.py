@@ -62,9 +62,10 @@ class ForgeSession:
         agent, environment, provider = parts.agent, parts.environment, parts.provider
         config, journal, events = parts.config, parts.journal, parts.events
         self.id, self.config = parts.id, config
-        self.budget, self.extensions, self.hooks = parts.budget, parts.extensions, parts.hooks
-        """The limits of what is spent; the commands, skills, agents and styles that files define; the
-        programs that run at events."""
+        self.budget, self.hooks = parts.budget, parts.hooks
+        """The limits of what is spent; the programs that run at events."""
+        self.extensions, self.style = parts.extensions, parts.style
+        """What files define; how the model writes."""
         self.last_result: AgentResult | None = None
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
@@ -389,6 +390,11 @@ class ForgeSession:
         """Change how much runs without asking; the system message informs the model."""
         self._environment.policy.mode = mode
         self.plan.mode_changed(mode)
+        self.reload_instructions()
+
+    def use_style(self, name: str) -> None:
+        """Change how the model writes, from its next request on; ConfigError if there is no such style."""
+        self.style.choose(name)
         self.reload_instructions()
 
     def reload_instructions(self) -> None:

@@ -16,6 +16,7 @@ from forge_core.session.event_channel import EventChannel
 from forge_core.session.provider import SessionProvider
 from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.session_hooks import SessionHooks
+from forge_core.session.session_style import SessionStyle
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
 from forge_core.tools.base import BaseTool
@@ -44,6 +45,7 @@ class SessionParts:
     budget: SpendingBudget
     extensions: SessionExtensions
     hooks: SessionHooks
+    style: SessionStyle
     agent_prompt: Callable[[PermissionMode, Iterable[BaseTool], str], SystemPrompt] = _plain_prompt
     """Returns the system prompt of a sub-agent: of a mode, for its tools, with the text of its role."""
     is_attended: bool = True

@@ -43,6 +43,7 @@ from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.session_hooks import SessionHooks
+from forge_core.session.session_style import SessionStyle
 from forge_core.session.spending_limits import LIMITS
 from forge_core.session.status import ModelChoice, SessionStatus
 from forge_core.session.user_commands import UserCommands
@@ -165,6 +166,8 @@ class ScriptedSession:
         self.sent: list[str] = []
         self.commands: list[CommandUse | None] = []
         self.extensions = SessionExtensions(config)
+        self.style = SessionStyle(config.style, self.extensions, lambda text: None)
+        self.use_style = self.style.choose
         self.folded: list[list[tuple[int, int]]] = []
         self.replies: list[ApprovalReply] = []
         self.answers: list[QuestionReply] = []

@@ -31,6 +31,7 @@ from forge_core.session.session import ForgeSession
 from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.session_hooks import SessionHooks
 from forge_core.session.session_parts import SessionParts
+from forge_core.session.session_style import SessionStyle
 from forge_core.session.status import ModelChoice
 from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
 from forge_core.store.journal import Journal
@@ -82,7 +83,7 @@ def scripted_session(
     )
     clock = RunClock()
     responder = make_responder(approver or Answering(Answer.NO), questioner, plan_reviewer)
-    events = EventChannel()
+    events, extensions = EventChannel(), SessionExtensions(config)
     hooks = SessionHooks(
         config,
         SESSION_ID,
@@ -130,8 +131,9 @@ def scripted_session(
             logger=logging.getLogger("tests.scripted_session"),
             events=events,
             system_prompt=lambda mode: SystemPrompt(f"You are in {mode} mode."),
-            extensions=SessionExtensions(config),
+            extensions=extensions,
             hooks=hooks,
+            style=SessionStyle(config.style, extensions, events.warning),
             budget=SpendingBudget({}, SpendingLedger(root / "state"), environment.responder, clock.elapsed),
         )
     )

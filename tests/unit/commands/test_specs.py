@@ -62,6 +62,7 @@ def test_a_typo_suggests_the_nearest_command(typed: str, name: str) -> None:
         ("color", "theme"),
         ("version", "doctor"),
         ("models", "model"),
+        ("output-style", "style"),
     ],
 )
 def test_the_name_that_another_program_uses_suggests_the_command(typed: str, name: str) -> None:
@@ -84,7 +85,7 @@ def test_the_exact_name_that_another_program_uses_is_an_alias(typed: str, name: 
     assert found is not None and found.name == name
 
 
-@pytest.mark.parametrize("typed", ["zzzzqqq", "mcp", "feedback", "output-style"])
+@pytest.mark.parametrize("typed", ["zzzzqqq", "mcp", "feedback"])
 def test_a_name_without_a_similar_command_has_no_suggestion(typed: str) -> None:
     assert CommandTable().nearest(typed) is None
 

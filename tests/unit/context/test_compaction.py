@@ -20,6 +20,7 @@ from forge_core.context.compaction import (
 )
 from forge_core.context.elision import KEPT_CHARS, elided
 from forge_core.context.instructions import Instructions
+from forge_core.context.output_style import DEFAULT, EXPLAINING
 from forge_core.context.pinned_facts import (
     FactKind,
     PinnedFacts,
@@ -192,6 +193,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
         files={"/w/parser.py": "ab12" * 16},
         instructions=(Instructions("AGENTS.md", "Use tabs."),),
         skills=("[Forge adds the skill pdf]",),
+        style=EXPLAINING.reminder,
         system_text="You are Forge. Use tabs.",
     )
     result = await compact(
@@ -199,6 +201,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
     )
     assert result is not None
     text = result.messages[0].text
+    assert EXPLAINING.reminder in text and not DEFAULT.reminder
     assert "Make the parser faster. Never touch the tests." in text
     assert "# Faster\n\n1. Measure\n2. Cache" in text
     assert "Measure the lexer" in text
