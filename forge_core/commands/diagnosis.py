@@ -10,14 +10,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from forge_core import __version__
+from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import Origin
 from forge_core.config.listing import setting_rows, value_text
 from forge_core.errors import ForgeError
@@ -31,26 +30,6 @@ _WIDTH = 79
 _LOW_DISK_BYTES = 1024**3
 _SLOW_S = 3.0
 _NO_SUCH_PATH = (404, 405)
-
-
-class Level(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    """Forge works, but not as well as it could."""
-    PROBLEM = "problem"
-    """Something does not work."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report. Its texts may be untrusted."""
-
-    section: str
-    name: str
-    text: str
-    level: Level = Level.OK
-    advice: str = ""
-    """What to do about a warning or a problem."""
 
 
 def diagnose(

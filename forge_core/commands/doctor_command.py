@@ -9,7 +9,8 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TypeVar
 
-from forge_core.commands.diagnosis import Finding, diagnose, report
+from forge_core.commands.diagnosis import diagnose, report
+from forge_core.commands.findings import Finding
 from forge_core.commands.result import CommandResult, ShowDiagnosis
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.runtime import make_redactor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from forge_core.commands.diagnosis import Finding, Level
+from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.accepted import AcceptedDefinitions
 from forge_core.extensions.catalog import ExtensionCatalog, load_catalog

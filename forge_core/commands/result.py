@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forge_core.commands.diagnosis import Finding
+    from forge_core.commands.findings import Finding
     from forge_core.extensions.approvals import WaitingProgram
     from forge_core.session.changes import Source
     from forge_core.session.instruction_notes import InstructionChange

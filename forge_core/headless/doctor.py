@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from forge_core import __version__
-from forge_core.commands.diagnosis import Finding, Level, diagnose, report
+from forge_core.commands.diagnosis import diagnose, report
+from forge_core.commands.findings import Finding, Level
 from forge_core.exit_codes import ExitCode
 from forge_core.redact import Redactor
 from forge_core.runtime import make_redactor

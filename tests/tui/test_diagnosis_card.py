@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from forge_core.approval import Responder
-from forge_core.commands.diagnosis import Finding, Level
 from forge_core.commands.doctor_command import doctor
+from forge_core.commands.findings import Finding, Level
 from forge_core.commands.result import ShowDiagnosis
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.text_width import cell_len

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
-from forge_core.commands.diagnosis import Finding, Level, verdict
+from forge_core.commands.diagnosis import verdict
+from forge_core.commands.findings import Finding, Level
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len
 from forge_tui.widgets.blockview.blocks import GUTTER, Block, estimate_rows

@@ -13,7 +13,8 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked, PasswordDeleteError
 
 from forge_core.approval import deny_all
-from forge_core.commands.diagnosis import Finding, _keys
+from forge_core.commands.diagnosis import _keys
+from forge_core.commands.findings import Finding
 from forge_core.config.saved_keys import SavedKey, SavedKeys
 from forge_core.errors import ConfigError
 from forge_core.headless.auth_actions import status

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from forge_core.commands import diagnosis
-from forge_core.commands.diagnosis import Finding, Level, diagnose, report
+from forge_core.commands.diagnosis import diagnose, report
+from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.headless.doctor import run_doctor
 from forge_core.runtime import load_session_config
