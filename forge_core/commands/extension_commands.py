@@ -14,9 +14,9 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
 from forge_core.extensions.accepted import PendingDefinition
 from forge_core.extensions.catalog import project_definitions
+from forge_core.extensions.custom_commands import grant_problems
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import SKILL_FILE, ExtensionKind, ExtensionScope
-from forge_core.extensions.skills import is_for_model, is_for_user, skill_grants
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import cell_len, clip, clip_start
@@ -92,14 +92,10 @@ def _rows(session: ForgeSession, kind: ExtensionKind, words: str) -> list[tuple[
 
 def _state(session: ForgeSession, one: Definition) -> str:
     """Return in a few words how a definition that has its name counts."""
-    if one.kind is ExtensionKind.SKILL and not (is_for_model(one) and is_for_user(one)):
-        return "hidden" if not (is_for_model(one) or is_for_user(one)) else _half_hidden(one)
+    if one.kind is ExtensionKind.SKILL and not (one.is_for_model and one.is_for_user):
+        return "only the model" if one.is_for_model else "only by hand" if one.is_for_user else "hidden"
     at = session.extensions.accepted_at(one) if one.scope is ExtensionScope.PROJECT else None
     return "in use" if at is None else f"accepted {time.strftime('%Y-%m-%d', time.localtime(at))}"
-
-
-def _half_hidden(one: Definition) -> str:
-    return "only the model" if is_for_model(one) else "only by hand"
 
 
 def _place(one: Definition, config: ForgeConfig) -> str:
@@ -135,9 +131,7 @@ def _pending_lines(one: PendingDefinition, config: ForgeConfig) -> Iterator[str]
 
 def _problems(session: ForgeSession, words: str) -> str:
     catalog = session.extensions.catalog
-    problems = [*catalog.problems]
-    for one in catalog.of_kind(ExtensionKind.SKILL):
-        problems += [f"Skill {one.name} grants less than it says: {text}" for text in skill_grants(one)[1]]
+    problems = [*catalog.problems, *grant_problems(catalog)]
     if not problems or words:
         return ""
     more = [f"  … and {len(problems) - _ROWS} more"] if len(problems) > _ROWS else []

@@ -8,8 +8,9 @@ from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.accepted import AcceptedDefinitions
 from forge_core.extensions.catalog import ExtensionCatalog, load_catalog
+from forge_core.extensions.custom_commands import grant_problems
 from forge_core.extensions.locations import ExtensionKind
-from forge_core.extensions.skills import LIST_SHARE, skill_grants, skill_list, skills_for_model
+from forge_core.extensions.skills import LIST_SHARE, skill_list, skills_for_model
 
 _SECTION = "Extensions"
 _MAX_PROBLEMS = 10
@@ -25,9 +26,7 @@ def extension_findings(config: ForgeConfig) -> Iterator[Finding]:
     if catalog.pending:
         advice = "Look at them with /extensions, and use them with /reload accept."
         yield Finding(_SECTION, "left out", catalog.pending_text, Level.WARNING, advice)
-    problems = [*catalog.problems]
-    for one in catalog.of_kind(ExtensionKind.SKILL):
-        problems += [f"Skill {one.name} grants less than it says: {text}" for text in skill_grants(one)[1]]
+    problems = [*catalog.problems, *grant_problems(catalog)]
     for problem in problems[:_MAX_PROBLEMS]:
         yield Finding(_SECTION, "problem", problem, Level.WARNING, "Correct the file that is named.")
     if len(problems) > _MAX_PROBLEMS:

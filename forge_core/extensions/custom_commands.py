@@ -83,7 +83,7 @@ class CustomCommand:
             file.words("allowed-tools"),
             file.text("model"),
             file.text("agent"),
-            not file.flag("disable-model-invocation", default=False),
+            definition.is_for_model,
         )
 
     @property
@@ -131,7 +131,7 @@ class CommandUse:
 
 
 def named_commands(catalog: ExtensionCatalog, taken: Iterable[str]) -> dict[str, Definition]:
-    """Return the commands by the names under which they can be typed.
+    """Return the commands, and the skills that the user can run, by the names under which they can be typed.
 
     `taken` are the names of built-in commands, in lower case. A command that has one of these names, or one
     that a stronger command has, is reached by its qualified name only; so is one whose name looks like a
@@ -142,7 +142,8 @@ def named_commands(catalog: ExtensionCatalog, taken: Iterable[str]) -> dict[str,
     kept: list[Definition] = []
     known = {*taken}
     for one in catalog.definitions:
-        if one.kind is not ExtensionKind.COMMAND:
+        is_typed = one.kind is ExtensionKind.COMMAND or (one.kind is ExtensionKind.SKILL and one.is_for_user)
+        if not is_typed:
             continue
         lower = one.name.lower()
         if lower in known or lower.startswith(scopes):
@@ -151,6 +152,14 @@ def named_commands(catalog: ExtensionCatalog, taken: Iterable[str]) -> dict[str,
             named[one.name] = one
             known.add(lower)
     return {**{one.qualified_name: one for one in reversed(kept)}, **named}
+
+
+def grant_problems(catalog: ExtensionCatalog) -> Iterator[str]:
+    """Yield a sentence for each rule of the user's own commands and skills that grants nothing."""
+    for kind in (ExtensionKind.COMMAND, ExtensionKind.SKILL):
+        for one in catalog.of_kind(kind):
+            for problem in CustomCommand.of(one).grants()[1]:
+                yield f"The {one.title} grants less than it says: {problem}"
 
 
 def message_text(parts: Sequence[Part], outputs: Sequence[str]) -> str:

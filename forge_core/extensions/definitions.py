@@ -57,6 +57,16 @@ class Definition:
         return safe_line(text)[:MAX_DESCRIPTION]
 
     @property
+    def is_for_model(self) -> bool:
+        """Whether the model may use it by itself."""
+        return not self.file.flag("disable-model-invocation", default=False)
+
+    @property
+    def is_for_user(self) -> bool:
+        """Whether the user can run it by `/name`."""
+        return self.file.flag("user-invocable", default=True)
+
+    @property
     def body(self) -> str:
         return self.file.body
 

@@ -11,18 +11,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from forge_core.errors import ConfigError
 from forge_core.extensions.catalog import ExtensionCatalog
-from forge_core.extensions.claude_rules import translate_rule
+from forge_core.extensions.custom_commands import CustomCommand, MessageText
 from forge_core.extensions.definitions import MAX_DESCRIPTION, Definition
 from forge_core.extensions.locations import SKILL_FILE, ExtensionKind, ExtensionScope
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.permissions.path_info import real_path
-from forge_core.permissions.rules.rule import Rule
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.untrusted import frame_text
 
@@ -39,7 +37,6 @@ _LENGTHS = (MAX_DESCRIPTION, 512, 256, 128, 64)
 _MAX_ENTRIES = 1_000
 """Of a skill's folder that are looked at."""
 _MAX_DEPTH = 3
-_PLACEHOLDER = re.compile(r"\\\$|\$ARGUMENTS\b")
 _HEAD = (
     "# Skills\n"
     "Folders with instructions for certain tasks. What follows a name was written by the author of the "
@@ -66,24 +63,14 @@ class SkillList:
     """Skills for whose names there is no room either."""
 
 
-def is_for_model(skill: Definition) -> bool:
-    """Return whether the model may load it by itself."""
-    return not skill.file.flag("disable-model-invocation", default=False)
-
-
-def is_for_user(skill: Definition) -> bool:
-    """Return whether the user can run it by `/name`."""
-    return skill.file.flag("user-invocable", default=True)
-
-
 def skills_for_model(catalog: ExtensionCatalog) -> list[Definition]:
     """Return the skills that the model may load, sorted by name."""
-    return [one for one in catalog.of_kind(ExtensionKind.SKILL) if is_for_model(one)]
+    return [one for one in catalog.of_kind(ExtensionKind.SKILL) if one.is_for_model]
 
 
 def skills_for_user(catalog: ExtensionCatalog) -> list[Definition]:
     """Return the skills that the user can run by `/name`, sorted by name."""
-    return [one for one in catalog.of_kind(ExtensionKind.SKILL) if is_for_user(one)]
+    return [one for one in catalog.of_kind(ExtensionKind.SKILL) if one.is_for_user]
 
 
 def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
@@ -109,8 +96,22 @@ def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
 
 def skill_text(skill: Definition, arguments: str = "") -> str:
     """Return what the model is given of a skill: its text with the arguments, in a frame that it cannot
-    close, and the names of its files. Reads the folder."""
-    body = _with_arguments(safe_text(skill.body), arguments.strip())
+    close, and the names of its files. Reads the folder.
+
+    Raises:
+        ConfigError: an argument cannot be quoted in a command that the text has.
+    """
+    return _framed(skill, _body(skill, arguments))
+
+
+def skill_message(skill: Definition, arguments: str, body: str) -> str:
+    """Return the message that runs a skill for the user who has typed `/name arguments`; `body` is its text
+    with the arguments in it. Reads the folder."""
+    request = arguments.strip() or "follow its instructions."
+    return f"Use the skill {_inline(skill.name)} now: {request}\n\n{_framed(skill, safe_text(body))}"
+
+
+def _framed(skill: Definition, body: str) -> str:
     if len(body) > MAX_BODY_CHARS:
         body = (
             f"{body[:MAX_BODY_CHARS]}\n[cut at {MAX_BODY_CHARS:,} characters; read {SKILL_FILE} for the rest]"
@@ -125,12 +126,6 @@ def skill_text(skill: Definition, arguments: str = "") -> str:
     rank = _USER_RANK if skill.scope is ExtensionScope.USER else _PROJECT_RANK
     framed = frame_text("skill", f"{body}\n\n[{about}]", name=skill.name, dir=safe_line(str(skill.folder)))
     return f"[Forge adds the instructions of the skill {_inline(skill.name)}. {rank}]\n{framed}"
-
-
-def skill_message(skill: Definition, arguments: str = "") -> str:
-    """Return the message that runs a skill for the user who has typed `/name arguments`. Reads its folder."""
-    request = arguments.strip() or "follow its instructions."
-    return f"Use the skill {_inline(skill.name)} now: {request}\n\n{skill_text(skill, arguments)}"
 
 
 def skill_files(folder: Path) -> tuple[list[str], int]:
@@ -184,21 +179,6 @@ def _unguarded(folders: Iterable[Path], working_dir: Path) -> list[Path]:
     return [folder for folder in dict.fromkeys(folders) if str(folder) not in guarded]
 
 
-def skill_grants(skill: Definition) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Return the rules that `allowed-tools` grants until the turn ends, and why others grant nothing. Those
-    of a project never grant anything."""
-    if skill.scope is not ExtensionScope.USER:
-        return (), ()
-    rules: list[Rule] = []
-    problems: list[str] = []
-    for text in skill.file.words("allowed-tools"):
-        try:
-            rules += translate_rule(text)
-        except ConfigError as error:
-            problems.append(str(error))
-    return tuple(rules), tuple(problems)
-
-
 def similar_skills(skills: Sequence[Definition], words: str, count: int = 5) -> list[str]:
     """Return the names of the skills that have most of the words in their names and descriptions."""
     wanted = set(re.findall(r"\w{3,}", words.lower()))
@@ -228,9 +208,8 @@ def _inline(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _with_arguments(body: str, arguments: str) -> str:
-    """Return the text with the arguments in place of `$ARGUMENTS`, else after it; `\\$` is a dollar."""
-    text = _PLACEHOLDER.sub(lambda found: "$" if found[0] == r"\$" else arguments, body)
-    if not arguments or any(found[0] != r"\$" for found in _PLACEHOLDER.finditer(body)):
-        return text
-    return f"{text}\n\nArguments: {arguments}"
+def _body(skill: Definition, arguments: str) -> str:
+    """Return the text with the arguments in it; commands whose output a message would get stay as written."""
+    safe = replace(skill, file=replace(skill.file, body=safe_text(skill.body)))
+    parts = CustomCommand.of(safe).expand(arguments)
+    return "".join(part.text if isinstance(part, MessageText) else f"!`{part.command}`" for part in parts)

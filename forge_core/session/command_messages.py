@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from forge_core.extensions.custom_commands import (
     message_text,
     written_text,
 )
-from forge_core.extensions.locations import ExtensionScope
+from forge_core.extensions.locations import ExtensionKind, ExtensionScope
 from forge_core.extensions.model_aliases import named_model
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventSink
@@ -99,14 +100,19 @@ class CommandMessages:
         except BaseException:
             self._attachments.keep_unanswered(text, "cancelled")
             raise
-        sent = self._for_agent(message_text(parts, outputs), use.command) + use.request
+        sent, written = message_text(parts, outputs), written_text(parts)
+        if (one := use.command.definition).kind is ExtensionKind.SKILL:
+            run = self._environment.skills.run
+            sent, written = await asyncio.to_thread(run, one, use.arguments, sent), text
+        sent = self._for_agent(sent, use.command) + use.request
         self._show(text, sent, use.command, events)
-        return await self._attachments.attached(sent, written_text(parts))
+        return await self._attachments.attached(sent, written)
 
     def _show(self, typed: str, sent: str, command: CustomCommand, events: EventSink) -> None:
         """Show what is sent in place of the typed line, as a card that unfolds."""
         call_id, lines = f"command-{uuid.uuid4().hex}", sent.count("\n") + 1
-        source = "your own command" if command.definition.scope is ExtensionScope.USER else "this project"
+        one = command.definition
+        source = f"your own {one.kind}" if one.scope is ExtensionScope.USER else "this project"
         start = ToolStart(
             call_id=call_id,
             name="/",

@@ -7,16 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from forge_core.errors import ToolError
+from forge_core.errors import ConfigError, ToolError
 from forge_core.extensions.catalog import ExtensionCatalog
+from forge_core.extensions.custom_commands import CustomCommand
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind
 from forge_core.extensions.skills import (
     SkillList,
-    is_for_model,
-    is_for_user,
     similar_skills,
-    skill_grants,
     skill_list,
     skill_message,
     skill_text,
@@ -75,34 +73,29 @@ class SessionSkills:
         """Return the instructions of a skill; empty if the model has them already. Reads the skill's folder.
 
         Raises:
-            ToolError: there is no such skill for the model.
+            ToolError: there is no such skill for the model, or it cannot take these arguments.
         """
-        skill = self._catalog.find(ExtensionKind.SKILL, name)
-        if skill is None or not (is_for_model(skill) or skill.name in self._loaded):
+        skill, arguments = self._catalog.find(ExtensionKind.SKILL, name), arguments.strip()
+        if skill is None or not (skill.is_for_model or skill.name in self._loaded):
             raise ToolError(self._unknown(name))
-        return self._load(skill, arguments, skill_text)
-
-    def run(self, skill: Definition, arguments: str) -> str:
-        """Return the message that runs a skill for the user, with its text even if it is loaded. Reads its
-        folder.
-
-        Raises:
-            ToolError: only the model may load it.
-        """
-        if not is_for_user(skill):
-            raise ToolError(f"The skill {skill.name!r} is for the model only (user-invocable: false).")
-        self._loaded.pop(skill.name, None)
-        return self._load(skill, arguments, skill_message)
-
-    def _load(self, skill: Definition, arguments: str, make: Callable[[Definition, str], str]) -> str:
-        for rule in skill_grants(skill)[0]:
+        for rule in CustomCommand.of(skill).grants()[0]:
             self._allow(rule)
         known = self._loaded.get(skill.name)
-        if known is not None and (known.digest, known.arguments) == (skill.digest, arguments.strip()):
+        if known is not None and (known.digest, known.arguments) == (skill.digest, arguments):
             return ""
-        text = make(skill, arguments)
+        try:
+            return self._given(skill, arguments, skill_text(skill, arguments))
+        except ConfigError as error:
+            raise ToolError(str(error)) from error
+
+    def run(self, skill: Definition, arguments: str, body: str) -> str:
+        """Return the message that runs a skill for the user, also if it is loaded; `body` is its text with
+        the arguments in it. Reads its folder."""
+        return self._given(skill, arguments.strip(), skill_message(skill, arguments, body))
+
+    def _given(self, skill: Definition, arguments: str, text: str) -> str:
         self._loaded.pop(skill.name, None)
-        self._loaded[skill.name] = LoadedSkill(skill.name, skill.digest, arguments.strip(), text)
+        self._loaded[skill.name] = LoadedSkill(skill.name, skill.digest, arguments, text)
         return text
 
     def _unknown(self, name: str) -> str:

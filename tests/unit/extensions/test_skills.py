@@ -9,6 +9,7 @@ import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.catalog import load_catalog
+from forge_core.extensions.custom_commands import CustomCommand
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind
 from forge_core.extensions.skills import (
@@ -19,7 +20,6 @@ from forge_core.extensions.skills import (
     shared_skill_folders,
     similar_skills,
     skill_folders,
-    skill_grants,
     skill_list,
     skill_message,
     skill_text,
@@ -125,11 +125,26 @@ def test_the_text_names_the_folder_and_its_files(config: ForgeConfig, tmp_path: 
 def test_arguments_follow_a_text_without_a_place_for_them(config: ForgeConfig, tmp_path: Path) -> None:
     add(tmp_path / "own", "pdf")
 
-    message = skill_message(skill(config, "pdf"), " fill a.pdf ")
+    assert "Do it.\n\nfill a.pdf\n\n[" in skill_text(skill(config, "pdf"), " fill a.pdf ")
+
+
+def test_a_message_of_the_user_says_what_the_skill_is_to_work_on(config: ForgeConfig, tmp_path: Path) -> None:
+    add(tmp_path / "own", "pdf")
+
+    message = skill_message(skill(config, "pdf"), " fill a.pdf ", "Do it with a.pdf.")
 
     assert message.startswith("Use the skill pdf now: fill a.pdf\n\n[Forge adds")
-    assert "Do it.\n\nArguments: fill a.pdf\n" in message
-    assert skill_message(skill(config, "pdf")).startswith("Use the skill pdf now: follow its instructions.\n")
+    assert "Do it with a.pdf.\n\n[" in message
+    alone = skill_message(skill(config, "pdf"), "", "Do it.")
+    assert alone.startswith("Use the skill pdf now: follow its instructions.\n")
+
+
+def test_commands_in_the_text_are_not_run_when_the_model_loads_it(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
+    add(tmp_path / "own", "status", body="Now: !`git status $1`\nWrite about $2.")
+
+    assert "Now: !`git status a`\nWrite about b." in skill_text(skill(config, "status"), "a b")
 
 
 def test_long_texts_and_many_files_are_cut(config: ForgeConfig, tmp_path: Path) -> None:
@@ -149,11 +164,11 @@ def test_only_the_user_s_own_skills_grant_anything(config: ForgeConfig, tmp_path
     add(tmp_path / "own", "mine", head)
     add(config.working_dir / ".claude", "theirs", head)
 
-    rules, problems = skill_grants(skill(config, "mine"))
+    rules, problems = CustomCommand.of(skill(config, "mine")).grants()
 
     assert [str(rule) for rule in rules] == ["bash(git log:*)", "read(~/notes/**)"]
     assert [problem.split(",")[0] for problem in problems] == ["Rule 'Nonsense' names the tool 'Nonsense'"]
-    assert skill_grants(skill(config, "theirs")) == ((), ())
+    assert CustomCommand.of(skill(config, "theirs")).grants() == ((), ())
 
 
 def test_folders_around_the_workspace_are_no_skill_folders(config: ForgeConfig, tmp_path: Path) -> None:

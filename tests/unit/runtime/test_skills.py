@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.approval import Answer, Approver
+from forge_core.commands.prompt_commands import command_use
 from forge_core.events import AgentEnd, AgentEvent, Compaction, ToolEnd
 from forge_core.langchain.messages.conversion import langchain_to_forge
 from forge_core.runtime import build_session, load_session_config
@@ -182,6 +183,30 @@ async def test_allowed_tools_of_an_own_skill_hold_until_the_turn_ends(home: Path
 
     assert [request.target for request in approver.asked] == ["touch theirs.txt", "touch later.txt"]
     assert (tmp_path / "work/mine.txt").exists()
+
+
+async def test_a_skill_that_the_user_runs_is_loaded_and_may_run_commands(home: Path, tmp_path: Path) -> None:
+    add(home / ".claude", "pdf", "description: d\nallowed-tools: Bash(echo *)", "!`echo now` $ARGUMENTS")
+    add(home / ".claude", "quiet", "description: d\nuser-invocable: false")
+    call = Call("skill", {"name": "pdf", "arguments": "a.pdf"})
+    session, llm = session_in(tmp_path / "work", [["done"], [call], ["done"]])
+    await session.extensions.ready()
+    use = command_use("PDF", "a.pdf", session)
+    assert use is not None
+    async for _ in session.send("/pdf a.pdf", command=use):
+        pass
+    _, first = llm.seen[0]
+    events = await turn(session)
+    nothing = command_use("quiet", "", session)
+    saved = await session.recorded()
+    await session.aclose()
+
+    assert str(first.content).startswith("Use the skill pdf now: a.pdf\n\n[Forge adds the instructions")
+    assert "\nnow\n</tool-output" in str(first.content)
+    assert " a.pdf\n\n[The folder of this skill holds no other files.]\n</skill" in str(first.content)
+    assert results(events) == ["The skill 'pdf' is already loaded: follow its instructions above."]
+    assert nothing is None
+    assert [one["text"] in str(first.content) for one in saved.skills] == [True]
 
 
 async def test_skills_that_are_hidden_or_unknown_are_not_loaded(home: Path, tmp_path: Path) -> None:
