@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -111,17 +112,32 @@ def _name(path: Path, kind: ExtensionKind, root: Path, file: MarkdownFile) -> tu
     if kind is ExtensionKind.COMMAND:
         return _clean(":".join(path.relative_to(root).with_suffix("").parts)), []
     by_path = path.parent.name if kind is ExtensionKind.SKILL else path.stem
-    given = file.text("name")
-    if kind is not ExtensionKind.SKILL:
-        return _clean(given or by_path), []
+    # YAML reads `name: on` as a boolean.
+    given = "" if isinstance(file.fields.get("name"), bool) else file.text("name")
+    problems = _skill_problems(given, by_path, file) if kind is ExtensionKind.SKILL else []
+    return _clean(given or by_path), problems
+
+
+def _skill_problems(given: str, by_path: str, file: MarkdownFile) -> list[str]:
+    """Return what in the name and the description of a skill is not as the standard has it."""
+    name = unicodedata.normalize("NFKC", given or by_path)
     problems = []
-    if given and given != by_path:
+    if name != unicodedata.normalize("NFKC", by_path):
         problems.append(
             f"its name is {safe_line(given)[:MAX_NAME]!r}, but its folder is {safe_line(by_path)!r}"
         )
-    if len(given or by_path) > MAX_NAME:
+    if not all(character.isalnum() or character == "-" for character in name) or name != name.lower():
+        problems.append(
+            f"its name {safe_line(name)[:MAX_NAME]!r} has other characters than lower-case letters, digits "
+            "and hyphens"
+        )
+    elif not all(name.split("-")):
+        problems.append(f"its name {safe_line(name)[:MAX_NAME]!r} has a hyphen too many")
+    if len(name) > MAX_NAME:
         problems.append(f"its name is longer than {MAX_NAME} characters")
-    return _clean(given or by_path), problems
+    if len(file.text("description")) > MAX_DESCRIPTION:
+        problems.append(f"its description is longer than {MAX_DESCRIPTION:,} characters; the rest is ignored")
+    return problems
 
 
 def _clean(name: str) -> str:
