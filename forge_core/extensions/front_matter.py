@@ -8,12 +8,17 @@ fields. Unknown fields are kept, and ignored by whoever reads the document.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 MAX_BYTES = 256 * 1024
 """Of one file."""
+MAX_FRONT_MATTER = 32 * 1024
+"""Characters."""
+_MAX_DEPTH = 20
+_SUSPECT = re.compile(r"[&\[{?]|-[ \t]+-[ \t]|^ {40}", re.MULTILINE)
+"""What aliases and deep nesting need. Most files have none of it, and are parsed only once."""
 _FENCE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)")
 _INDICATORS = "'\"[{*&!|>"
@@ -90,6 +95,8 @@ def split_words(text: str) -> list[str]:
 def _parse_fields(text: str) -> tuple[dict[str, Any], str]:
     """Return the fields, and what is wrong; fields that could be read only with their values quoted are not
     wrong."""
+    if len(text) > MAX_FRONT_MATTER:
+        return {}, f"the front matter is longer than {MAX_FRONT_MATTER // 1024} KB; it was ignored"
     fields, problem = _load(text)
     if fields is None:
         fields, _ = _load(_quoted(text))
@@ -106,10 +113,8 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        # An alias makes a few bytes grow without limit as soon as somebody prints the value. It needs an
-        # anchor: most files have none, and need not be parsed twice.
-        if "&" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, loader)):
-            return None, "aliases are not supported"
+        if _SUSPECT.search(text) and (problem := _hostile(yaml.parse(text, loader))):
+            return None, problem
         value = yaml.load(text, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return None, " ".join(str(getattr(error, "problem", None) or error).split())[:120]
@@ -118,6 +123,24 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
     if not isinstance(value, dict):
         return None, "it is no mapping"
     return {str(name): one for name, one in value.items()}, ""
+
+
+def _hostile(events: Iterable[object]) -> str:
+    """Return why the events of YAML must not become values; empty if they may.
+
+    An alias makes a few bytes grow without limit as soon as somebody prints the value. The parser recurses in
+    C for each level, and ends the process when its stack is full; its events come without recursion.
+    """
+    depth = 0
+    for event in events:
+        name = type(event).__name__
+        if name == "AliasEvent":
+            return "aliases are not supported"
+        depth += name in ("MappingStartEvent", "SequenceStartEvent")
+        depth -= name in ("MappingEndEvent", "SequenceEndEvent")
+        if depth > _MAX_DEPTH:
+            return f"it is nested more than {_MAX_DEPTH} levels deep"
+    return ""
 
 
 def _quoted(text: str) -> str:

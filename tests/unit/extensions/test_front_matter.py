@@ -96,3 +96,22 @@ def test_text_and_numbers_ignore_other_types() -> None:
 
     assert [document.text(name) for name in "abce"] == ["", "", "12", "two lines"]
     assert [document.number(name) for name in "acdz"] == [None, 12, None, None]
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "- ? ", "[{a: "])
+@pytest.mark.parametrize("lines", ["description: {}", "{}"])
+def test_deep_nesting_is_refused(opening: str, lines: str) -> None:
+    """The parser in C recurses, and ends the process when its stack is full."""
+    text = lines.format(opening * (30_000 // len(opening)))
+    file = parse_markdown_file(f"---\n{text}\n---\nBody".encode())
+
+    assert file.body == "Body"
+    assert file.fields == {} or set(file.fields) == {"description"}
+    assert file.problems or isinstance(file.fields["description"], str)
+
+
+def test_long_front_matter_is_ignored() -> None:
+    file = parse_markdown_file(b"---\n" + b"".join(b"k%d: v\n" % n for n in range(20_000)) + b"---\nBody")
+
+    assert (file.fields, file.body) == ({}, "Body")
+    assert file.problems == ("the front matter is longer than 32 KB; it was ignored",)
