@@ -16,7 +16,18 @@ reference = pytest.importorskip("skills_ref", reason="skills-ref is not installe
 
 COUNT = 60
 NAMES = ("pdf", "release-notes", "a1", "x" * 64, "über-prüfung", "数据", "on", "no", "true")
-BAD_NAMES = ("PDF", "-pdf", "pdf-", "pdf--forms", "pdf_forms", "pdf forms", "x" * 65, "pdf.v2", "a:b", "Ünder")
+BAD_NAMES = (
+    "PDF",
+    "-pdf",
+    "pdf-",
+    "pdf--forms",
+    "pdf_forms",
+    "pdf forms",
+    "x" * 65,
+    "pdf.v2",
+    "a:b",
+    "Ünder",
+)
 DESCRIPTIONS = (
     "Extracts text from PDF files. Use when the user mentions forms.",
     "'Quoted: with a colon'",
