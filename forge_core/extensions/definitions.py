@@ -33,6 +33,8 @@ class Definition:
     """sha256 of the file's bytes, in hex."""
     problems: tuple[str, ...] = ()
     """What is wrong with it, each a clause that follows its path."""
+    description: str = ""
+    """The field `description`, else the first line of the body; one line, safe to display."""
     real: Path = Path()
     """`path` with all links resolved."""
     root: Path = Path()
@@ -47,15 +49,6 @@ class Definition:
     def title(self) -> str:
         """Its kind and name, as it is displayed: "command /a", "skill pdf"."""
         return f"{self.kind} {'/' if self.kind is ExtensionKind.COMMAND else ''}{self.name}"
-
-    @property
-    def description(self) -> str:
-        """The field `description`, else the first line of the body; one line, safe to display."""
-        text = self.file.text("description")
-        if not text:
-            lines = (line.strip().lstrip("#").strip() for line in self.file.body.splitlines())
-            text = next((line for line in lines if line), "")
-        return safe_line(text)[:MAX_DESCRIPTION]
 
     @property
     def is_for_model(self) -> bool:
@@ -92,6 +85,7 @@ class Definition:
             file,
             digest,
             tuple(problems),
+            _description(file),
             real=real or path.resolve(),
             root=folder.path,
         )
@@ -138,6 +132,14 @@ def _skill_problems(given: str, by_path: str, file: MarkdownFile) -> list[str]:
     if len(file.text("description")) > MAX_DESCRIPTION:
         problems.append(f"its description is longer than {MAX_DESCRIPTION:,} characters; the rest is ignored")
     return problems
+
+
+def _description(file: MarkdownFile) -> str:
+    text = file.text("description")
+    if not text:
+        lines = (line.strip().lstrip("#").strip() for line in file.body.splitlines())
+        text = next((line for line in lines if line), "")
+    return safe_line(text)[:MAX_DESCRIPTION]
 
 
 def _clean(name: str) -> str:

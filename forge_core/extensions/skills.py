@@ -82,8 +82,10 @@ def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
     if not skills:
         return SkillList()
     limit = int((window or UNKNOWN_WINDOW) * LIST_SHARE)
-    for length in _LENGTHS:
-        text = _section("\n".join(_entry(one, length) for one in skills))
+    # If not even the shortest ones fit, nothing between needs to be tried.
+    shortest = _listed(skills, _LENGTHS[-1])
+    for length in _LENGTHS if estimate_tokens(shortest) <= limit else ():
+        text = _listed(skills, length)
         if estimate_tokens(text) <= limit:
             return SkillList(text, len(skills), sum(len(one.description) > length for one in skills))
     names = [_inline(one.name) for one in skills]
@@ -165,7 +167,7 @@ def shared_skill_folders(catalog: ExtensionCatalog, working_dir: Path) -> list[P
     for one in _skills(catalog):
         if one.scope is ExtensionScope.USER:
             root = roots.get(one.root) or roots.setdefault(one.root, real_path(one.root))
-            folders.append(root if one.real.is_relative_to(root) else one.real.parent)
+            folders.append(root if str(one.real).startswith(f"{root}/") else one.real.parent)
     return _unguarded(folders, working_dir)[:MAX_SHARED_FOLDERS]
 
 
@@ -196,6 +198,10 @@ def _names(names: Sequence[str], count: int) -> str:
     more = len(names) - count
     rest = f"\n{more} more are not listed: call skill with words of the task to find them." if more else ""
     return _section(f"{', '.join(names[:count])}{rest}" if count else rest.strip())
+
+
+def _listed(skills: Sequence[Definition], length: int) -> str:
+    return _section("\n".join(_entry(one, length) for one in skills))
 
 
 def _entry(skill: Definition, length: int) -> str:
