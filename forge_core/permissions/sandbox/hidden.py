@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
+from forge_core.permissions.sandbox.landlock import visible
 from forge_core.permissions.sandbox.path_checks import is_folder
 
 _SYSTEM_SECRETS = table(
@@ -39,13 +40,13 @@ def home_folders(environment: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(one for one in real if one != Path("/") and is_folder(one)))
 
 
-def secrets_outside(more: Iterable[Path]) -> list[Path]:
+def secrets_outside(more: Iterable[Path], shown: Iterable[Path] = ()) -> list[Path]:
     """Return the real paths of what is there of the system's secrets, of the logins that variables of Forge's
-    own environment name, and of `more`."""
+    own environment name, and of `more`: without the folders `shown`, which are given by their real paths."""
     moved = [one for name in sorted(_LOGIN_VARIABLES) for one in os.environ.get(name, "").split(os.pathsep)]
     named = [*sorted(_SYSTEM_SECRETS), *(one for one in moved if one.startswith("/")), *map(str, more)]
     found = {os.path.realpath(one): None for one in named if os.access(one, os.R_OK)}
-    return [Path(one) for one in found if one != "/"]
+    return [part for one in found if one != "/" for part in visible(Path(one), {*shown})]
 
 
 def listening_sockets() -> Iterator[Path]:

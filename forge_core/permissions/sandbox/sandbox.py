@@ -18,7 +18,6 @@ from forge_core.permissions.sandbox.bubblewrap import options
 from forge_core.permissions.sandbox.configuration_copies import without_includes
 from forge_core.permissions.sandbox.hidden import home_folders, listening_sockets, secrets_outside
 from forge_core.permissions.sandbox.home_view import HomeView, HomeViewer, is_in, local_programs
-from forge_core.permissions.sandbox.landlock import visible
 from forge_core.permissions.sandbox.mount_layout import LayoutInputs, environment_inside, mounts
 from forge_core.permissions.sandbox.path_checks import is_there, open_anchored
 from forge_core.permissions.sandbox.placeholders import MountedPaths, Placeholders
@@ -98,11 +97,6 @@ class Sandbox:
         if shown != self._shown_folders:
             self._shown_folders = shown
             self._homes = HomeViewer(self._root, (*self._readable, *shown))
-
-    def _hidden_outside(self) -> list[Path]:
-        """Return what is hidden outside the workspace, in parts where something in it is shown."""
-        shown = set(self._shown_folders)
-        return [part for path in secrets_outside(self._hidden) for part in visible(path, shown)]
 
     def unmasked_reason(self) -> str:
         """Return why the sandbox is weak for the next command: in an added folder, something cannot be
@@ -282,7 +276,7 @@ class Sandbox:
             held,
             standing,
             home,
-            [*self._hidden_outside(), *listening_sockets()],
+            [*secrets_outside(self._hidden, self._shown_folders), *listening_sockets()],
             self._file("empty", b"", 0o444),
             [(path, note if path in noted else unreadable) for path in kept],
             {} if read_only else self._caches.folders_for(home.caches),
@@ -324,14 +318,14 @@ class Sandbox:
         network: bool,
     ) -> Launch:
         from forge_core.permissions.sandbox.confine import landlock_abi
-        from forge_core.permissions.sandbox.landlock import confined
+        from forge_core.permissions.sandbox.landlock import confined, visible
         from forge_core.permissions.sandbox.seccomp import AF_UNIX, FAMILIES, seccomp_filter
 
         held = self._protection()
         temporary = self._own_temporary()
         home = self._home(environment, held)
         writable = [self._root, *self._added, *self._extra, *held.writable, temporary]
-        secrets = self._hidden_outside()
+        secrets = secrets_outside(self._hidden, self._shown_folders)
         held_rules: list[int] = []
 
         def hold(content: bytes) -> int:
@@ -375,7 +369,7 @@ class Sandbox:
             pinned=held.pinned,
             hidden=[
                 *home.masked,
-                *self._hidden_outside(),
+                *secrets_outside(self._hidden, self._shown_folders),
                 *self._around(home),
                 *self._secrets.to_hide(found, hides_committed=hides_committed)[0],
             ],
