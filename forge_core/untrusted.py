@@ -22,6 +22,11 @@ def frame_text(tag: str, text: str, **attributes: str) -> str:
     return f'<{tag} mark="{mark}"{given}>\n{text}\n</{tag} mark="{mark}">'
 
 
+def escape_tags(line: str) -> str:
+    """Return a line of untrusted text that can neither open nor close a tag."""
+    return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def frame_tool_output(tool: str, text: str) -> str:
     """Return the output of a tool, framed as data."""
     return frame_text(OUTPUT, text, tool=tool)

@@ -22,7 +22,7 @@ from forge_core.extensions.locations import SKILL_FILE, ExtensionKind, Extension
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.permissions.path_info import real_path
 from forge_core.sanitize import safe_line, safe_text
-from forge_core.untrusted import frame_text
+from forge_core.untrusted import escape_tags, frame_text
 
 LIST_SHARE = 0.02
 """Of the model's window, for the list of skills in the system prompt."""
@@ -88,7 +88,7 @@ def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
         text = _listed(skills, length)
         if estimate_tokens(text) <= limit:
             return SkillList(text, len(skills), sum(len(one.description) > length for one in skills))
-    names = [_inline(one.name) for one in skills]
+    names = [escape_tags(one.name) for one in skills]
     count = len(names)
     while count and estimate_tokens(text := _names(names, count)) > limit:
         count = min(count - 1, count * limit // max(estimate_tokens(text), 1))
@@ -110,7 +110,7 @@ def skill_message(skill: Definition, arguments: str, body: str) -> str:
     """Return the message that runs a skill for the user who has typed `/name arguments`; `body` is its text
     with the arguments in it. Reads the folder."""
     request = arguments.strip() or "follow its instructions."
-    return f"Use the skill {_inline(skill.name)} now: {request}\n\n{_framed(skill, safe_text(body))}"
+    return f"Use the skill {escape_tags(skill.name)} now: {request}\n\n{_framed(skill, safe_text(body))}"
 
 
 def _framed(skill: Definition, body: str) -> str:
@@ -127,7 +127,7 @@ def _framed(skill: Definition, body: str) -> str:
     )
     rank = _USER_RANK if skill.scope is ExtensionScope.USER else _PROJECT_RANK
     framed = frame_text("skill", f"{body}\n\n[{about}]", name=skill.name, dir=safe_line(str(skill.folder)))
-    return f"[Forge adds the instructions of the skill {_inline(skill.name)}. {rank}]\n{framed}"
+    return f"[Forge adds the instructions of the skill {escape_tags(skill.name)}. {rank}]\n{framed}"
 
 
 def skill_files(folder: Path) -> tuple[list[str], int]:
@@ -206,12 +206,8 @@ def _listed(skills: Sequence[Definition], length: int) -> str:
 
 def _entry(skill: Definition, length: int) -> str:
     text = skill.description
-    return f"- {_inline(skill.name)}: {_inline(text if len(text) <= length else f'{text[: length - 1]}…')}"
-
-
-def _inline(text: str) -> str:
-    """Return one line of foreign text that can neither open nor close a tag."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    shown = text if len(text) <= length else f"{text[: length - 1]}…"
+    return escape_tags(f"- {skill.name}: {shown}")
 
 
 def _body(skill: Definition, arguments: str) -> str:

@@ -8,6 +8,7 @@ from forge_core.extensions.agents import AgentCatalog, AgentDefinition
 from forge_core.sanitize import safe_text
 from forge_core.tools.base import BaseTool
 from forge_core.tools.output import OUTPUT_LIMIT
+from forge_core.untrusted import escape_tags
 
 MAX_LISTED_CHARS = 8_000
 """Of the whole list; the agents beyond it are counted."""
@@ -20,7 +21,7 @@ def agents_section(catalog: AgentCatalog) -> str:
     """Return the list of agents for the model of the session."""
     lines, size = ["# Agents for task"], 0
     for one in catalog.agents:
-        lines.append(f"- {one.name}: {one.description[:MAX_DESCRIPTION_CHARS]}")
+        lines.append(escape_tags(f"- {one.name}: {one.description[:MAX_DESCRIPTION_CHARS]}"))
         size += len(lines[-1])
         if size > MAX_LISTED_CHARS:
             more = len(catalog.agents) - len(lines) + 1
