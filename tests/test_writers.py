@@ -25,6 +25,8 @@ EXACT = {
     "forge_core/config/save.py": "settings, none of which is a key",
     "forge_core/config/model_lists.py": "names of models and of endpoints",
     "forge_core/config/saved_keys.py": "the user's own keys, in a file that only they can read",
+    "forge_core/extensions/accepted.py": "files of the project as the user accepted them, to show what differs",
+    "forge_core/extensions/approvals.py": "scripts as the user approved them, to show what differs",
     "forge_core/images/image_store.py": "the user's images, in a folder that only they can enter",
     "forge_core/workspace/record_file.py": "writes the records of the journal and of undo as it gets them",
     "forge_core/llm/account/catalog_cache.py": "the public list of models",

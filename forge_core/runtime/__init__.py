@@ -114,9 +114,8 @@ def _assemble(
     from forge_core.langchain.agent.run_control import RunClock
     from forge_core.langchain.callbacks import TokenTrackingCallback
     from forge_core.runtime import tooling
-    from forge_core.runtime.added_folders import continued_folders
     from forge_core.runtime.provider_setup import session_provider
-    from forge_core.runtime.resuming import continued_config, continued_effort, notices_of
+    from forge_core.runtime.resuming import continued_config, continued_start, notices_of
     from forge_core.session.session import ForgeSession
     from forge_core.session.session_extensions import SessionExtensions
     from forge_core.session.session_parts import SessionParts
@@ -128,15 +127,11 @@ def _assemble(
     asks = SessionResponder(responder, clock, hooks.user_asked)
     style = SessionStyle(config.style, extensions, events.warning)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
-    known = len(config.notices)
-    if saved is not None:
-        config = continued_folders(continued_effort(config, saved), saved)
-    refused = config.notices[known:]
+    known, config = len(config.notices), continued_start(config, saved)
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
     tracker = TokenTrackingCallback(price=provider.current_price, on_spent=budget.spent)
     environment = tooling.build_environment(config, session_id, asks, events, redact, hooks)
-    if saved is not None:
-        config = continued_config(config, saved, environment.sandbox_state)
+    config = continued_config(config, saved, environment.sandbox_state)
     logger = tooling.session_logger(config, session_id, redact)
     agent = tooling.build_agent(config, provider.make_llm, environment, clock, tracker, logger, redact)
     prompts = tooling.prompt_maker(config, environment, extensions, agent, provider, style)
@@ -162,7 +157,7 @@ def _assemble(
     )
     if saved is not None:
         session.restore(saved)
-        events.warnings([*refused, *notices_of(saved, config)])
+        events.warnings([*config.notices[known:], *notices_of(saved, config)])
     return session
 
 

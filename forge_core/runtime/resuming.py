@@ -48,15 +48,24 @@ def open_journal(
     return journal, saved
 
 
-def continued_config(config: ForgeConfig, saved: SavedSession, sandbox: SandboxState) -> ForgeConfig:
-    """Return the settings with the model and the mode of the saved session, unless the command line or the
-    environment names others.
+def continued_start(config: ForgeConfig, saved: SavedSession | None) -> ForgeConfig:
+    """Return the settings with the effort and the folders of the saved session, if one is continued."""
+    from forge_core.runtime.added_folders import continued_folders
+
+    return config if saved is None else continued_folders(continued_effort(config, saved), saved)
+
+
+def continued_config(config: ForgeConfig, saved: SavedSession | None, sandbox: SandboxState) -> ForgeConfig:
+    """Return the settings with the model and the mode of the saved session, if one is continued, unless the
+    command line or the environment names others.
 
     The model of another endpoint is not taken over. Modes that are not safe here, yolo and, without a full
     sandbox, auto, become ask.
     """
     from forge_core.session.saved_state import restored_mode
 
+    if saved is None:
+        return config
     model, mode = config.model, config.permission_mode
     if saved.model and _is_same_endpoint(config, saved) and not config.is_chosen("model"):
         model = saved.model

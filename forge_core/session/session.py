@@ -12,11 +12,10 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, Notice, ToolEnd, ToolProgress
+from forge_core.events import AgentEvent, LLMChunk, Notice, ToolProgress
 from forge_core.extensions.custom_commands import CommandUse
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
-from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
-from forge_core.llm.models import TokenUsage
+from forge_core.langchain.agent.event_queue import EventQueue
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 from forge_core.result import AgentResult
@@ -24,7 +23,7 @@ from forge_core.session.agents.subagents import SubAgents
 from forge_core.session.attachments import Attachments
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.changes import Source, changes_of
-from forge_core.session.command_messages import CommandMessages, NotSentError
+from forge_core.session.command_messages import CommandMessages
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
@@ -43,9 +42,10 @@ from forge_core.session.session_parts import SessionParts
 from forge_core.session.session_recorder import SessionRecorder
 from forge_core.session.status import SessionStatus
 from forge_core.session.tool_environment import AddedFolders
-from forge_core.session.turn_recorder import TurnRecorder, crash_events, message_record
+from forge_core.session.turn_recorder import message_record
+from forge_core.session.turn_runner import TurnFollowers, TurnRunner
 from forge_core.session.user_commands import UserCommands
-from forge_core.store.folded_parts import Span, recorded_spans
+from forge_core.store.folded_parts import Span
 from forge_core.store.log import close_log
 from forge_core.store.saved_session import SavedSession as SavedSession
 from forge_core.tools.registry import ToolRegistry
@@ -66,7 +66,6 @@ class ForgeSession:
         """The limits of what is spent; the programs that run at events."""
         self.extensions, self.style = parts.extensions, parts.style
         """What files define; how the model writes."""
-        self.last_result: AgentResult | None = None
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
         self._agent, self._tracker = agent, parts.tracker
@@ -90,16 +89,7 @@ class ForgeSession:
         """Takes the conversation, files, or both back to an earlier message."""
         self.review = ChangeReview(environment, journal, events, self._has_turn, self.files_restored)
         """Keeps and reverts parts of the last turn's changes."""
-        self.compaction = SessionCompactor(
-            agent,
-            self._meter,
-            environment,
-            provider,
-            journal,
-            self._model,
-            self._billing.answered,
-            self.hooks,
-        )
+        self.compaction = self._compactor()
         """Keeps the conversation below the model's context window."""
         self.context = ContextParts(
             agent, self._meter, environment, provider, self._billing, self.compaction, self._model
@@ -114,22 +104,56 @@ class ForgeSession:
         self.attachments = Attachments(
             agent, environment, self.models, journal, self._news, self.notify, lambda: self._is_interrupted
         )
-        self._commands = CommandMessages(
-            agent,
-            environment,
+        self._commands = self._command_messages()
+        self._turns = TurnRunner(parts, self._followers(), lambda: self._is_interrupted)
+        self.steering = agent.steering
+        """Messages for the running turn: the model reads them with its next call."""
+        self.steering.prepare = self.attachments.attached_within_turn
+        self._is_interrupted = False
+        self.set_mode(config.permission_mode)
+        self.extensions.on_change(self._use_extensions)
+        agent.before_end = self.hooks.may_end
+
+    def _compactor(self) -> SessionCompactor:
+        return SessionCompactor(
+            self._agent,
+            self._meter,
+            self._environment,
+            self._provider,
+            self._journal,
+            self._model,
+            self._billing.answered,
+            self.hooks,
+        )
+
+    def _command_messages(self) -> CommandMessages:
+        return CommandMessages(
+            self._agent,
+            self._environment,
             self.models,
             self.attachments,
             lambda: self.config,
             self.notify,
             lambda: self._is_interrupted,
         )
-        self.steering = agent.steering
-        """Messages for the running turn: the model reads them with its next call."""
-        self.steering.prepare = self.attachments.attached_within_turn
-        self._is_interrupted, self._turn_text, self._turn_began = False, "", 0.0
-        self.set_mode(config.permission_mode)
-        self.extensions.on_change(self._use_extensions)
-        agent.before_end = self.hooks.may_end
+
+    def _followers(self) -> TurnFollowers:
+        return TurnFollowers(
+            recorder=self._recorder,
+            models=self.models,
+            billing=self._billing,
+            meter=self._meter,
+            context=self.context,
+            news=self._news,
+            commands=self._commands,
+            agents=self.agents,
+            notify=self.notify,
+        )
+
+    @property
+    def last_result(self) -> AgentResult | None:
+        """How the last turn ended; None before the first one has."""
+        return self._turns.last_result
 
     @property
     def status(self) -> SessionStatus:
@@ -272,7 +296,7 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running already.
         """
-        return self._read_turn(partial(self._turn, text, folded=folded, command=command))
+        return self._read_turn(partial(self._turns.run, text, folded=folded, command=command))
 
     def compact(
         self, focus: str = "", *, is_fast: bool = False, turns: int | None = None
@@ -300,7 +324,7 @@ class ForgeSession:
         Raises:
             ForgeError: a turn is running, or the last one did not end so.
         """
-        return self._read_turn(partial(self._turn, None), is_retry=True)
+        return self._read_turn(partial(self._turns.run, None), is_retry=True)
 
     async def _read_turn(
         self, turn: Callable[[EventQueue], Coroutine[None, None, None]], *, is_retry: bool = False
@@ -446,96 +470,3 @@ class ForgeSession:
             last_first.push_async_callback(self._billing.aclose)
             last_first.push_async_callback(self.agents.aclose)
             last_first.push_async_callback(self.hooks.aclose)
-
-    async def _turn(
-        self,
-        text: str | None,
-        queue: EventQueue,
-        folded: Sequence[Span] = (),
-        command: CommandUse | None = None,
-    ) -> None:
-        self._begin(text, folded)
-        recorder = TurnRecorder(self._journal)
-        agent, environment = self._agent, self._environment
-        agent.on_message = recorder.message
-        await self.extensions.ready()
-        if text is not None and (refusal := await self.hooks.admit(text)) is not None:
-            self._refuse(refusal, recorder, queue)
-            return
-        self.agents.turn_began()
-        await environment.begin_turn(self._turn_text, self._turn_began)
-        self.budget.begin_turn(is_retry=text is None)
-        agent.timeout = self.budget.timeout()
-
-        def observe(event: AgentEvent) -> None:
-            if self._is_interrupted:  # the interrupt may have come before the run had begun
-                agent.interrupt()
-            self._follow(event)
-            recorder.event(event)
-
-        events = ObservedQueue(queue, observe)
-        try:
-            for line in self.hooks.take_context():
-                self._news.add(line)
-            with self._commands.in_turn(command, is_retry=text is None):
-                message = None if text is None else await self._commands.message(text, events)
-                await agent.execute(message, events)
-        except NotSentError as error:
-            self.notify(Notice(text=str(error), level="warning"))
-            if agent.last_result is not None:
-                events.emit(AgentEnd(result=agent.last_result))
-        except Exception as error:  # the turn's border: a bug ends the turn, not the session
-            for event in crash_events(error):
-                recorder.event(event)
-                queue.emit(event)
-        finally:
-            self.last_result = agent.last_result
-            self.budget.end_turn()
-            self._journal.record("budget", self.budget.state())
-            recorder.close(agent.last_result, self._tracker.get_usage())
-            self._recorder.settings()
-            await environment.end_turn()
-            self._tell_hooks(agent.last_result)
-            await self.agents.turn_ended()
-
-    def _refuse(self, reason: str, recorder: TurnRecorder, queue: EventQueue) -> None:
-        """End a turn whose message a hook has blocked: the model is sent nothing."""
-        result = AgentResult("", [], [], TokenUsage(), 0, stopped_reason="denied", warning=reason)
-        event = AgentEnd(result=result)
-        recorder.event(event)
-        queue.emit(event)
-        self.last_result = result
-        self._recorder.settings()
-
-    def _tell_hooks(self, result: AgentResult | None) -> None:
-        failed = result is not None and result.stopped_reason == "error"
-        error, output = (result.error or "", result.output) if result is not None and failed else ("", "")
-        self.hooks.turn_ended(error, output)
-
-    def _follow(self, event: AgentEvent) -> None:
-        if event.parent_id is not None:
-            return  # of a sub-agent, which counts its own
-        self.context.follow(event)
-        if isinstance(event, LLMEnd):
-            self._meter.answered(event)
-            self._billing.answered(event)
-            self._billing.learn_window(self.models.current)
-            if notice := self.models.answered(event):
-                self.notify(Notice(text=notice, level="warning"))
-        elif isinstance(event, ToolEnd):
-            self._recorder.settings()
-        elif isinstance(event, AgentEnd):
-            self.last_result = event.result
-
-    def _begin(self, text: str | None, folded: Sequence[Span]) -> None:
-        self._recorder.begin()
-        self.plan.turn_began()
-        about_turn = {"model": self.models.current, "mode": str(self._environment.policy.mode)}
-        self._recorder.state.assume_recorded(**about_turn)
-        if text is None:  # the retry belongs to the same turn
-            self._journal.record("retry", about_turn)
-        else:
-            self._turn_text = text
-            self._billing.begin_turn(text)
-            parts = recorded_spans(text, folded, self._journal.redactor)
-            self._turn_began = self._journal.record("user", {"text": text, **parts, **about_turn})

@@ -16,7 +16,15 @@ from forge_tui import workers
 from forge_tui.submitted_line import NOTE, Command, UserText
 
 if TYPE_CHECKING:
-    from forge_core.commands.result import ApprovePrograms, ChooseInstructionFile, CommandResult
+    from forge_core.commands.result import (
+        ApprovePrograms,
+        ChooseInstructionFile,
+        CommandResult,
+        ShowAgents,
+        ShowDiagnosis,
+        ShowDiff,
+        ShowJobs,
+    )
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.screen import ChatScreen
 
@@ -118,22 +126,8 @@ class CommandRunner:
                 self._screen.activity.note(text, STATUS_NOTE_S)
             case results.Failure(text):
                 self._screen.complain(text)
-            case results.ShowDiagnosis(findings):
-                from forge_tui.widgets.transcript.diagnosis_block import DiagnosisBlock
-
-                self._screen.show_block(DiagnosisBlock(findings))
-            case results.ShowDiff(source):
-                from forge_tui.screens.diff.screen import DiffScreen
-
-                self._screen.app.push_screen(DiffScreen(session.changes, source, session.review))
-            case results.ShowAgents(_, defined):
-                from forge_tui.screens.panels.agents_panel import AgentsPanel
-
-                self._screen.app.push_screen(AgentsPanel(session.agents, defined), self._show_agent)
-            case results.ShowJobs():
-                from forge_tui.screens.panels.jobs_panel import JobsPanel
-
-                self._screen.app.push_screen(JobsPanel(session.jobs, clock=self._screen.environment.clock))
+            case results.ShowDiagnosis() | results.ShowDiff() | results.ShowAgents() | results.ShowJobs():
+                self._open(result, session)
             case results.Cleared():
                 self._screen.start_over()
             case results.ChooseRewind(points):
@@ -165,6 +159,32 @@ class CommandRunner:
                 self._screen.compact(result)
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
+
+    def _open(
+        self,
+        result: ShowDiagnosis | ShowDiff | ShowAgents | ShowJobs,
+        session: ForgeSession,
+    ) -> None:
+        """Show what has a view of its own."""
+        from forge_core.commands import result as results
+
+        match result:
+            case results.ShowDiagnosis(findings):
+                from forge_tui.widgets.transcript.diagnosis_block import DiagnosisBlock
+
+                self._screen.show_block(DiagnosisBlock(findings))
+            case results.ShowDiff(source):
+                from forge_tui.screens.diff.screen import DiffScreen
+
+                self._screen.app.push_screen(DiffScreen(session.changes, source, session.review))
+            case results.ShowAgents(_, defined):
+                from forge_tui.screens.panels.agents_panel import AgentsPanel
+
+                self._screen.app.push_screen(AgentsPanel(session.agents, defined), self._show_agent)
+            case results.ShowJobs():
+                from forge_tui.screens.panels.jobs_panel import JobsPanel
+
+                self._screen.app.push_screen(JobsPanel(session.jobs, clock=self._screen.environment.clock))
 
     def _show_agent(self, number: int | None) -> None:
         self._screen.run_by_name(None if number is None else f"agents show {number}")

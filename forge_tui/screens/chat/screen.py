@@ -432,9 +432,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self.run_by_name(model and f"model {model}")
 
     def action_help(self) -> None:
-        from forge_tui.screens.panels.help import HelpScreen, help_content
-
-        self.app.push_screen(HelpScreen(partial(help_content, commands=self.sending.commands.table)))
+        self.run_by_name("help")
 
     def action_page(self, direction: int) -> None:
         self.transcript.page(direction)
