@@ -233,13 +233,18 @@ def prompt_maker(
     from forge_core.context.output_style import DEFAULT
     from forge_core.context.system_prompt import SystemPrompt, system_prompt
     from forge_core.session.agents.agent_prompt import agents_section
+    from forge_core.tools.builtin.skill import SkillTool
+    from forge_core.tools.builtin.task import TaskTool
     from forge_core.workspace.git import branch
 
     root = config.working_dir
 
-    def sections() -> Sequence[str]:
+    def sections(tools: Iterable[BaseTool]) -> Sequence[str]:
+        """Return the lists of skills and agents, each if its tool is there."""
+        kinds = {type(tool) for tool in tools}
         skills = environment.skills.listing(provider.context_window(agent.model_name))
-        return skills.text, agents_section(extensions.agents)
+        agents = agents_section(extensions.agents) if TaskTool in kinds else ""
+        return skills.text if SkillTool in kinds else "", agents
 
     def prompt(mode: PermissionMode, tools: Iterable[BaseTool], role: str = "") -> SystemPrompt:
         omitted, state = environment.omitted_instructions, environment.sandbox_state
@@ -257,7 +262,7 @@ def prompt_maker(
             sandbox=state,
             tools=tools,
             role=role,
-            sections=() if role else sections(),
+            sections=sections(tools),
             style=chosen,
         )
         return SystemPrompt(text, instructions, chosen)

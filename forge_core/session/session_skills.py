@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 from forge_core.errors import ConfigError, ToolError
 from forge_core.extensions.catalog import ExtensionCatalog
@@ -108,6 +108,12 @@ class SessionSkills:
     def keep(self, texts: Collection[str]) -> None:
         """Forget the skills whose texts are not among those that the conversation still holds."""
         self._loaded = {name: one for name, one in self._loaded.items() if one.text in texts}
+
+    def fresh(self) -> Self:
+        """Return the same skills for another conversation, which has none of them loaded."""
+        other = type(self)(self._allow)
+        other.use(self._catalog)
+        return other
 
     def forget(self) -> None:
         """Forget what was loaded: the conversation is gone."""

@@ -248,6 +248,7 @@ class SubAgents:
             shared,
             todos=TodoList(),
             plan=SessionPlan(),
+            skills=shared.skills.fresh(),
             files={},
             agents=None,
             folder_instructions=(

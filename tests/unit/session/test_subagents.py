@@ -459,3 +459,35 @@ async def test_the_text_of_sub_agents_brings_no_events(tmp_path: Path) -> None:
             counts.append(sum(not isinstance(one, LLMChunk) for one in events))
             await session.aclose()
     assert counts[0] == counts[1]
+
+
+async def test_a_sub_agent_has_the_skills_of_the_session_and_loads_them_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "own/skills/pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\ndescription: Fills in forms\n---\nUse black ink.")
+    load = ("c1", "skill", {"name": "pdf"})
+    scripts = {
+        "go": [
+            calling("0.01", load),
+            calling("0.01", task_call("t1", "fill"), task_call("t2", "look", agent="explore")),
+            calling("0.01", ("c2", "skill", {"name": "pdf"})),
+            saying("0.01", "done"),
+        ],
+        "fill": [calling("0.01", load), saying("0.01", "filled")],
+        "look": [saying("0.01", "seen")],
+    }
+    with AgentServer(scripts) as server:
+        config = replace(config_for(tmp_path, server), own_extensions=(tmp_path / "own",))
+        session = build_session(config, deny_all)
+        _, events = await turn(session)
+        await session.aclose()
+
+    loaded = [one.result for one in events if isinstance(one, ToolEnd) and one.name == "skill"]
+    assert [result.split(":")[0].split(".")[0] for result in loaded] == [
+        "The skill 'pdf' is loaded",
+        "The skill 'pdf' is loaded",
+        "The skill 'pdf' is already loaded",
+    ]
+    assert "Use black ink." in str(server.bodies("fill")[-1]["messages"][-1]["content"])
+    assert "- pdf: Fills in forms" in str(server.bodies("fill")[0]["messages"][0]["content"])
+    assert "- pdf: Fills in forms" not in str(server.bodies("look")[0]["messages"][0]["content"])
