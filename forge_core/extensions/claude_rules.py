@@ -63,6 +63,8 @@ def _pattern(tool: BaseTool, pattern: str, rule: str) -> str:
         return _command_pattern(pattern, rule)
     if tool.kind in (ToolKind.LOOK, ToolKind.WRITE):
         return _path_pattern(pattern)
+    if tool.takes_pattern and "*" not in pattern:
+        return pattern
     raise ConfigError(f"Rule {rule!r} has a pattern, which Forge does not support for {tool.name}.")
 
 

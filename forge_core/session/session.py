@@ -78,7 +78,7 @@ class ForgeSession:
         self._recorder = SessionRecorder(
             parts.id, journal, environment, lambda: self.config, lambda: self.status
         )
-        self.models = ModelSelection(config, provider, agent.set_llm, self._recorder.settings)
+        self.models = ModelSelection(config, provider, agent.set_llm, self.reload_instructions)
         """The model in use, and the choice of another."""
         self.folders = AddedFolders(environment, self.reload_instructions)
         self._meter = ContextMeter(agent)

@@ -102,8 +102,8 @@ class SessionExtensions:
         if not names or names == told:
             return ""
         return (
-            f"Left out, because it came after you trusted this folder: {names}. /extensions shows what is "
-            "different, /reload accept uses it."
+            f"New or changed since you trusted this folder, so left out: {names}. /extensions shows the "
+            "differences, /reload accept uses them."
         )
 
     def accepted_at(self, one: Definition) -> int | None:

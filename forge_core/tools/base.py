@@ -292,6 +292,9 @@ class BaseTool(ABC):
     and the tool's name."""
     preview_rows: int = 0
     """Rows of the output that a folded card shows; 0 if the summary is enough."""
+    takes_pattern: bool = False
+    """A rule for the tool may have a pattern although it has no paths and no command: it is compared with the
+    target of `describe_use`."""
     may_repeat: bool = False
     """The same call with the same result is no sign of a loop: waiting for a job, say."""
     checks_own_arguments: bool = False

@@ -54,6 +54,7 @@ class SkillTool(BaseTool):
     effect = Effect.READ
     kind = ToolKind.SESSION
     title = "Load skill"
+    takes_pattern = True
 
     def is_offered(self, context: ExecutionContext) -> bool:
         return context.skills is not None and context.skills.has_any

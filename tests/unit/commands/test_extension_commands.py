@@ -122,8 +122,8 @@ async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accep
     )
     assert names == []
     assert [notice.text for notice in notices] == [
-        "Left out, because it came after you trusted this folder: command /fix (new), command /review (changed). "
-        "/extensions shows what is different, /reload accept uses it."
+        "New or changed since you trusted this folder, so left out: command /fix (new), command /review (changed). "
+        "/extensions shows the differences, /reload accept uses them."
     ]
     assert accepted == Text(
         f"Read again: new: command /review.\n\n{heading}"

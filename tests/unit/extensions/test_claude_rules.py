@@ -28,6 +28,7 @@ from forge_core.tools.registry import builtin_tools
         ("edit(src/**)", ["edit(src/**)"]),
         ("mcp__git__log", ["mcp__git__log"]),
         ("TodoWrite", ["todo"]),
+        ("Skill(pdf)", ["skill(pdf)"]),
     ],
 )
 def test_a_rule_is_translated(text: str, rules: list[str]) -> None:
@@ -40,6 +41,7 @@ def test_a_rule_is_translated(text: str, rules: list[str]) -> None:
         ("Bash(git * main)", "a * inside the command"),
         ("Bash(git log*)", "a * inside the command"),
         ("WebFetch(domain:example.com)", "names the tool 'WebFetch', which Forge does not have"),
+        ("Skill(pdf *)", "has a pattern, which Forge does not support for skill"),
         ("TodoWrite(x)", "has a pattern, which Forge does not support for todo"),
         ("Bash(git", "cannot be read"),
         ("", "cannot be read"),

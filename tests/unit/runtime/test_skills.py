@@ -209,6 +209,19 @@ async def test_a_skill_that_the_user_runs_is_loaded_and_may_run_commands(home: P
     assert [one["text"] in str(first.content) for one in saved.skills] == [True]
 
 
+async def test_a_deny_rule_names_a_skill(home: Path, tmp_path: Path) -> None:
+    for name in ("pdf", "csv"):
+        add(home / ".claude", name)
+    calls: list[Piece] = [Call("skill", {"name": name}) for name in ("pdf", "csv")]
+    session, _ = session_in(tmp_path / "work", [calls, ["done"]], deny=("skill(pdf)",))
+    events = await turn(session)
+    await session.aclose()
+
+    assert {event.result[:24] for event in events if isinstance(event, ToolEnd) and event.success} == {
+        "The skill 'csv' is loade"
+    }
+
+
 async def test_skills_that_are_hidden_or_unknown_are_not_loaded(home: Path, tmp_path: Path) -> None:
     add(home / ".claude", "pdf")
     add(home / ".claude", "manual", "description: d\ndisable-model-invocation: true")
