@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from forge_core.config.checks import OneOf
+from forge_core.config.checks import OneOf, yes_or_no
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.settings import SETTINGS
 from forge_core.exit_codes import ExitCode
@@ -208,14 +208,19 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     for name, setting in SETTINGS.items():
         if setting.option:
             is_hidden = name == "theme" and parser.prog.endswith("run")
+            names = [*filter(None, (setting.short_option, setting.option, setting.alias))]
+            summary = argparse.SUPPRESS if is_hidden else setting.summary
+            if setting.check is yes_or_no:
+                parser.add_argument(*names, dest=name, action="store_true", default=None, help=summary)
+                continue
             parser.add_argument(
-                *filter(None, (setting.short_option, setting.option, setting.alias)),
+                *names,
                 dest=name,
                 action="append" if setting.is_list else "store",
                 type=setting.check.meant if isinstance(setting.check, OneOf) else str,
                 choices=setting.choices and tuple(map(str, setting.choices)),
                 metavar=setting.metavar,
-                help=argparse.SUPPRESS if is_hidden else setting.summary,
+                help=summary,
             )
     parser.add_argument(
         "--dangerously-skip-permissions",

@@ -27,6 +27,15 @@ def parsed(*arguments: str) -> argparse.Namespace:
     return options
 
 
+@pytest.mark.parametrize("command", ["chat", "run"])
+def test_a_setting_that_is_on_or_off_is_an_option_without_a_value(command: str) -> None:
+    options = parsed(command, "--safe", "fix it")
+
+    assert options.prompt == "fix it"
+    assert config_flags(options)["safe"] is True
+    assert config_flags(parsed(command, "fix it"))["safe"] is None
+
+
 def test_chat_is_the_default_command(tmp_path: Path) -> None:
     assert parsed().command == "chat"
     assert parsed("--model", "offline").command == "chat"
