@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.commands.command_spec import CommandSpec, Scope
 from forge_core.commands.command_table import CommandTable
 from forge_core.config.load import flattened
 from forge_core.config.settings import SETTINGS, check_value
@@ -103,10 +104,13 @@ def assert_parses(command: str) -> None:
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_every_slash_command_exists(page: Path) -> None:
+    table = CommandTable()
+    documented = re.findall(r"<!-- command: ([\w-]+) -->", page.read_text("utf-8"))
+    table.use(CommandSpec(name, "", "", scope=Scope.PROMPT, accepts=("TEXT...",)) for name in documented)
     for span in code_spans(page):
         if re.match(r"/[a-z]+( |$)", span) and not Path(span).exists():
             plain = re.sub(r"([\w-]+)(?:\|[\w-]+)+", r"\1", re.sub(r"[\[\]…\\]", "", span))
-            line = parse_line(re.sub(r"\b[NK]\b", "1", plain), CommandTable())
+            line = parse_line(re.sub(r"\b[NK]\b", "1", plain), table)
             assert not isinstance(line, InvalidCommand), f"{span}: {line.complaint}"
 
 
