@@ -39,7 +39,7 @@ class Attachments:
         self._mentions = MentionReader(agent, environment, notify, is_interrupted, self.images)
         self._models = models
         self._news = news
-        self._notify = notify
+        self.notify, self.is_interrupted = notify, is_interrupted
 
     def interrupt(self) -> None:
         """Read no more for the message that is being sent."""
@@ -101,4 +101,4 @@ class Attachments:
         return found
 
     def _say(self, level: Literal["info", "warning"], text: str) -> None:
-        self._notify(Notice(level=level, text=text))
+        self.notify(Notice(level=level, text=text))

@@ -12,6 +12,7 @@ from forge_core.approval import ToolKind
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Notice, ToolEnd, ToolStart
+from forge_core.extensions.agents import agents_of
 from forge_core.extensions.custom_commands import (
     CommandUse,
     CustomCommand,
@@ -24,8 +25,10 @@ from forge_core.extensions.model_aliases import named_model
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.llm.models import UserContent
+from forge_core.sanitize import safe_line
 from forge_core.session.attachments import Attachments
 from forge_core.session.model_selection import ModelSelection
+from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.shell_parts import CommandsRefusedError, ShellParts
 from forge_core.session.tool_environment import ToolEnvironment
 
@@ -46,18 +49,16 @@ class CommandMessages:
         environment: ToolEnvironment,
         models: ModelSelection,
         attachments: Attachments,
+        extensions: SessionExtensions,
         config: Callable[[], ForgeConfig],
-        notify: Callable[[Notice], None],
-        is_interrupted: Callable[[], bool],
     ) -> None:
-        """`is_interrupted` returns whether the turn that has begun is to end."""
         self._agent = agent
         self._environment = environment
         self._models = models
         self._attachments = attachments
+        self._extensions = extensions
         self._config = config
-        self._notify = notify
-        self._shell = ShellParts(agent, environment, is_interrupted)
+        self._shell = ShellParts(agent, environment, attachments.is_interrupted)
         self._last: CommandUse | None = None
 
     def interrupt(self) -> None:
@@ -136,14 +137,15 @@ class CommandMessages:
         """Return the message that has the sub-agent of a command do it."""
         if not command.agent:
             return text
-        if _TASK_TOOL not in self._agent.registry:
+        known = agents_of(self._extensions.catalog)
+        agent = known.find(command.agent) if _TASK_TOOL in self._agent.registry else None
+        if agent is None:
             self._say(
-                "info", f"/{command.name} asks for the agent {command.agent!r}; it runs without a sub-agent."
+                "warning",
+                f"There is no agent {safe_line(command.agent)!r}, so /{command.name} runs without one.",
             )
             return text
-        return (
-            f"Give this to the agent {command.agent!r} with the tool {_TASK_TOOL}, word for word:\n\n{text}"
-        )
+        return f"Give this to the agent {agent.name!r} with the tool {_TASK_TOOL}, word for word:\n\n{text}"
 
     def _say(self, level: Literal["info", "warning"], text: str) -> None:
-        self._notify(Notice(level=level, text=text))
+        self._attachments.notify(Notice(level=level, text=text))

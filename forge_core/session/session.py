@@ -132,9 +132,8 @@ class ForgeSession:
             self._environment,
             self.models,
             self.attachments,
+            self.extensions,
             lambda: self.config,
-            self.notify,
-            lambda: self._is_interrupted,
         )
 
     def _followers(self) -> TurnFollowers:

@@ -18,6 +18,7 @@ from forge_core.extensions.locations import ExtensionKind, ExtensionScope
 from forge_core.permissions.rules.rule import Rule
 from forge_core.session.session import ForgeSession
 from forge_core.tools.builtin.bash import BashTool
+from forge_core.tools.builtin.task import TaskTool
 from tests.support.scripted_llm import Call, Piece, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
 
@@ -209,9 +210,15 @@ async def test_a_model_counts_for_the_turn_only(name: str, model: str, notice: s
     assert turn.session.models.current == "scripted/model"
 
 
-async def test_an_agent_that_does_not_exist_is_said(tmp_path: Path) -> None:
-    turn = Turn(tmp_path)
+@pytest.mark.parametrize(("agent", "is_known"), [("explore", True), ("nobody", False)])
+async def test_a_command_is_given_to_its_agent_if_there_is_one(
+    agent: str, is_known: bool, tmp_path: Path
+) -> None:
+    turn = Turn(tmp_path, tools=[TaskTool()])
 
-    assert await turn.run("---\nagent: explore\n---\nLook around.") == "Look around."
+    sent = await turn.run(f"---\nagent: {agent}\n---\nLook around.")
 
-    assert turn.notices == ["/x asks for the agent 'explore'; it runs without a sub-agent."]
+    head = f"Give this to the agent {agent!r} with the tool task, word for word:\n\n"
+    assert sent == f"{head if is_known else ''}Look around."
+    warning = f"There is no agent {agent!r}, so /x runs without one."
+    assert turn.notices == ([] if is_known else [warning])
