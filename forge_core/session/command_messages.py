@@ -116,14 +116,21 @@ class CommandMessages:
         source = f"your own {one.kind}" if one.scope is ExtensionScope.USER else "this project"
         start = ToolStart(
             call_id=call_id,
-            name="/",
+            name=f"/{command.name}",
             arguments={},
             title="Sent",
             target=f"{lines} line{'s'[: lines != 1]} from {source}",
             kind=ToolKind.USER,
         )
         events.emit(start)
-        end = ToolEnd(call_id=call_id, name="/", result=sent, success=True, duration_s=0.0, is_in_header=True)
+        end = ToolEnd(
+            call_id=call_id,
+            name=f"/{command.name}",
+            result=sent,
+            success=True,
+            duration_s=0.0,
+            is_in_header=True,
+        )
         events.emit(end)
 
     def _model(self, command: CustomCommand) -> str | None:

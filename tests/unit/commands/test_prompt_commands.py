@@ -108,7 +108,7 @@ async def test_a_prompt_may_be_a_command(prompt: str, typed: str, tmp_path: Path
             seen = [event async for event in events]
 
         saved = await session.recorded()
-        sent = [event.result for event in seen if isinstance(event, ToolEnd) and event.name == "/"]
+        sent = [event.result for event in seen if isinstance(event, ToolEnd) and event.name == "/note"]
         assert sent == ["Note: buy milk\n\nBe brief."]
         assert saved.turns[0].text == typed
         assert saved.messages[0].content == sent[0]
