@@ -12,7 +12,6 @@ from forge_core.approval import ToolKind
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError, ForgeError
 from forge_core.events import Notice, ToolEnd, ToolStart
-from forge_core.extensions.agents import agents_of
 from forge_core.extensions.custom_commands import (
     CommandUse,
     CustomCommand,
@@ -144,7 +143,7 @@ class CommandMessages:
         """Return the message that has the sub-agent of a command do it."""
         if not command.agent:
             return text
-        known = agents_of(self._extensions.catalog)
+        known = self._extensions.agents
         agent = known.find(command.agent) if _TASK_TOOL in self._agent.registry else None
         if agent is None:
             self._say(

@@ -86,7 +86,7 @@ async def test_nothing_of_an_untrusted_project_can_be_typed_until_it_is_trusted(
         names = [spec.name for spec in table.specs if spec.scope is Scope.PROMPT]
         assert names == ["note", "review"]
         assert body_of(session, "review") == FILES["own/commands/review.md"]
-        assert ".claude" not in str(table.specs) and "project" not in [spec.source for spec in table.specs]
+        assert "igrate" not in str(table.specs) and "project" not in [spec.source for spec in table.specs]
 
         trust = table.find("trust")
         assert trust is not None
