@@ -31,7 +31,7 @@ class Awaits:
 
     def make_task(self, loop: asyncio.AbstractEventLoop, inner: Any, **options: Any) -> asyncio.Task[Any]:
         task = asyncio.Task(Counted(inner, self.count), loop=loop, **options)
-        if inner.__name__ == "_turn":
+        if inner.__qualname__ == "TurnRunner.run":
             self._turn = self._turn or task
         return task
 
