@@ -35,6 +35,8 @@ if find_spec("hypothesis"):  # the environments of LangChain's suites have none
 
 _MORE_TIME = {"slow": 3.0}
 """Marker → the factor on the time limit of pyproject.toml."""
+_SAMPLE = 3
+"""Of each so many cases of a parametrized test that is marked "sampled", the gate runs one."""
 _FULL_FACTOR = 10.0
 """On every limit with FORGE_FULL, which asks for many more examples."""
 _GRACE_S = 60.0
@@ -49,7 +51,10 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give each test its time limit, unless it has one of its own or the command line sets one for all."""
+    """Leave out cases that only a full run tries, and give each test its time limit, unless it has one of its
+    own or the command line sets one for all."""
+    if not os.environ.get("FORGE_FULL"):
+        _deselect_cases(config, items)
     if config.getoption("timeout") is not None:
         return
     usual = float(config.getini("timeout")) * (_FULL_FACTOR if os.environ.get("FORGE_FULL") else 1.0)
@@ -57,6 +62,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("timeout") is None:
             factor = max((_MORE_TIME.get(marker.name, 1.0) for marker in item.iter_markers()), default=1.0)
             item.add_marker(pytest.mark.timeout(usual * factor))
+
+
+def _deselect_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep every third case of each sampled test, the first one included; all that were named one by one."""
+    if any("[" in argument for argument in config.args):
+        return
+    seen: dict[str, int] = {}
+    left_out = []
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            test = item.nodeid.partition("[")[0]
+            number = seen[test] = seen.get(test, -1) + 1
+            if number % _SAMPLE:
+                left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        dropped = {*left_out}
+        items[:] = [item for item in items if item not in dropped]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,7 +26,7 @@ from tests.support.chat_app import (
     until,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 ONCE, NO = ApprovalReply(Answer.ONCE), ApprovalReply(Answer.NO)
 SIZES = [(120, 36), (80, 24), (60, 15)]

@@ -31,7 +31,7 @@ from tests.support.chat_app import (
     until,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 SIZES = [(60, 12), (80, 24), (200, 15), (60, 15), (120, 36)]

@@ -17,7 +17,7 @@ from tests.support.asking import PLAN, ask_plan, asking
 from tests.support.chat_app import make_app, pass_until, ready, say, shown, type_text, until
 from tests.support.scripted_session import answer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 APPROVED, EDITS = PlanReply(PlanAnswer.APPROVE), PlanReply(PlanAnswer.ACCEPT_EDITS)
 

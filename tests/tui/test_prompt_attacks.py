@@ -23,7 +23,7 @@ from tests.support.chat_app import (
     until,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 ALWAYS = "bash(pytest:*)"
 REQUEST = command_request(always_rule=ALWAYS)

@@ -28,7 +28,7 @@ from tests.support.chat_app import (
 )
 from tests.support.scripted_session import Gate, answer
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 REQUEST = command_request(always_rule="bash(pytest:*)")

@@ -31,7 +31,7 @@ from tests.support.chat_app import (
     until,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 def can_answer(app: ChatApp) -> bool:

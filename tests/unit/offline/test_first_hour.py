@@ -15,7 +15,7 @@ from tests.unit.offline.driver import Talk
 from tests.unit.offline.first_hour import DEVELOPMENT, FRESH, HELD_OUT, Sentence
 from tests.unit.offline.first_hour_others import FIRST_LIST, SECOND_LIST
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 _LISTED = re.compile(r"^\s*(\d+)\. `([^`:]+)", re.MULTILINE)

@@ -27,7 +27,7 @@ from forge_core.undo import UndoStore
 from tests.unit.undo.test_usual_commands import PYTHON, RUFF, _environment, make_project
 from tests.unit.undo.workspace import GIT, shell
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 MINE = "what the user wrote, in their own words\n"
