@@ -17,7 +17,7 @@ from forge_core.commands.command_spec import Tier
 from forge_core.commands.command_table import CommandTable
 from forge_core.commands.prompt_commands import follow_extensions
 from forge_core.errors import ForgeError
-from forge_core.events import AgentEvent
+from forge_core.events import AgentEnd, AgentEvent
 from forge_core.runtime import build_session, harden_process, make_redactor
 from forge_core.runtime.resuming import continued_settings
 from forge_core.sanitize import safe_text
@@ -219,11 +219,17 @@ class PlainChat:
                 async with aclosing(events) as stream:
                     async for event in stream:
                         self.events.apply(event)
+                        if isinstance(event, AgentEnd):  # before its last work: Ctrl+C is for Forge now
+                            self._end_turn()
                 if self._asides:
                     await asyncio.wait(self._asides)
         except ForgeError as error:
             self._out.say(ERROR, str(error))
         finally:
+            self._end_turn()
+
+    def _end_turn(self) -> None:
+        if self._has_turn:
             self._has_turn = False
             self._interrupted_at = float("-inf")
 

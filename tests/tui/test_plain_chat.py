@@ -177,6 +177,7 @@ def test_connect_asks_for_a_key_that_is_never_shown(folder: Path) -> None:
         terminal.wait_for(lambda one: one.text.rstrip().endswith("You:"))
         terminal.send("hello\n")
         terminal.wait_for("Forge: Really me.")
+        terminal.wait_for(lambda one: one.text.rstrip().endswith("You:"))
         terminal.send("\x04")
         assert terminal.wait_for_exit() == 0
         assert terminal.settings == before
@@ -202,8 +203,7 @@ def test_lines_typed_during_a_turn_wait_and_answer_nothing(folder: Path) -> None
         terminal.wait_for("Turn interrupted")
         terminal.wait_for("You: list the files")
         terminal.wait_for("Turn ended")
-        terminal.wait_until_quiet()
-        terminal.send("\x03")
+        terminal.send("\x03")  # at once: there is no turn to interrupt any more
         terminal.wait_for("Ctrl+C again, or Ctrl+D, ends Forge.")
         terminal.send("\x03")
         assert terminal.wait_for_exit() == 0
