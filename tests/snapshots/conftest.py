@@ -11,6 +11,9 @@ from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import ChatApp, make_config, until
+from tests.support.pilot_waits import shorten_pilot_waits
+
+shorten_pilot_waits()
 
 
 @pytest.fixture(autouse=True)

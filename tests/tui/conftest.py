@@ -12,7 +12,10 @@ from textual.pilot import Pilot
 
 from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import ChatApp, make_app, make_config, ready
+from tests.support.pilot_waits import shorten_pilot_waits
 from tests.support.scripted_session import Step
+
+shorten_pilot_waits()
 
 OpenChat: TypeAlias = Callable[..., AbstractAsyncContextManager[tuple[ChatApp, Pilot[None]]]]
 
