@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from forge_core.config.forge_config import ForgeConfig
@@ -122,8 +122,13 @@ class PendingNews:
     def attached(self, text: str) -> str:
         """Return a message with the lines and those about ended jobs, which are not sent again."""
         lines, self.lines = [*self.lines, *self._environment.jobs.news()], []
-        news = "\n".join(lines)
-        return f"{text}\n\n<forge-note>\n{news}\n</forge-note>" if lines else text
+        return with_note(text, lines)
+
+
+def with_note(text: str, lines: Sequence[str]) -> str:
+    """Return a message with lines of Forge's own; without any, the message."""
+    news = "\n".join(lines)
+    return f"{text}\n\n<forge-note>\n{news}\n</forge-note>" if lines else text
 
 
 def restore_environment(environment: ToolEnvironment, saved: SavedSession) -> None:

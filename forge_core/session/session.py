@@ -467,5 +467,5 @@ class ForgeSession:
             for tool in reversed([*self.tools]):
                 last_first.push_async_callback(tool.aclose)
             last_first.push_async_callback(self._billing.aclose)
-            last_first.push_async_callback(self.agents.aclose)
             last_first.push_async_callback(self.hooks.aclose)
+            last_first.push_async_callback(self.agents.aclose)

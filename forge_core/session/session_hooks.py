@@ -210,7 +210,7 @@ class SessionHooks:
 
     async def may_end(self, output: str) -> str:
         """Run the hooks of Stop at the end of an answer; return what the model is to go on with, or ""."""
-        return await self._stopping("STOP", "", {"last_assistant_message": output})
+        return await self._stopping("STOP", {"last_assistant_message": output})
 
     def turn_ended(self, error: str = "", output: str = "") -> None:
         """Tell hooks that a turn has failed, or start to wait until they are told that Forge is idle."""
@@ -254,18 +254,19 @@ class SessionHooks:
 
     # Sub-agents
 
-    async def subagent_started(self, agent_id: str, agent_type: str) -> str:
-        """Run the hooks of SubagentStart; return what the sub-agent is told besides its task, or ""."""
+    async def subagent_started(self, agent_id: str, agent_type: str) -> list[str]:
+        """Run the hooks of SubagentStart; return what the sub-agent is told besides its task. A cancellation
+        ends them; an interrupt of the turn does not, since the sub-agent may go on after it."""
         if not (event := self._event("SUBAGENT_START")):
-            return ""
-        fields = {"agent_id": agent_id, "agent_type": agent_type}
-        return (await self._run(event, fields, agent_type)).context
+            return []
+        verdict = await self._work(event, {"agent_id": agent_id, "agent_type": agent_type}, agent_type)
+        return _context_of(event, verdict)
 
     async def subagent_stopped(self, agent_id: str, agent_type: str, output: str) -> str:
         """Run the hooks of SubagentStop at the end of a sub-agent's answer; return what it is to go on with,
-        or "". Blocks `MAX_BLOCKS` times in a row at most."""
+        or "". Blocks `MAX_BLOCKS` times in a row at most. A cancellation ends them, as at the start."""
         fields = {"agent_id": agent_id, "agent_type": agent_type, "last_assistant_message": output}
-        return await self._stopping("SUBAGENT_STOP", agent_id, fields, agent_type)
+        return await self._stopping("SUBAGENT_STOP", fields, agent_id, agent_type)
 
     # The end
 
@@ -289,17 +290,21 @@ class SessionHooks:
         assert self._processes is not None
         await asyncio.to_thread(self._processes.kill_rest)
 
-    async def _stopping(self, name: str, agent_id: str, fields: Mapping[str, Any], subject: str = "") -> str:
+    async def _stopping(
+        self, name: str, fields: Mapping[str, Any], agent_id: str = "", agent_type: str = ""
+    ) -> str:
         if not (event := self._event(name)):
             return ""
         blocks = self._blocks.get(agent_id, 0)
-        verdict = await self._run(event, {**fields, "stop_hook_active": blocks > 0}, subject)
+        run = self._work if agent_id else self._run
+        verdict = await run(event, {**fields, "stop_hook_active": blocks > 0}, agent_type)
         if not verdict.blocks or verdict.ends_turn:
             self._blocks.pop(agent_id, None)
             return ""
         if blocks >= MAX_BLOCKS:
             self._blocks.pop(agent_id, None)
-            text = f"The turn ends although a hook of {event} blocks it: it has done so {MAX_BLOCKS} times."
+            what = f"agent {agent_type}" if agent_id else "turn"
+            text = f"The {what} ends although a hook of {event} blocks it: it has done so {MAX_BLOCKS} times."
             self._notify(Notice(level="warning", text=text))
             return ""
         self._blocks[agent_id] = blocks + 1
@@ -349,8 +354,7 @@ class SessionHooks:
         self._running.runner.start(event, occasion)
 
     def _add_context(self, event: HookEvent, verdict: HookVerdict) -> None:
-        if verdict.context:
-            self._contexts.append(f"From a hook of {event}: {verdict.context}")
+        self._contexts += _context_of(event, verdict)
 
     def _notified(self, kind: str, message: str) -> None:
         if event := self._event("NOTIFICATION"):
@@ -363,3 +367,8 @@ class SessionHooks:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
+
+
+def _context_of(event: HookEvent, verdict: HookVerdict) -> list[str]:
+    """Return what hooks of an event want the model to be told, as lines of a note."""
+    return [f"From a hook of {event}: {verdict.context}"] if verdict.context else []

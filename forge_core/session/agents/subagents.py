@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -34,14 +34,14 @@ from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.model_selection import ModelSelection
 from forge_core.session.provider import SessionProvider
-from forge_core.session.saved_state import StateRecorder
+from forge_core.session.saved_state import StateRecorder, with_note
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import new_session_id
 from forge_core.tools.base import AgentTask, ExecutionContext, ToolResult
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
-from forge_core.tools.executor import wait_for_first
+from forge_core.tools.executor import cancel_and_wait, wait_for_first
 from forge_core.tools.output import OUTPUT_LIMIT
 from forge_core.untrusted import frame_tool_output
 
@@ -66,10 +66,6 @@ class SubAgents:
     ) -> None:
         """`config` returns the settings as they are now; `inform` is called with a line for the model, which
         it gets with the next message."""
-        self.on_start: Callable[[SubAgent], Awaitable[None]] = _nothing
-        """Awaited before the first model call of a sub-agent."""
-        self.on_stop: Callable[[SubAgent], Awaitable[None]] = _nothing
-        """Awaited when it has ended, before its report is passed on."""
         self._parts, self._config, self._models = parts, config, models
         self._billing, self._inform = billing, inform
         self._places = asyncio.Semaphore(parts.config.max_agents)
@@ -200,7 +196,6 @@ class SubAgents:
             place.cancel()
             outcome = agent.end(result)
             self._parts.events.figures_changed()
-        await self.on_stop(agent)
         await self._end_undo(agent)
         return outcome
 
@@ -222,10 +217,10 @@ class SubAgents:
         scope = running_agent.set(AgentScope(agent.call_id, events.emit))
         forge_agent = self._forge_agent(agent, environment, policy, journal, events)
         try:
-            await self.on_start(agent)
+            told = await self._context_of_hooks(agent)
             if agent.stopped.is_set():
                 return None
-            await forge_agent.execute(agent.task.prompt, events)
+            await forge_agent.execute(with_note(agent.task.prompt, told), events)
             return forge_agent.last_result
         except Exception as error:  # the border of a sub-agent: a bug ends it, not the session
             return _crash(error)
@@ -236,6 +231,14 @@ class SubAgents:
             events.recorder.close(forge_agent.last_result, total)
             StateRecorder(journal, environment).record(model=agent.model, mode=str(policy.mode))
             await asyncio.to_thread(journal.close)
+
+    async def _context_of_hooks(self, agent: SubAgent) -> list[str]:
+        """Return what hooks of its start tell it. When it is stopped, they end."""
+        hooks = asyncio.ensure_future(self._parts.hooks.subagent_started(agent.id, agent.name))
+        try:
+            return hooks.result() if await wait_for_first(hooks, agent.stopped) == "done" else []
+        finally:
+            await cancel_and_wait(hooks)
 
     def _policy(self, definition: AgentDefinition) -> PermissionPolicy | TighterPolicy:
         shared = self._parts.environment.policy
@@ -267,7 +270,8 @@ class SubAgents:
         parts, main, definition = self._parts, self._parts.agent, agent.definition
 
         def context() -> ExecutionContext:
-            return replace(environment.context(), agent=agent.name, agent_id=agent.id)
+            hooks = parts.hooks.of_agent(agent.id, agent.name)
+            return replace(environment.context(), agent=agent.name, agent_id=agent.id, hooks=hooks)
 
         sub = ForgeAgent(
             llm=parts.provider.make_llm(agent.model),
@@ -282,6 +286,7 @@ class SubAgents:
             tracker=main.tracker,
             callbacks=main.callbacks,
             on_message=events.recorder.message,
+            before_end=partial(parts.hooks.subagent_stopped, agent.id, agent.name),
         )
         sub.call_ids = main.call_ids  # unique in the whole session
         agent.interrupt = sub.interrupt
@@ -363,8 +368,4 @@ def _crash(error: Exception) -> AgentResult:
 
 
 def _ignore(event: AgentEvent) -> None:
-    pass
-
-
-async def _nothing(agent: SubAgent) -> None:
     pass

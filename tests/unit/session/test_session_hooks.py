@@ -158,8 +158,8 @@ async def test_sub_agents_have_hooks_of_their_own(tmp_path: Path) -> None:
     session = scripted_session(tmp_path, [["ok"]])
     hooks = session.hooks
     await hooks.begin()
-    assert await hooks.subagent_started("a1", "explore") == "be kind"
-    assert await hooks.subagent_started("a2", "verify") == ""
+    assert await hooks.subagent_started("a1", "explore") == ["From a hook of SubagentStart: be kind"]
+    assert await hooks.subagent_started("a2", "verify") == []
     for _ in range(MAX_BLOCKS):
         assert "not yet" in await hooks.subagent_stopped("a1", "explore", "report")
     assert await hooks.subagent_stopped("a1", "explore", "report") == ""
