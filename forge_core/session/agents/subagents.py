@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 
 from forge_core.config.forge_config import OFFLINE_MODEL, ForgeConfig
@@ -18,6 +18,7 @@ from forge_core.context.folder_instructions import FolderInstructions
 from forge_core.errors import ForgeError, ToolError
 from forge_core.events import AgentEvent, LLMEnd, Notice
 from forge_core.extensions.agents import AgentCatalog, AgentDefinition
+from forge_core.extensions.model_aliases import named_model
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
@@ -33,7 +34,6 @@ from forge_core.session.billing import SessionBilling
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.model_selection import ModelSelection
-from forge_core.session.provider import SessionProvider
 from forge_core.session.saved_state import StateRecorder, with_note
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.tool_environment import ToolEnvironment
@@ -47,8 +47,6 @@ from forge_core.untrusted import frame_tool_output
 
 MAX_ENDED_KEPT = 32
 """Ended sub-agents that are still listed; the oldest go first."""
-CLAUDE_ALIASES = frozenset({"haiku", "sonnet", "opus"})
-"""Names of models in files for Claude Code (https://docs.claude.com/en/docs/claude-code/sub-agents)."""
 _GONE_WITHIN_S = 3.0
 """How long the end of the session waits for sub-agents to end in order."""
 
@@ -170,8 +168,8 @@ class SubAgents:
             hint = f" Did you mean {near!r}?" if near else ""
             names = ", ".join(one.name for one in self.catalog.agents)
             raise ToolError(f"there is no agent {task.agent!r}.{hint} The agents are: {names}.")
-        chooser = AgentModels(self._parts.provider, self._config().small_model or "")
-        model, notice = chooser.choose(definition, task.model, self._models.current)
+        current = self._models.current
+        model, notice = agent_model(definition, task.model, current, self._config(), self._models.listed)
         if notice:
             self._parts.events.warning(notice)
         self._last_number += 1
@@ -325,33 +323,19 @@ class SubAgents:
         self._tasks.pop(agent, None)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentModels:
-    """Chooses models of one endpoint."""
+def agent_model(
+    definition: AgentDefinition, asked: str, current: str, config: ForgeConfig, known: Collection[str]
+) -> tuple[str, str]:
+    """Return the model of a sub-agent, and why it is not the one that is wanted; empty if it is.
 
-    provider: SessionProvider
-    small_model: str = ""
-    """Empty if none is set."""
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    """Alias, in lower case, → model."""
-
-    def choose(self, definition: AgentDefinition, asked: str, current: str) -> tuple[str, str]:
-        """Return the model of a sub-agent, and what the user should know about the choice, else "".
-
-        `asked` is the model that the call names, and `current` that of the session, which counts where no
-        other can be used.
-        """
-        wanted = asked or definition.model or (self.small_model if definition.is_small else "")
-        if not wanted or wanted == current or current == OFFLINE_MODEL:
-            return current, ""
-        model = self.aliases.get(wanted.lower(), wanted)
-        known = {choice.id for choice in self.provider.known_models()}
-        if model.lower() not in CLAUDE_ALIASES and (not known or model in known):
-            return model, ""
-        return current, (
-            f"Agent {definition.name} asks for the model {safe_line(wanted)!r}, which is unknown here. It "
-            f"uses {safe_line(current)}."
-        )
+    `asked` is the model that the call names, and `current` that of the session, which counts where no other
+    can be used. `known` are the ids that the endpoint lists; empty if it lists none.
+    """
+    wanted = asked or definition.model or (config.small_model if definition.is_small else "") or ""
+    if wanted == current or current == OFFLINE_MODEL:
+        return current, ""
+    model, notice = named_model(wanted, config, known)
+    return model or current, f"Agent {definition.name}: {notice}" if notice else ""
 
 
 def _started(agent: SubAgent) -> ToolResult:
