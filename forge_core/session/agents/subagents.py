@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -230,7 +230,7 @@ class SubAgents:
             StateRecorder(journal, environment).record(model=agent.model, mode=str(policy.mode))
             await asyncio.to_thread(journal.close)
 
-    async def _context_of_hooks(self, agent: SubAgent) -> list[str]:
+    async def _context_of_hooks(self, agent: SubAgent) -> Sequence[str]:
         """Return what hooks of its start tell it. When it is stopped, they end."""
         hooks = asyncio.ensure_future(self._parts.hooks.subagent_started(agent.id, agent.name))
         try:
