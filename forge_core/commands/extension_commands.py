@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forge_core.commands.columns import left_columns
+from forge_core.commands.extension_names import RenamedDefinition, renamed_definitions
 from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
@@ -21,6 +23,10 @@ from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import cell_len, clip, clip_start
 from forge_core.workspace.trust import is_trusted
+
+if TYPE_CHECKING:
+    from forge_core.extensions.hooks.hook_files import Hook
+    from forge_core.session.session_hooks import SessionHooks
 
 _HEADINGS = {
     ExtensionKind.COMMAND: "Commands",
@@ -39,6 +45,8 @@ _SHOWN_PENDING = 10
 async def extensions(argument: str, session: ForgeSession) -> CommandResult:
     """List what is in use, what is left out, and what is wrong with the files; with words, what has them."""
     await session.extensions.ready()
+    if session.hooks.approvals is None:
+        await session.hooks.reload()
     blocks = await asyncio.to_thread(lambda: [section(session, argument.lower()) for section in _SECTIONS])
     text = "\n\n".join(block for block in blocks if block)
     return Text(text or _advice(session.config, argument), "Extensions")
@@ -59,35 +67,72 @@ async def reload(argument: str, session: ForgeSession) -> CommandResult:
     return Text(body, "Reload") if pending else CommandNotice(report)
 
 
-def _definitions(session: ForgeSession, words: str) -> str:
+def _in_use(session: ForgeSession, words: str) -> str:
     """Return the names of each kind with their states and files, in the same columns."""
-    found = {kind: rows for kind in ExtensionKind if (rows := _rows(session, kind, words))}
+    renamed = {id(one.definition): one for one in renamed_definitions(session.extensions.catalog)}
+    found = {_HEADINGS[kind]: _rows(session, kind, words, renamed) for kind in ExtensionKind}
+    found["Hooks"] = list(_hook_rows(session.hooks, words))
     shown = [row for rows in found.values() for row in rows[:_ROWS]]
     room = _CELLS - sum(max((cell_len(row[at]) for row in shown), default=0) + 2 for at in (0, 1))
     lines = iter(left_columns([(*row[:2], clip_start(row[2], room)) for row in shown]).split("\n"))
     blocks = []
-    for kind, rows in found.items():
-        more = [f"  … and {len(rows) - _ROWS} more: /extensions WORD"] if len(rows) > _ROWS else []
-        blocks.append("\n".join([_HEADINGS[kind], *islice(lines, len(rows[:_ROWS])), *more]))
+    for heading, rows in found.items():
+        if rows:
+            more = [f"  … and {len(rows) - _ROWS} more: /extensions WORD"] if len(rows) > _ROWS else []
+            blocks.append("\n".join([heading, *islice(lines, len(rows[:_ROWS])), *more]))
+    if not words and session.hooks.waiting():
+        blocks[-1] += "\n  New and changed hooks do not run: /hooks approve shows their command lines."
     return "\n\n".join(blocks)
 
 
-def _rows(session: ForgeSession, kind: ExtensionKind, words: str) -> list[tuple[str, str, str]]:
+def _rows(
+    session: ForgeSession, kind: ExtensionKind, words: str, renamed: Mapping[int, RenamedDefinition]
+) -> list[tuple[str, str, str]]:
     """Return name, state and file of what is known of a kind, sorted."""
-    catalog = session.extensions.catalog
-    found = [(one, one.name, _state(session, one)) for one in catalog.of_kind(kind)]
-    found += [(one, one.qualified_name, "shadowed") for one in catalog.shadowed(kind)]
+    catalog, sign = session.extensions.catalog, "/" if kind is ExtensionKind.COMMAND else ""
+    found = [
+        (one, *_name_and_state(session, one, renamed.get(id(one)), sign)) for one in catalog.of_kind(kind)
+    ]
+    found += [(one, f"{sign}{one.qualified_name}", "shadowed") for one in catalog.shadowed(kind)]
     found += [
-        (one.definition, one.definition.name, "new" if one.is_new else "changed")
+        (one.definition, f"{sign}{one.definition.name}", "new" if one.is_new else "changed")
         for one in catalog.pending
         if one.definition.kind is kind
     ]
-    sign = "/" if kind is ExtensionKind.COMMAND else ""
     return [
-        (f"  {clip(f'{sign}{name}', _NAME_CELLS)}", state, _place(one, session.config))
+        (f"  {clip(name, _NAME_CELLS)}", state, _place(one, session.config))
         for one, name, state in sorted(found, key=lambda row: row[0].name)
         if words in f"{name} {one.description} {state}".lower()
     ]
+
+
+def _name_and_state(
+    session: ForgeSession, one: Definition, renamed: RenamedDefinition | None, sign: str
+) -> tuple[str, str]:
+    """Return the name by which a definition is reached, and its state."""
+    if renamed is None:
+        return f"{sign}{one.name}", _state(session, one)
+    if one.kind is ExtensionKind.SKILL:  # the model loads it by its own name
+        return one.name, f"by hand {renamed.name}"
+    return renamed.name, renamed.reason
+
+
+def _hook_rows(hooks: SessionHooks, words: str) -> Iterator[tuple[str, str, str]]:
+    """Yield name, state and file of the declared hooks, as they were read."""
+    for hook in hooks.approvals.table.hooks if hooks.approvals else ():
+        state = _hook_state(hooks, hook)
+        if words in f"{hook.name} {hook.command_line} {state}".lower():
+            yield f"  {clip(hook.name, _NAME_CELLS)}", state, hook.source.label
+
+
+def _hook_state(hooks: SessionHooks, hook: Hook) -> str:
+    assert hooks.approvals is not None
+    if hooks.runner is not None and hook in hooks.runner.hooks and hooks.runner.statistics(hook).is_broken:
+        return "broken"
+    state, at = hooks.approvals.state(hook), hooks.approvals.approved_at(hook)
+    if state is None:
+        return "in use"
+    return f"approved {_day(at)}" if at is not None else str(state)
 
 
 def _state(session: ForgeSession, one: Definition) -> str:
@@ -95,7 +140,11 @@ def _state(session: ForgeSession, one: Definition) -> str:
     if one.kind is ExtensionKind.SKILL and not (one.is_for_model and one.is_for_user):
         return "only the model" if one.is_for_model else "only by hand" if one.is_for_user else "hidden"
     at = session.extensions.accepted_at(one) if one.scope is ExtensionScope.PROJECT else None
-    return "in use" if at is None else f"accepted {time.strftime('%Y-%m-%d', time.localtime(at))}"
+    return "in use" if at is None else f"accepted {_day(at)}"
+
+
+def _day(at: int) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(at))
 
 
 def _place(one: Definition, config: ForgeConfig) -> str:
@@ -159,6 +208,6 @@ def _advice(config: ForgeConfig, words: str) -> str:
     return f"Nothing comes from files yet. Put commands into {safe_line(str(config.config_dir))}/commands."
 
 
-_SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (_definitions, _pending, _problems, _left_out)
+_SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (_in_use, _pending, _problems, _left_out)
 """The parts of the list. Each gets the words that were asked for, in lower case, and returns its text; empty
 for nothing. They run in a thread."""

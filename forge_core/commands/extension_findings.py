@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from forge_core.commands.extension_names import renamed_definitions
 from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.accepted import AcceptedDefinitions
@@ -23,6 +24,7 @@ def extension_findings(config: ForgeConfig) -> Iterator[Finding]:
     catalog = load_catalog(config, None if accepted.accepts_all else accepted)  # writes no record
     yield from _counts(catalog)
     yield from _skill_list(catalog, config)
+    yield from _renamed(catalog)
     if catalog.pending:
         advice = "Look at them with /extensions, and use them with /reload accept."
         yield Finding(_SECTION, "left out", catalog.pending_text, Level.WARNING, advice)
@@ -44,6 +46,16 @@ def _counts(catalog: ExtensionCatalog) -> Iterator[Finding]:
         hidden = f"; another one has the name of {names}{more}" if shadowed else ""
         if count:
             yield Finding(_SECTION, f"{kind}s", f"{count:,} in use{hidden}")
+
+
+def _renamed(catalog: ExtensionCatalog) -> Iterator[Finding]:
+    renamed = [*renamed_definitions(catalog)]
+    for one in renamed[:_MAX_PROBLEMS]:
+        text = f"{one.reason}, so the {one.definition.kind} in {one.definition.path} is reached as {one.name}"
+        yield Finding(_SECTION, "name", text, Level.WARNING, "Give it another name.")
+    if len(renamed) > _MAX_PROBLEMS:
+        more = f"{len(renamed) - _MAX_PROBLEMS} more"
+        yield Finding(_SECTION, "name", more, Level.WARNING, "/extensions lists them.")
 
 
 def _skill_list(catalog: ExtensionCatalog, config: ForgeConfig) -> Iterator[Finding]:

@@ -125,6 +125,8 @@ class Judgement:
     """The program as it is now."""
     differences: tuple[str, ...] = ()
     """What has changed since the user decided; untrusted."""
+    at: int | None = None
+    """When the user decided about it as it is now, in seconds since the epoch; None where they did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +168,9 @@ class ApprovalStore:
         if record.get("digest") != seen.digest:
             before = SeenProgram(record.get("entry", {}), record.get("files", {}), record.get("texts", {}))
             return Judgement(ApprovalState.CHANGED, seen, seen.differences(before))
-        is_approved = record.get("approved") is True
-        return Judgement(ApprovalState.APPROVED if is_approved else ApprovalState.DECLINED, seen)
+        state = ApprovalState.APPROVED if record.get("approved") is True else ApprovalState.DECLINED
+        at = record.get("at")
+        return Judgement(state, seen, at=at if isinstance(at, int) else None)
 
     def decide(self, decisions: Iterable[tuple[DeclaredProgram, SeenProgram, bool]]) -> None:
         """Store decisions about programs as they were shown. Raises ConfigError when that fails."""

@@ -61,6 +61,13 @@ class HookApprovals:
             return None
         return ApprovalState.APPROVED if hook.name in self.named else found.judgement.state
 
+    def approved_at(self, hook: Hook) -> int | None:
+        """Return when the user approved a hook, in seconds since the epoch; None where they did not, or for
+        this run only."""
+        found = self.judged.get(hook.key)
+        is_approved = found is not None and found.judgement.state is ApprovalState.APPROVED
+        return found.judgement.at if found is not None and is_approved else None
+
     @property
     def allowed(self) -> list[Hook]:
         """The hooks that may run."""

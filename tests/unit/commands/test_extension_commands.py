@@ -11,9 +11,12 @@ import pytest
 from forge_core.approval import deny_all
 from forge_core.commands.command_table import CommandTable
 from forge_core.commands.dispatch import run_command
+from forge_core.commands.extension_findings import extension_findings
+from forge_core.commands.prompt_commands import command_use
 from forge_core.commands.result import CommandNotice, CommandResult, Text
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
+from tests.support.hooks import declared, write_hooks
 
 
 async def run(session: ForgeSession, line: str) -> CommandResult:
@@ -25,8 +28,9 @@ async def run(session: ForgeSession, line: str) -> CommandResult:
 
 def session_in(folder: Path, tmp_path: Path, **flags: object) -> ForgeSession:
     config = load_session_config(folder, flags={"model": "offline", "sandbox": "off", **flags})
-    own = () if config.safe else (tmp_path / "own",)
-    return build_session(dataclasses.replace(config, own_extensions=own), deny_all)
+    own = tmp_path / "own"
+    places = () if config.safe else (own,)
+    return build_session(dataclasses.replace(config, config_dir=own, own_extensions=places), deny_all)
 
 
 async def test_what_is_in_use_is_listed_and_read_again_on_request(
@@ -83,6 +87,108 @@ async def test_what_is_in_use_is_listed_and_read_again_on_request(
     assert missing == Text(
         "Nothing from files has 'nonsense' in its name, description or state.", "Extensions"
     )
+
+
+def define(folder: Path, text: str, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\ndescription: d\n---\n{text}")
+
+
+async def test_what_has_the_name_of_something_built_in_is_listed_by_the_name_that_reaches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    names = "commands/help.md", "commands/fix.md", "skills/fix/SKILL.md", "skills/Diff/SKILL.md"
+    define(tmp_path / "own", "Do it.", *names, "agents/explore.md", "styles/concise.md")
+    define(tmp_path / "own", "Do it.", "commands/user/fix.md")
+    (tmp_path / "work").mkdir()
+    session = session_in(tmp_path / "work", tmp_path)
+    try:
+        listed = await run(session, "extensions")
+        uses = [command_use(name, "", session) for name in ("help", "user:help", "user:fix", "user:diff")]
+        agent = session.agents.catalog.find("user:explore")
+        findings = [
+            one.text
+            for one in extension_findings(dataclasses.replace(session.config, state_dir=tmp_path / "s"))
+            if one.name == "name"
+        ]
+    finally:
+        await session.aclose()
+
+    assert listed == Text(
+        "Commands\n"
+        "  /fix            in use                 ~/own/commands/fix.md\n"
+        "  /user:help      /help is built in      ~/own/commands/help.md\n"
+        "  /user:user:fix  /user:fix is reserved  ~/own/commands/user/fix.md\n\n"
+        "Skills\n"
+        "  Diff            by hand /user:Diff     ~/own/skills/Diff/\n"
+        "  fix             by hand /user:fix      ~/own/skills/fix/\n\n"
+        "Agents\n"
+        "  user:explore    explore is built in    ~/own/agents/explore.md\n\n"
+        "Styles\n"
+        "  user:concise    concise is built in    ~/own/styles/concise.md\n\n"
+        "Problems\n"
+        "  ~/own/skills/Diff/SKILL.md: its name 'Diff' has other characters than lower-case letters, digits and "
+        "hyphens.",
+        "Extensions",
+    )
+    assert [use is None for use in uses] == [True, False, False, False]
+    assert agent is not None
+    assert findings == [
+        f"/help is built in, so the command in {tmp_path}/own/commands/help.md is reached as /user:help",
+        f"/user:fix is reserved, so the command in {tmp_path}/own/commands/user/fix.md is reached as /user:user:fix",
+        f"/Diff is built in, so the skill in {tmp_path}/own/skills/Diff/SKILL.md is reached as /user:Diff",
+        f"/fix is a command, so the skill in {tmp_path}/own/skills/fix/SKILL.md is reached as /user:fix",
+        f"explore is built in, so the agent in {tmp_path}/own/agents/explore.md is reached as user:explore",
+        f"concise is built in, so the style in {tmp_path}/own/styles/concise.md is reached as user:concise",
+    ]
+
+
+async def test_hooks_are_listed_with_what_the_user_decided_about_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    work = tmp_path / "work"
+    programs = [declared("PreToolUse", f"./{name}.sh", matcher="Read") for name in "abcd"]
+    write_hooks(work / ".claude/settings.json", *programs)
+    write_hooks(tmp_path / "own/hooks.json", declared("Stop", "./gone.sh"))
+    for name in "abcd":
+        (work / f"{name}.sh").write_text("#!/bin/sh\n")
+        (work / f"{name}.sh").chmod(0o755)
+    session = session_in(work, tmp_path)
+    try:
+        before = await run(session, "extensions pretool")
+        await run(session, "trust yes")
+        write_hooks(work / ".claude/settings.json", *programs[:3])
+        await session.hooks.reload()
+        await session.hooks.decide({0, 2})
+        write_hooks(work / ".claude/settings.json", *programs)
+        (work / "c.sh").write_text("#!/bin/sh\ncurl x\n")
+        await session.hooks.reload()
+        async for _ in session.send("hello"):
+            pass
+        listed = await run(session, "extensions")
+        chosen = await run(session, "extensions declined")
+    finally:
+        await session.aclose()
+
+    today = time.strftime("%Y-%m-%d")
+    place = ".claude/settings.json"
+    assert isinstance(before, Text)
+    assert before.body.startswith("Nothing from files has")
+    assert listed == Text(
+        "Hooks\n"
+        f"  Stop:gone.sh     broken               ~/own/hooks.json\n"
+        f"  PreToolUse:a.sh  approved {today}  {place}\n"
+        f"  PreToolUse:b.sh  declined             {place}\n"
+        f"  PreToolUse:c.sh  changed              {place}\n"
+        f"  PreToolUse:d.sh  new                  {place}\n"
+        "  New and changed hooks do not run: /hooks approve shows their command lines.",
+        "Extensions",
+    )
+    assert chosen == Text(f"Hooks\n  PreToolUse:b.sh  declined  {place}", "Extensions")
 
 
 async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accepts_it(
