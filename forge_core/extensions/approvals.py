@@ -150,7 +150,7 @@ class WaitingProgram:
         return [*self.command_line.splitlines(), about, *changes]
 
 
-OUTSIDE_SANDBOX = "Hooks run as you, outside the sandbox, without asking again until they change."
+OUTSIDE_SANDBOX = "Hooks run as you, outside the sandbox, unasked until they change."
 
 
 class ApprovalStore:

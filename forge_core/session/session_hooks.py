@@ -56,6 +56,9 @@ class SessionHooks:
     ) -> None:
         self.start: SessionStart = "startup"
         """How the session began."""
+        self.ask: Callable[[], bool] = lambda: False
+        """Called at the start of the session if hooks wait for approval; returns whether the user is asked
+        about them. If not, a notice names them."""
         self.approvals: HookApprovals | None = None
         """What was declared; None where nothing was, or before it was read."""
         self._config = config
@@ -173,7 +176,8 @@ class SessionHooks:
             return
         for problem in self.approvals.table.problems:
             self._notify(Notice(level="warning", text=problem))
-        if waiting := self.approvals.waiting:
+        waiting = self.approvals.waiting
+        if waiting and not self.ask():
             names = ", ".join(f"{one.hook.name} ({one.hook.source.label})" for one in waiting)
             text = (
                 f"Hooks that you have not approved do not run: {names}. /hooks approve shows their command "

@@ -34,9 +34,9 @@ def config(tmp_path: Path) -> ForgeConfig:
     return make_config(tmp_path, working_dir=tmp_path)
 
 
-def hook_app(config: ForgeConfig) -> ChatApp:
+def hook_app(config: ForgeConfig, *, is_trusted: bool = False) -> ChatApp:
     def make(responder: Responder, _: ScriptedSession) -> Any:
-        return scripted_session(config.working_dir, [["Fine."]])
+        return scripted_session(config.working_dir, [["Fine."]], is_trusted=is_trusted)
 
     return make_app(config, make_session=make)
 
@@ -70,6 +70,7 @@ async def test_trust_is_followed_by_one_prompt_for_all_programs(config: ForgeCon
         assert "[x] SessionStart:touch" in shown(app)
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "1 of 2 hooks approved" in shown(app))
+        assert shown(app).count("   /trust yes\n") == 1
         await until(pilot, lambda: (tmp_path / "started").exists())
 
         await say(pilot, "hello")
@@ -89,3 +90,31 @@ async def test_trust_is_followed_by_one_prompt_for_all_programs(config: ForgeCon
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.focused, ProgramsPrompt))
         assert len(app.session.hooks.waiting()) == 1
+
+
+async def test_a_trusted_folder_with_new_programs_asks_once_when_a_session_starts(
+    config: ForgeConfig,
+) -> None:
+    app = hook_app(config, is_trusted=True)
+    async with app.run_test(size=(100, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.focused, ProgramsPrompt) and app.focused.is_answerable)
+        assert "[ ] SessionStart:touch" in shown(app)
+        assert "Hooks that you have not approved" not in shown(app)
+        app.clock.pass_(2)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.focused is app.chat.composer)
+        assert isinstance(app.session, ForgeSession)
+        assert len(app.session.hooks.waiting()) == 2
+
+        await say(pilot, "/new")
+        await until(pilot, lambda: "Hooks that you have not approved do not run" in shown(app))
+        assert app.focused is app.chat.composer
+
+
+async def test_a_user_who_is_typing_at_the_start_is_not_asked(config: ForgeConfig) -> None:
+    app = hook_app(config, is_trusted=True)
+    async with app.run_test(size=(100, 36)) as pilot:
+        app.chat.composer.insert("explain")
+        await until(pilot, lambda: "Hooks that you have not approved do not run" in shown(app))
+        assert app.focused is app.chat.composer
+        assert app.chat.composer.text == "explain"

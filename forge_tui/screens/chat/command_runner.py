@@ -17,7 +17,6 @@ from forge_tui.submitted_line import NOTE, Command, UserText
 
 if TYPE_CHECKING:
     from forge_core.commands.result import (
-        ApprovePrograms,
         ChooseInstructionFile,
         CommandResult,
         ShowAgents,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         ShowDiff,
         ShowJobs,
     )
+    from forge_core.extensions.approvals import WaitingProgram
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.screen import ChatScreen
 
@@ -40,6 +40,8 @@ class CommandRunner:
         self._screen = screen
         self.table = CommandTable(is_complete=False)
         """The commands that can be typed."""
+        self._put_off: Sequence[WaitingProgram] = ()
+        """The programs about which the user was asked at a start."""
         self._line = ""
         """The command whose output may be shown now, as long as it has printed nothing."""
 
@@ -149,7 +151,7 @@ class CommandRunner:
             case results.ApprovePrograms(_, body, title):
                 if body:
                     self._screen.show_text(body, title, ())
-                workers.start(self._screen, partial(self._approve, session, result, line), "programs")
+                self._ask_about(session, result.programs, "" if body else line.line)
             case results.SendMessage(text):
                 self._screen.sending.send(UserText(text))
             case results.ResumeTurn():
@@ -271,12 +273,27 @@ class CommandRunner:
                 screen.say(written)
         screen.refresh_status()
 
-    async def _approve(self, session: ForgeSession, wanted: ApprovePrograms, line: Command) -> None:
-        """Ask which programs may run, and store the decision."""
+    def offer_programs(self, session: ForgeSession) -> bool:
+        """Ask about the programs that wait for approval when a session starts, unless the user does something
+        else or has put the same question off; return whether they are asked."""
+        screen, waiting = self._screen, session.hooks.waiting()
+        is_busy = screen.has_turn or screen.prompts.is_taken or screen.app.screen is not screen
+        if is_busy or screen.composer.text or len(screen.sending.queue) or waiting == self._put_off:
+            return False
+        self._put_off = waiting
+        self._ask_about(session, waiting, "")
+        return True
+
+    def _ask_about(self, session: ForgeSession, programs: Sequence[WaitingProgram], line: str) -> None:
+        workers.start(self._screen, partial(self._approve, session, programs, line), "programs")
+
+    async def _approve(self, session: ForgeSession, programs: Sequence[WaitingProgram], line: str) -> None:
+        """Ask which programs may run, and store the decision. `line` is the command that asked, if it has
+        shown nothing yet."""
         from forge_tui.screens.prompts.programs import ProgramsPrompt
 
         screen = self._screen
-        reply = await screen.prompts.show(partial(ProgramsPrompt, wanted.programs))
+        reply = await screen.prompts.show(partial(ProgramsPrompt, programs))
         if reply.more:
             screen.prompts.restore_draft(reply.more, len(reply.more))
         if reply.approved is None:
@@ -284,11 +301,11 @@ class CommandRunner:
         try:
             await session.hooks.decide(reply.approved)
         except ForgeError as error:
-            with self.showing(line.line):
+            with self.showing(line):
                 screen.complain(str(error))
         else:
-            with self.showing(line.line):
-                screen.say(f"{len(reply.approved)} of {len(wanted.programs)} hooks approved.")
+            with self.showing(line):
+                screen.say(f"{len(reply.approved)} of {len(programs)} hooks approved.")
         screen.refresh_status()
 
     def argument_values(self, name: str) -> Sequence[ArgumentValue]:
