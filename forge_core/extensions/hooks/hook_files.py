@@ -27,6 +27,8 @@ _MAX_NAME = 60
 _FOREIGN_TYPES = frozenset({"http", "prompt", "agent", "mcp_tool"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|python[\d.]*|node|ruby|perl|deno|bun|php|uv|npx|env|exec|run")
+_CODE_OPTIONS = frozenset({"-c", "-e", "-lc", "--eval"})
+"""What follows is code for an interpreter, which names no program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,7 @@ def _program(command: str, args: list[str] | None) -> str:
     """Return the name of what a command line runs: the script rather than its interpreter."""
     words = [command] if args is not None else command.replace('"', "").replace("'", "").split()
     words = [word for word in [*words, *(args or ())] if not _ASSIGNMENT.fullmatch(word)]
+    words = words[: next((at for at, word in enumerate(words) if word in _CODE_OPTIONS), None)]
     names = [PurePosixPath(word).name.strip("(){};&|") for word in words if not word.startswith("-")]
     scripts = (name for name in names if name and not _INTERPRETER.fullmatch(name))
     name = next(scripts, names[0] if names else "hook")

@@ -155,6 +155,8 @@ def test_names_and_limits(config: ForgeConfig) -> None:
                         run('python3 -u "$CLAUDE_PROJECT_DIR"/.claude/hooks/check.py --fast', timeout=9999),
                         run("check.py", args=["-v", "two words"], failClosed=True),
                         run("A=b make lint", timeout=0.5),
+                        run("python3 -c \"import sys; sys.exit(2 if 'x' in 'y' else 0)\""),
+                        run("bash", args=["-c", "./run me"]),
                     ]
                 }
             ],
@@ -168,7 +170,9 @@ def test_names_and_limits(config: ForgeConfig) -> None:
         ("PreToolUse:check.py", 600.0),
         ("PreToolUse:check.py-2", 60.0),
         ("PreToolUse:make", 0.5),
+        ("PreToolUse:python3", 60.0),
+        ("PreToolUse:bash", 60.0),
         ("SessionEnd:bye", 2.0),
     ]
     assert hooks[1].command_line == "check.py -v 'two words'"
-    assert [hook.fails_closed for hook in hooks] == [False, True, False, False]
+    assert [hook.fails_closed for hook in hooks] == [False, True, *[False] * 4]
