@@ -35,6 +35,7 @@ _HEADINGS = {
     ExtensionKind.STYLE: "Styles",
 }
 _NAME_CELLS = 24
+_HOOK_CELLS = 28
 _CELLS = 74
 """A row of the list; so that it fits on 80 columns."""
 _ROWS = 30
@@ -70,19 +71,30 @@ async def reload(argument: str, session: ForgeSession) -> CommandResult:
 def _in_use(session: ForgeSession, words: str) -> str:
     """Return the names of each kind with their states and files, in the same columns."""
     renamed = {id(one.definition): one for one in renamed_definitions(session.extensions.catalog)}
-    found = {_HEADINGS[kind]: _rows(session, kind, words, renamed) for kind in ExtensionKind}
-    found["Hooks"] = list(_hook_rows(session.hooks, words))
-    shown = [row for rows in found.values() for row in rows[:_ROWS]]
-    room = _CELLS - sum(max((cell_len(row[at]) for row in shown), default=0) + 2 for at in (0, 1))
-    lines = iter(left_columns([(*row[:2], clip_start(row[2], room)) for row in shown]).split("\n"))
+    found = {kind: rows for kind in ExtensionKind if (rows := _rows(session, kind, words, renamed))}
+    lines = iter(_table([row for rows in found.values() for row in rows[:_ROWS]]))
     blocks = []
-    for heading, rows in found.items():
-        if rows:
-            more = [f"  … and {len(rows) - _ROWS} more: /extensions WORD"] if len(rows) > _ROWS else []
-            blocks.append("\n".join([heading, *islice(lines, len(rows[:_ROWS])), *more]))
-    if not words and session.hooks.waiting():
-        blocks[-1] += "\n  New and changed hooks do not run: /hooks approve shows their command lines."
+    for kind, rows in found.items():
+        blocks.append("\n".join([_HEADINGS[kind], *islice(lines, len(rows[:_ROWS])), *_more(rows)]))
     return "\n\n".join(blocks)
+
+
+def _hooks(session: ForgeSession, words: str) -> str:
+    """Return the names of declared hooks with their states and files."""
+    if not (rows := [*_hook_rows(session.hooks, words)]):
+        return ""
+    advice = "  New and changed hooks do not run: /hooks approve shows their command lines."
+    waiting = [advice] if session.hooks.waiting() and not words else []
+    return "\n".join(["Hooks", *_table(rows[:_ROWS]), *_more(rows), *waiting])
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    room = _CELLS - sum(max((cell_len(row[at]) for row in rows), default=0) + 2 for at in (0, 1))
+    return left_columns([(*row[:2], clip_start(row[2], room)) for row in rows]).split("\n")
+
+
+def _more(rows: Sequence[object]) -> list[str]:
+    return [f"  … and {len(rows) - _ROWS} more: /extensions WORD"] if len(rows) > _ROWS else []
 
 
 def _rows(
@@ -122,7 +134,7 @@ def _hook_rows(hooks: SessionHooks, words: str) -> Iterator[tuple[str, str, str]
     for hook in hooks.approvals.table.hooks if hooks.approvals else ():
         state = _hook_state(hooks, hook)
         if words in f"{hook.name} {hook.command_line} {state}".lower():
-            yield f"  {clip(hook.name, _NAME_CELLS)}", state, hook.source.label
+            yield f"  {clip(hook.name, _HOOK_CELLS)}", state, hook.source.label
 
 
 def _hook_state(hooks: SessionHooks, hook: Hook) -> str:
@@ -208,6 +220,6 @@ def _advice(config: ForgeConfig, words: str) -> str:
     return f"Nothing comes from files yet. Put commands into {safe_line(str(config.config_dir))}/commands."
 
 
-_SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (_in_use, _pending, _problems, _left_out)
+_SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (_in_use, _hooks, _pending, _problems, _left_out)
 """The parts of the list. Each gets the words that were asked for, in lower case, and returns its text; empty
 for nothing. They run in a thread."""
