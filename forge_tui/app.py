@@ -375,7 +375,9 @@ class ForgeApp(workers.WorkerErrorsEndApp, RowDiffOutput, App[None], inherit_bin
             self.chat.complain(str(error))
             return
         if question is not None:
-            self.chat.transcript.add_notice(trust_notice(question), "warning")
+            notice = trust_notice(question)
+            self.chat.welcome.make_room(notice.count("\n") + 1)
+            self.chat.transcript.add_notice(notice, "warning")
 
     # Crash
 

@@ -8,6 +8,7 @@ where the repository cannot change it.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -66,16 +67,18 @@ def trust_question(config: ForgeConfig) -> TrustQuestion | None:
     """Return the question for the start of a session; None when it is decided or there is nothing to ask."""
     if config.is_trusted or TrustStore(config.state_dir).decision(config.working_dir) is not None:
         return None
-    findings = what_would_act(config.working_dir)
+    findings = what_would_act(config.working_dir, in_short=True)
     return TrustQuestion(config.working_dir, findings) if findings else None
 
 
-def what_would_act(root: Path) -> tuple[str, ...]:
-    """Return what would configure Forge or instruct the model if the folder were trusted, one line each.
+def what_would_act(root: Path, *, in_short: bool = False) -> tuple[str, ...]:
+    """Return what would configure Forge or instruct the model if the folder were trusted, one line each;
+    `in_short` without the names of commands, skills, agents and styles.
 
     Runs nothing, and follows no link out of the folder.
     """
-    return (*_settings(root), *_entries(root), *_extensions(root), *_hooks(root), *_instructions(root))
+    extensions, hooks = [*_extensions(root, in_short=in_short)], _hooks(root, in_short=in_short)
+    return (*_settings(root), *_entries(root), *extensions, *hooks, *_instructions(root))
 
 
 def _settings(root: Path) -> tuple[str, ...]:
@@ -107,29 +110,29 @@ def _entries(root: Path) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def _extensions(root: Path) -> tuple[str, ...]:
-    """Return the folders with commands, skills, agents and styles, each with the names in it."""
-    found: list[str] = []
+def _extensions(root: Path, *, in_short: bool) -> Iterator[str]:
+    """Yield the folders with commands, skills, agents and styles, each with the names in it; `in_short` the
+    kinds in each place."""
     for folder in project_folders(root):
         for place in EXTENSION_PLACES:
-            for kind in EXTENSION_FOLDERS:
-                path = folder / place / kind
-                names = _names_in(path)
-                # What is in .forge of the folder itself is listed by `_entries`.
-                if names and (folder, place) != (root, _FOLDER):
-                    found.append(f"{safe_line(os.path.relpath(path, root))}: {_listing(names)}")
-    return tuple(found)
+            if (folder, place) == (root, _FOLDER):
+                continue  # listed by `_entries`
+            found = {kind: names for kind in EXTENSION_FOLDERS if (names := _names_in(folder / place / kind))}
+            path = safe_line(os.path.relpath(folder / place, root))
+            if in_short and found:
+                yield f"{path}: {', '.join(found)}"
+            elif found:
+                yield from (f"{path}/{kind}: {_listing(names)}" for kind, names in found.items())
 
 
-def _hooks(root: Path) -> tuple[str, ...]:
+def _hooks(root: Path, *, in_short: bool) -> tuple[str, ...]:
     """Return the files besides .forge that declare programs to run at events of a session."""
     others = (name for name in HOOK_FILES if not name.startswith(_FOLDER))
     files = ((name, read_project_file(root, name, _MAX_HOOK_BYTES)) for name in others)
-    return tuple(
-        f"{name}: hooks; each asks for itself before it runs"
-        for name, file in files
-        if file is not None and '"hooks"' in file.text
-    )
+    found = [name for name, file in files if file is not None and '"hooks"' in file.text]
+    if in_short and found:
+        return (f"hooks in {', '.join(found)}",)
+    return tuple(f"{name}: hooks; each asks for itself before it runs" for name in found)
 
 
 def _names_in(folder: Path) -> list[str]:

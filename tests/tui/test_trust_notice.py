@@ -11,6 +11,7 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.workspace.trust import TrustQuestion, TrustStore
 from forge_tui.app import trust_notice
 from tests.support.chat_app import make_app, make_config, ready, say, shown, until
+from tests.support.hooks import declared, write_hooks
 from tests.support.scripted_session import answer
 
 
@@ -32,6 +33,22 @@ async def test_the_trust_notice_is_shown_while_the_first_turn_runs(tmp_path: Pat
         assert ".forge/config.toml sets allow: bash([red]*[/])" in shown(app)
         await until(pilot, lambda: "Hello." in shown(app) and not app.chat.has_turn)
         assert app.focused is app.chat.composer
+
+
+async def test_the_whole_notice_is_in_view_on_24_rows(tmp_path: Path) -> None:
+    config = folder_with_instructions(tmp_path)
+    write_hooks(config.working_dir / ".claude/settings.json", declared("Stop", "x"))
+    (config.working_dir / ".claude/commands").mkdir()
+    (config.working_dir / ".claude/commands/a.md").write_text("x")
+    app = make_app(config, [])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "/trust yes applies them" in shown(app))
+        for line in (
+            "in this folder are ignored unless you trust it:",
+            "hooks in .claude/settings.json",
+            "AGENTS.md",
+        ):
+            assert line in shown(app)
 
 
 @pytest.mark.parametrize("is_decided", [True, False])

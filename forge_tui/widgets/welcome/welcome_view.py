@@ -66,6 +66,7 @@ class Welcome(Widget):
         self._chosen: int | None = None
         self._found = ""
         self._window_rows = ROOMY
+        self._rows_below = 0
 
     def offer_last(self, session_id: str, title: str, age: str, turns: int) -> None:
         """Offer to continue the folder's last session, in the row kept for it."""
@@ -83,6 +84,11 @@ class Welcome(Widget):
         """Show what the folder contains, in the row kept for it."""
         self._found = found
         self.refresh()
+
+    def make_room(self, rows: int) -> None:
+        """Leave out what would push so many rows below it out of a low window."""
+        self._rows_below = rows
+        self.refresh(layout=True)
 
     @property
     def has_found(self) -> bool:
@@ -156,7 +162,7 @@ class Welcome(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # The container's height changes by a row when the transcript appears, and the examples would vanish.
-        self._window_rows = viewport.height
+        self._window_rows = viewport.height - self._rows_below
         return len(self._lines(self.figures, width))
 
     def render_line(self, y: int) -> Strip:

@@ -73,6 +73,31 @@ def test_every_project_setting_and_instruction_is_named_in_one_safe_line(root: P
     assert question is not None and (question.folder, question.findings) == (root.resolve(), found)
 
 
+def test_the_question_names_kinds_and_files_in_a_few_lines(root: Path) -> None:
+    """On 24 rows, the welcome leaves five for the question, its first and last line among them."""
+    for name in ("commands/a.md", "commands/b.md", "agents/c.md", "skills/d/SKILL.md"):
+        (root / ".claude" / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / ".claude" / name).write_text("x")
+    for name in ("settings.json", "settings.local.json"):
+        (root / ".claude" / name).write_text('{"hooks": {}}')
+    (root / "CLAUDE.md").write_text("Be brief.")
+    question = trust_question(load(root))
+    assert question is not None
+    assert question.findings == (
+        ".claude: commands, skills, agents",
+        "hooks in .claude/settings.json, .claude/settings.local.json",
+        "CLAUDE.md instructs the model (9 bytes)",
+    )
+    assert what_would_act(root) == (
+        ".claude/commands: a, b",
+        ".claude/skills: d",
+        ".claude/agents: c",
+        ".claude/settings.json: hooks; each asks for itself before it runs",
+        ".claude/settings.local.json: hooks; each asks for itself before it runs",
+        "CLAUDE.md instructs the model (9 bytes)",
+    )
+
+
 def test_a_flood_of_findings_is_summarised(root: Path) -> None:
     for number in range(50):
         (root / f".forge/agent{number:02}").write_text("x")
