@@ -24,8 +24,10 @@ _USAGE = "/copy 2 takes the answer before the last one, /copy code 1 the first b
 
 
 def show_help(argument: str, screen: ChatScreen) -> None:
-    """Open the help page."""
-    screen.action_help()
+    """Show the commands and keys."""
+    from forge_tui.screens.panels.help import HelpScreen, help_content
+
+    screen.app.push_screen(HelpScreen(partial(help_content, commands=screen.sending.commands.table)))
 
 
 def show_keys(argument: str, screen: ChatScreen) -> None:
