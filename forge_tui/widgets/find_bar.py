@@ -33,6 +33,7 @@ class FindLine(LineInput):
     FindLine, FindLine:focus { width: 1fr; padding: 0 1; background: $background; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.FIND)]
+    keeps_invisible = False  # the conversation, in which it is looked for, makes them visible
 
     class Stepped(Message):
         """Go to the match before (-1) or after (1)."""

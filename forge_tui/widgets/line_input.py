@@ -27,6 +27,9 @@ class LineInput(Input):
     }
     """
 
+    keeps_invisible = True
+    """Whether characters that show nothing are pasted as they are."""
+
     def __init__(self) -> None:
         super().__init__(compact=True, select_on_focus=False)
         self.cursor_blink = False
@@ -39,7 +42,7 @@ class LineInput(Input):
         event.prevent_default()
         event.stop()
         line = " ".join(part.strip() for part in event.text.splitlines() if part.strip())
-        self.write(safe_line(line, keep_invisible=True))
+        self.write(safe_line(line, keep_invisible=self.keeps_invisible))
 
     def write(self, text: str) -> None:
         """Insert text at the cursor, in place of the selection. The text must be safe to show."""

@@ -51,7 +51,9 @@ class EndlessSession(ScriptedSession):
     def is_interrupted(self) -> bool:
         return self._interrupted.is_set()
 
-    async def send(self, text: str, *, folded: object = ()) -> AsyncIterator[AgentEvent]:
+    async def send(
+        self, text: str, *, folded: object = (), command: object = None
+    ) -> AsyncIterator[AgentEvent]:
         self.sent.append(text)
         self._interrupted.clear()
         self._is_running = True

@@ -138,6 +138,7 @@ TESTED_ELSEWHERE = {
     KeyContext.MODELS: "test_model_picker.py",
     KeyContext.ENDPOINTS: "test_connect_picker.py",
     KeyContext.REPLAY: "test_replay.py",
+    KeyContext.PROGRAMS: "test_program_approval.py",
     KeyContext.SETTINGS: "test_settings_panel.py",
     KeyContext.NOTE: "test_instruction_note.py",
 }

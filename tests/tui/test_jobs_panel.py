@@ -84,10 +84,10 @@ async def test_many_jobs_leave_room_for_the_output(config: ForgeConfig, tmp_path
     commands = [f"echo out of {number}; sleep 60" for number in range(1, 8)]
     async with with_jobs(config, tmp_path, *commands, size=(60, 14)) as (app, pilot):
         await pilot.press("f3")
-        await until(pilot, lambda: isinstance(app.screen, JobsPanel) and "\n│ out of 7 " in shown(app))
+        await until(pilot, lambda: isinstance(app.screen, JobsPanel) and "\n│  out of 7 " in shown(app))
         assert "X stop · Esc close" in shown(app)
         await pilot.press(*["up"] * 6)
-        await until(pilot, lambda: "❯ ● 1" in shown(app) and "\n│ out of 1 " in shown(app))
+        await until(pilot, lambda: "❯ ● 1" in shown(app) and "\n│  out of 1 " in shown(app))
 
 
 async def test_the_command_opens_the_panel_only_if_there_is_a_job(

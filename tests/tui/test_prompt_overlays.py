@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
 from forge_core.approval import ApprovalReply
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.redact import Redactor
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.saved_sessions import SavedSessions
 from forge_tui.screens.diff.screen import DiffScreen
-from forge_tui.screens.panels.help import HelpScreen
+from forge_tui.screens.panels.help import HelpScreen, help_content
 from forge_tui.screens.panels.rewind_picker import RewindPicker
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.panels.theme_picker import ThemePicker
@@ -27,6 +29,8 @@ from tests.support.scripted_session import Gate, answer
 from tests.tui.test_session_picker import write
 
 pytestmark = pytest.mark.slow
+
+HELP = partial(help_content, commands=CommandTable())
 
 REQUEST = command_request(always_rule="bash(pytest:*)")
 FOLDER = Path("/home/ada/src/engine")
@@ -81,7 +85,7 @@ async def test_a_prompt_closes_a_picker_whatever_is_being_chosen_in_it(
         asked.cancel()
 
 
-@pytest.mark.parametrize("late", [HelpScreen, lambda: RewindPicker([POINT])])
+@pytest.mark.parametrize("late", [partial(HelpScreen, HELP), lambda: RewindPicker([POINT])])
 async def test_a_screen_that_opens_after_the_prompt_does_not_cover_it(
     config: ForgeConfig, late: Callable[[], HelpScreen | RewindPicker]
 ) -> None:
@@ -152,7 +156,7 @@ async def test_a_picker_that_a_queued_command_opens_takes_no_enter_that_was_mean
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
         await say_until(pilot, "go", gate)
-        line = parse_line("/theme")
+        line = parse_line("/theme", CommandTable())
         assert isinstance(line, Command)
         app.chat.sending.queue.add(line)
         gate.open()

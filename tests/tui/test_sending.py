@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from forge_core.commands.command_table import CommandTable
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.chat.sending import QUEUES, RESUMES, SENDS_QUEUE, Sending
 from forge_tui.submitted_line import UserText
@@ -103,6 +104,7 @@ def test_a_recalled_message_is_no_longer_queued() -> None:
 
 def test_an_unknown_command_is_reported_and_remembered() -> None:
     sends, screen = sending()
+    sends.commands.table = CommandTable()
     submit(sends, "/nonsense")
     assert screen.calls[0] == "remember /nonsense" and screen.calls[1].startswith(
         "complain There is no command"
