@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forge_core.extensions.approvals import WaitingProgram
 
 TICKED, NOT_TICKED = "[x]", "[ ]"
+NOT_TICKED_TEXT = "What is not ticked does not run. If it changes, you are asked again."
 LATER_LABEL = "Not now, and your message:"
 
 
@@ -80,7 +81,9 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
     def _lines(self, index: int) -> list[ExactLine]:
         """Return all of a program; for the last answer, what it means."""
         if index >= len(self._programs):
-            return [ExactLine("What is not ticked does not run. If it changes, you are asked again.", "heading")]
+            return [
+                ExactLine("What is not ticked does not run. If it changes, you are asked again.", "heading")
+            ]
         first, *rest = self._programs[index].lines
         lines = self._programs[index].command_line.splitlines()
         shown = command_lines("\n".join(lines) or first)
