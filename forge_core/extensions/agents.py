@@ -206,6 +206,8 @@ def _tools(
     translated grants nothing."""
     if given is None or _ALL_TOOLS in names:
         return None
+    if not isinstance(given, str | list):
+        problems.append("its tools are no list of names, so it has none")
     kept = []
     for name in names:
         if "(" in name:

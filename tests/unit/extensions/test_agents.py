@@ -51,6 +51,7 @@ EDITS = ["edit", "multi_edit", "apply_patch"]
 @pytest.mark.parametrize(
     ("front_matter", "fields", "tools", "problems"),
     [
+        ("tools:\n  write: false", {}, [], 1),  # opencode's form
         ("model: inherit", {"model": "", "max_turns": None, "mode": None}, FOR_AGENTS, 0),
         ("tools: Read, Grep, Glob\nmodel: sonnet", {"model": "sonnet"}, ["read", "glob", "grep"], 0),
         ("tools: [read, Bash]\nmaxTurns: 12", {"max_turns": 12}, ["read", "bash"], 0),
