@@ -65,9 +65,11 @@ class CommandRunner:
             self._screen.transcript.add_command(redact(line))
 
     def follow(self, session: ForgeSession) -> None:
-        """Take the commands of files that count in a session, as soon as they are loaded."""
+        """Take the commands of files that count in a session, as soon as they are loaded, and ask about hooks
+        that wait for approval when it starts."""
         from forge_core.commands.prompt_commands import follow_extensions  # after the first frame
 
+        session.hooks.ask = partial(self._offer_programs, session)
         follow_extensions(self.table, session)
         workers.start(self._screen, session.extensions.ready, "extensions")
 
@@ -273,7 +275,7 @@ class CommandRunner:
                 screen.say(written)
         screen.refresh_status()
 
-    def offer_programs(self, session: ForgeSession) -> bool:
+    def _offer_programs(self, session: ForgeSession) -> bool:
         """Ask about the programs that wait for approval when a session starts, unless the user does something
         else or has put the same question off; return whether they are asked."""
         screen, waiting = self._screen, session.hooks.waiting()

@@ -180,7 +180,6 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
         self._mode.apply(session)
         self.refresh_status()
         workers.start(self, partial(self._read_notices, session), "notices", is_replacing=True)
-        session.hooks.ask = partial(self.sending.commands.offer_programs, session)
         workers.start(self, session.hooks.begin, "hooks", is_replacing=True)
         if session.restored is not None:
             self.welcome.display = False
