@@ -115,7 +115,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "extensions",
-        "List the commands, skills, agents and styles that come from files",
+        "List the commands, skills, agents, styles and hooks of files",
         "extension_commands:extensions",
         accepts=("WORD...",),
         keywords=("plugins", "skills", "agents", "commands", "custom"),
@@ -129,7 +129,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "reload",
-        "Read the files of commands, skills, agents and styles again",
+        "Read the files of commands, skills, agents, styles and hooks again",
         "extension_commands:reload",
         accepts=("accept",),
         keywords=("refresh", "reread", "extensions"),

@@ -88,6 +88,7 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
         chosen = self._chosen()
         panel.border_subtitle = self._keys(chosen)
         width = max(min(self.size.width, PANEL_CELLS) - _FRAME_CELLS, 8)
+        self._about.display = chosen is not None
         self._about.update(Content("" if chosen is None else clip(_facts(chosen), width)))
 
     def _keys(self, agent: SubAgent | None) -> str:

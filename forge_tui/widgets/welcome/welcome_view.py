@@ -86,8 +86,8 @@ class Welcome(Widget):
         self.refresh()
 
     def make_room(self, rows: int) -> None:
-        """Leave out what would push so many rows below it out of a low window."""
-        self._rows_below = rows
+        """Leave out what would push so many rows below it, after a blank one, out of a low window."""
+        self._rows_below = rows + 1
         self.refresh(layout=True)
 
     @property
@@ -163,7 +163,7 @@ class Welcome(Widget):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         # The container's height changes by a row when the transcript appears, and the examples would vanish.
         self._window_rows = viewport.height - self._rows_below
-        return len(self._lines(self.figures, width))
+        return len(self._lines(self.figures, width)) + (self._rows_below > 0)
 
     def render_line(self, y: int) -> Strip:
         rows, base = self._lines(self.figures, self.size.width), self.rich_style
