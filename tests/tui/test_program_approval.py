@@ -103,6 +103,7 @@ async def test_a_trusted_folder_with_new_programs_asks_once_when_a_session_start
         app.clock.pass_(2)
         await pilot.press("escape")
         await until(pilot, lambda: app.focused is app.chat.composer)
+        await until(pilot, lambda: "/hooks approve asks again" in shown(app))
         assert isinstance(app.session, ForgeSession)
         assert len(app.session.hooks.waiting()) == 2
 

@@ -299,6 +299,7 @@ class CommandRunner:
         if reply.more:
             screen.prompts.restore_draft(reply.more, len(reply.more))
         if reply.approved is None:
+            screen.activity.note("Not decided: /hooks approve asks again", STATUS_NOTE_S)
             return
         try:
             await session.hooks.decide(reply.approved)
