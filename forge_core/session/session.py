@@ -76,7 +76,7 @@ class ForgeSession:
         self.plan.use_mode = self.set_mode
         self._events, self._system_prompt = events, parts.system_prompt
         self._recorder = SessionRecorder(
-            parts.id, journal, environment, lambda: self.config, lambda: self.status
+            parts.id, journal, environment, lambda: self.config, lambda: self.models
         )
         self.models = ModelSelection(config, provider, agent.set_llm, self.reload_instructions)
         """The model in use, and the choice of another."""

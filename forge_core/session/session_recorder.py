@@ -10,9 +10,8 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ForgeError
 from forge_core.events import LLMEnd
 from forge_core.llm.models import TokenUsage
-from forge_core.session.model_selection import DEFAULT_EFFORT
+from forge_core.session.model_selection import DEFAULT_EFFORT, ModelSelection
 from forge_core.session.saved_state import StateRecorder, model_record
-from forge_core.session.status import SessionStatus
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
 from forge_core.store.saved_session import SavedSession, load_session, title_of
@@ -27,12 +26,13 @@ class SessionRecorder:
         journal: Journal,
         environment: ToolEnvironment,
         config: Callable[[], ForgeConfig],
-        status: Callable[[], SessionStatus],
+        models: Callable[[], ModelSelection],
     ) -> None:
         self.state = StateRecorder(journal, environment)
         self.has_begun = False
         """Whether the journal has the session's first record."""
-        self._session_id, self._journal, self._config, self._status = session_id, journal, config, status
+        self._session_id, self._journal, self._environment = session_id, journal, environment
+        self._config, self._models = config, models
 
     def begin(self) -> None:
         """Write the first record, if it is not written yet."""
@@ -57,9 +57,9 @@ class SessionRecorder:
     def settings(self) -> None:
         """Record the model and the mode, and what else of the state has changed."""
         if self.has_begun:
-            status = self._status()
-            used = model_record(self._config(), status.model)
-            self.state.record(effort=status.effort or DEFAULT_EFFORT, mode=str(status.mode), **used)
+            models, mode = self._models(), str(self._environment.policy.mode)
+            used = model_record(self._config(), models.current)
+            self.state.record(effort=models.effort or DEFAULT_EFFORT, mode=mode, **used)
 
     def input(self, *, draft: str, queue: Sequence[str], stash: Sequence[str]) -> None:
         """Record the text in the composer, the messages that wait, and stashed ones."""
@@ -95,6 +95,6 @@ class SessionRecorder:
 
     def _record_start(self, kind: str, **about: str) -> None:
         config = self._config()
-        used = model_record(config, self._status().model)
+        used = model_record(config, self._models().current)
         self._journal.record(kind, {**about, "working_dir": str(config.working_dir), **used})
         self.state.assume_recorded(**used)
