@@ -13,6 +13,7 @@ from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.instructions import Instructions
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEvent, LLMChunk, Notice, ToolProgress
+from forge_core.extensions.catalog import ExtensionCatalog
 from forge_core.extensions.custom_commands import CommandUse
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent.event_queue import EventQueue
@@ -109,7 +110,7 @@ class ForgeSession:
         self.steering = agent.steering
         """Messages for the running turn: the model reads them with its next call."""
         self.steering.prepare = self.attachments.attached_within_turn
-        self._is_interrupted = False
+        self._is_interrupted, self._uses_extensions = False, False
         self.set_mode(config.permission_mode)
         self.extensions.on_change(self._use_extensions)
         agent.before_end = self.hooks.may_end
@@ -427,6 +428,10 @@ class ForgeSession:
 
     def _use_extensions(self) -> None:
         """Use what files define now; the model gets it with its next request."""
+        is_first, self._uses_extensions = not self._uses_extensions, True
+        has_none = self.extensions.catalog == ExtensionCatalog()
+        if is_first and has_none and self.style.current().name == self.style.name:
+            return  # as at the start: the first request need not wait for the same prompt again
         self._environment.use_skills(self.extensions.catalog)
         self._agent.update_offered_tools()
         if notice := self.extensions.take_notice():
