@@ -77,9 +77,20 @@ class AgentEvents:
         for end in self._open.missing_ends(total):
             self._pass(end)
 
+    def detach(self, total: TokenUsage) -> None:
+        """Pass on the ENDs of what is open, and nothing that comes later: its call ends before it does. What
+        comes is still recorded and counted."""
+        for end in self._open.missing_ends(total):
+            self._pass(end)
+        self._pass_on = _drop
+
     def _pass(self, event: AgentEvent) -> None:
         self._open.follow(event)
         self._pass_on(event)
+
+
+def _drop(event: AgentEvent) -> None:
+    """Ignore an event."""
 
 
 class AgentJournal(Journal):

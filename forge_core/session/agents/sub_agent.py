@@ -54,6 +54,8 @@ class SubAgent:
     """Whether the user stopped it, and not the turn."""
     interrupt: Callable[[], None] = lambda: None
     """Ends its run in order."""
+    detach: Callable[[], None] = lambda: None
+    """Ends what it has passed on to the session's stream, and passes nothing on any more."""
 
     @property
     def name(self) -> str:

@@ -129,7 +129,8 @@ class SubAgents:
                 await asyncio.wait([work])
             return work.result()
         finally:
-            if not work.done():
+            if not work.done():  # the executor waits for it no longer
+                agent.detach()
                 work.cancel()
                 await asyncio.wait([work])
 
@@ -212,6 +213,7 @@ class SubAgents:
         events = AgentEvents(
             agent, journal, pass_on, lambda end: self._billing.answered(replace(end, parent_id=agent.call_id))
         )
+        agent.detach = lambda: events.detach(parts.tracker.get_usage())
         scope = running_agent.set(AgentScope(agent.call_id, events.emit))
         forge_agent = self._forge_agent(agent, environment, policy, journal, events)
         try:
