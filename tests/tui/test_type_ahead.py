@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -39,7 +40,9 @@ def starting(
     with Terminal(
         command, size=size, environment={**home, "FORGE_TEST_GATE": str(gate), **environment}, folder=ROOT
     ) as terminal:
-        yield terminal, lambda: gate.write_bytes(b"")
+        # In a thread: the program may have to write more than the terminal takes before it comes to the gate.
+        opener = Thread(target=gate.write_bytes, args=(b"",), daemon=True)
+        yield terminal, opener.start
 
 
 def written(terminal: Terminal) -> str:
