@@ -52,4 +52,4 @@ def _defined(session: ForgeSession) -> str:
     catalog = session.agents.catalog
     rows = [(f"  {one.name}", f"{one.description} ({one.origin})") for one in catalog.agents]
     problems = [f"  {one.name}: {problem}." for one in catalog.agents for problem in one.problems]
-    return "\n".join(["Agents", columns(rows), *(["", "Not followed", *problems] if problems else [])])
+    return "\n".join(["Available", columns(rows), *(["", "Not followed", *problems] if problems else [])])

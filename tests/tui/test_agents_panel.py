@@ -21,14 +21,15 @@ async def test_the_panel_follows_the_sub_agents_and_stops_one_at_the_second_pres
         chosen: list[int | None] = []
         async with app.run_test(size=(90, 24)) as pilot:
             await ready(pilot)
-            panel = AgentsPanel(session.agents, "explore  Looks")
+            panel = AgentsPanel(session.agents, "explore  Looks", clock=app.clock)
             await app.push_screen(panel, chosen.append)
             await pilot.pause()
             rows = [choice.label for choice in panel.query_one(ChoiceList).rows]
             assert rows == ["✓ 1 tester: do look", "● 2 general: do wait"]
             assert panel.query_one(".panel").border_title == "Agents (1 running)"
-            await pilot.press("x")
+            await pilot.press("x", "x", "x")  # as a key that is held repeats
             assert session.agents.running_count == 1
+            app.clock.pass_(2)
             await pilot.press("x")
             async with asyncio.timeout(10):
                 while session.agents.running_count:

@@ -184,7 +184,8 @@ class CommandRunner:
             case results.ShowAgents(_, defined):
                 from forge_tui.screens.panels.agents_panel import AgentsPanel
 
-                self._screen.app.push_screen(AgentsPanel(session.agents, defined), self._show_agent)
+                panel = AgentsPanel(session.agents, defined, clock=self._screen.environment.clock)
+                self._screen.app.push_screen(panel, self._show_agent)
             case results.ShowJobs():
                 from forge_tui.screens.panels.jobs_panel import JobsPanel
 

@@ -1,7 +1,9 @@
-"""The panel of `/agents`: the sub-agents of the session as they run, and the agents that there are."""
+"""The panel of `/agents`: the sub-agents of the session as they run, and the available agents."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +19,8 @@ from forge_core.text_width import clip
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
-from forge_tui.screens.panels.overlay import PANEL_CELLS, Overlay
+from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, Overlay
+from forge_tui.screens.panels.second_press import SecondPress
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ REFRESH_S = 0.5
 """Time between two looks at the sub-agents while the panel is open."""
 MOST_AGENTS = 8
 _OTHER_ROWS = 5
-_FRAME_CELLS = 4
+_STOP = "jobs.stop"
 _NONE = "No agent has been started in this session"
 _SIGNS = {"waiting": "○", "running": "●", "done": "✓", "failed": "✗", "stopped": "◌"}
 
@@ -42,16 +45,17 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.JOBS)]
 
-    def __init__(self, agents: SubAgents, defined: str) -> None:
-        """`defined` lists the agents that there are."""
+    def __init__(
+        self, agents: SubAgents, defined: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`defined` lists the available agents; `clock` measures the time between keys."""
         super().__init__()
+        self._stopping = SecondPress(_STOP, clock)
         self._agents = agents
         self._defined = defined
         listed = agents.list()
         running = [one for one in listed if one.is_running]
         self._chosen_number = (running or listed)[-1].number if listed else 0
-        self._doomed = 0
-        """The sub-agent that the next press of the key stops."""
         self._shown: tuple[Choice, ...] = ()
         self._about = Static("", classes="about", markup=False)
 
@@ -86,16 +90,16 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
         running = self._agents.running_count
         panel.border_title = f"Agents ({running} running)" if running else "Agents"
         chosen = self._chosen()
-        panel.border_subtitle = self._keys(chosen)
-        width = max(min(self.size.width, PANEL_CELLS) - _FRAME_CELLS, 8)
+        self.show_keys(self._keys(chosen))
+        width = max(min(self.size.width, PANEL_CELLS) - FRAME_CELLS, 8)
         self._about.display = chosen is not None
         self._about.update(Content("" if chosen is None else clip(_facts(chosen), width)))
 
     def _keys(self, agent: SubAgent | None) -> str:
-        stop = effective_keys().hint("X", "jobs.stop")
+        stop = effective_keys().hint("X", _STOP)
         if agent is None:
             return "Esc close"
-        if self._doomed == agent.number and agent.is_running:
+        if self._stopping.row == agent.number and agent.is_running:
             return f"{stop} again stops agent {agent.number} · Esc close"
         keys = ["Enter what it has done", *([f"{stop} stop"] if agent.is_running else [])]
         return " · ".join([*keys, "Esc close"])
@@ -117,7 +121,8 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
             self._choose(agents[event.index])
 
     def _choose(self, agent: SubAgent) -> None:
-        self._doomed, self._chosen_number = 0, agent.number
+        self._stopping.forget()
+        self._chosen_number = agent.number
         self._show()
 
     def action_stop(self) -> None:
@@ -125,10 +130,7 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
         agent = self._chosen()
         if agent is None or not agent.is_running:
             return
-        if self._doomed != agent.number:
-            self._doomed = agent.number
-        else:
-            self._doomed = 0
+        if self._stopping.press(agent.number):
             workers.start(self, partial(self._stop, agent.number), "stop")
         self._show()
 

@@ -19,9 +19,9 @@ from forge_core.text_width import clip, clip_middle
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
-from forge_tui.keys.grace import Grace
 from forge_tui.screens.panels.job_log import JobLog, read_end
 from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, Overlay
+from forge_tui.screens.panels.second_press import SecondPress
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -53,14 +53,11 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
     def __init__(self, jobs: JobTable, *, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` measures the time between keys."""
         super().__init__()
-        self._clock = clock
-        self._second_press = Grace(clock)
+        self._stopping = SecondPress(_STOP, clock)
         self._jobs = jobs
         listed = jobs.list()
         running = [job for job in listed if _is_running(job)]
         self._chosen_id = (running or listed)[-1].id if listed else 0
-        self._doomed = 0
-        """The job that the next press of the key stops, if it comes when `_second_press` admits it."""
         self._shown: tuple[Choice, ...] = ()
         self._tail = ""
         self._most_rows = MOST_JOBS
@@ -118,7 +115,7 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
 
     def _keys(self, job: Job | None) -> str:
         stop = effective_keys().hint("X", _STOP)
-        if job is not None and self._doomed == job.id and _is_running(job):
+        if job is not None and self._stopping.row == job.id and _is_running(job):
             return f"{stop} again stops job {job.id} · Esc close"
         keys = [f"{stop} stop"] if job is not None and _is_running(job) else []
         keys = ["Enter full output", *keys] if job is not None else []
@@ -143,7 +140,7 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
             self._choose(jobs[event.index])
 
     def _choose(self, job: Job) -> None:
-        self._doomed = 0
+        self._stopping.forget()
         if job.id != self._chosen_id:
             self._chosen_id, self._tail = job.id, ""
             self.call_later(self.refresh_jobs)
@@ -154,11 +151,7 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         job = self._chosen()
         if job is None or not _is_running(job):
             return
-        if self._doomed != job.id:
-            self._doomed = job.id
-            self._second_press.prompt_appeared((_STOP, self._clock()))
-        elif self._second_press.admits_key(self._clock(), _STOP):
-            self._doomed = 0
+        if self._stopping.press(job.id):
             workers.start(self, partial(self._stop, job.id), "stop")
         self._show()
 
@@ -169,7 +162,7 @@ class JobsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
     def action_read(self) -> None:
         """Show all output of the chosen job."""
         if (job := self._chosen()) is not None:
-            self._doomed = 0
+            self._stopping.forget()
             self._show()
             self.app.push_screen(JobLog(safe_line(job.label), job.capture.kept_in))
 

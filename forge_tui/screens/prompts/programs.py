@@ -81,9 +81,7 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
     def _lines(self, index: int) -> list[ExactLine]:
         """Return all of a program; for the last answer, what it means."""
         if index >= len(self._programs):
-            return [
-                ExactLine("What is not ticked does not run. If it changes, you are asked again.", "heading")
-            ]
+            return [ExactLine(NOT_TICKED_TEXT, "heading")]
         first, *rest = self._programs[index].lines
         lines = self._programs[index].command_line.splitlines()
         shown = command_lines("\n".join(lines) or first)
