@@ -14,7 +14,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -143,12 +143,24 @@ class AcceptedDefinitions:
         try:
             make_private_folder(path.parent)
             with locked(path.parent / "lock"):
+                self._add_saved(path)
                 replace_file(path, json.dumps(self._record(), indent=1) + "\n")
         except OSError as error:
             raise ConfigError(
                 f"What you accepted was not saved: {str(path)!r} cannot be written "
                 f"({error.strerror or error}). It holds for this session only."
             ) from error
+
+    def _add_saved(self, path: Path) -> None:
+        """Keep what another session has saved meanwhile."""
+        try:
+            saved = _parsed(path, self._working_dir)
+        except (OSError, ValueError, RecursionError):
+            return
+        for key, entry in saved.items():
+            own = self._entries.get(key, entry)
+            others = [digest for digest in entry.digests if digest not in own.digests]
+            self._entries[key] = replace(own, digests=(*others, *own.digests)[-_MAX_CONTENTS:])
 
     def _record(self) -> dict[str, Any]:
         room = _MAX_TEXTS

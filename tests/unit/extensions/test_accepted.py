@@ -126,3 +126,15 @@ def test_long_texts_are_not_kept(config: ForgeConfig) -> None:
 
     assert "text" not in record["accepted"]["command .claude/commands/a.md"]
     assert start(config)[0].pending[0].differences == ()
+
+
+def test_two_sessions_keep_what_the_other_has_accepted(config: ForgeConfig) -> None:
+    start(config)[1].accept([])
+    write(config, "a", "One")
+    write(config, "b", "Two")
+    (first_catalog, first), (second_catalog, second) = start(config), start(config)
+
+    first.accept([one.definition for one in first_catalog.pending if one.definition.name == "a"])
+    second.accept([one.definition for one in second_catalog.pending if one.definition.name == "b"])
+
+    assert names(start(config)[0]) == ["a", "b"]
