@@ -52,7 +52,7 @@ async def _test(options: argparse.Namespace, config: ForgeConfig, approvals: Hoo
     event = HookEvent(options.event)
     fields = _input(event, options.file, config)
     subjects = [str(fields[key]) for key in _SUBJECTS if fields.get(key)]
-    processes = HookProcesses(config.working_dir, f"hooks-test-{id(fields)}")
+    processes = HookProcesses(config.working_dir)
     found = [hook for hook in approvals.allowed if hook.event is event]
     matching = [hook for hook in found if not subjects or matches(hook.matcher, subjects[:1])]
     is_fine = True

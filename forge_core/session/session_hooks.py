@@ -97,7 +97,7 @@ class SessionHooks:
         from forge_core.extensions.hooks.hook_runner import HookRunner
 
         if self._processes is None:
-            self._processes = HookProcesses(self._config.working_dir, f"hooks-{self._session_id}")
+            self._processes = HookProcesses(self._config.working_dir)
         runner = HookRunner(approvals.allowed, self._processes, approvals.refusal, self._notify)
         self.approvals = approvals
         self._running = _Running(runner, ToolCallHooks(runner, self._facts, self._notify))

@@ -70,5 +70,5 @@ class HookBench:
             source = HookSource(path, of, path.parent, needs_approval=of is PROJECT, label=path.name)
             hooks += read_source(source).hooks
         notices: list[Notice] = []
-        runner = HookRunner(hooks, HookProcesses(folder, f"test-{folder}"), refusal, notices.append)
+        runner = HookRunner(hooks, HookProcesses(folder), refusal, notices.append)
         return cls(runner, folder, notices)

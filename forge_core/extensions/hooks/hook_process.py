@@ -11,6 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,11 +39,11 @@ class HookProcesses:
 
     folder: Path
     """The project: programs start in it."""
-    mark: str
-    """Marks every process, so that it can be found."""
     has_run: bool = False
     variables: dict[str, str] = field(default_factory=dict)
     """What hooks of SessionStart have exported for commands."""
+    _mark: str = field(default_factory=lambda: f"hooks-{uuid.uuid4().hex}")
+    """In the environment of every program, so that what it starts can be found."""
 
     async def run(self, hook: Hook, stdin: bytes) -> HookOutcome:
         """Run a hook to its end, its time limit, or a cancellation; nothing of its group is left after the
@@ -60,7 +61,7 @@ class HookProcesses:
 
     def environment(self) -> dict[str, str]:
         """Return the environment of hooks: what commands have, and where the project is."""
-        return child_environment(call=self.mark) | self.places()
+        return child_environment(call=self._mark) | self.places()
 
     def places(self) -> dict[str, str]:
         """Return the variables that command lines of hooks use for the project."""
@@ -69,7 +70,7 @@ class HookProcesses:
     def kill_rest(self) -> None:
         """Kill what hooks have left running. Blocks while it looks through the processes."""
         if self.has_run:
-            for one in processes_of_call(self.mark):
+            for one in processes_of_call(self._mark):
                 send_signal(one, signal.SIGKILL)
 
     def _missing(self, hook: Hook) -> str:

@@ -148,6 +148,27 @@ async def test_hooks_run_around_calls_and_a_failed_turn_is_reported(tmp_path: Pa
     assert "no" in records(tmp_path, "StopFailure")[0]["error"]
 
 
+async def test_the_end_of_a_session_ends_no_hook_of_another(tmp_path: Path) -> None:
+    roots = tmp_path / "one", tmp_path / "two"
+    waiting = "touch up; while [ ! -e go ]; do sleep 0.01; done; echo be brief"
+    for root, line in zip(roots, (waiting, "true"), strict=True):
+        root.mkdir()
+        own(root, declared("UserPromptSubmit", line))
+    first, second = (scripted_session(root, [["ok"]]) for root in roots)
+    assert first.id == second.id  # as after a copy of the state folder
+
+    running = asyncio.create_task(turn(first))
+    async with asyncio.timeout(20):
+        while not (roots[0] / "up").exists():
+            await asyncio.sleep(0.01)
+        await turn(second)
+        await second.aclose()
+        (roots[0] / "go").touch()
+        await running
+    assert "From a hook of UserPromptSubmit: be brief" in "\n".join(sent(first))
+    await first.aclose()
+
+
 async def test_sub_agents_have_hooks_of_their_own(tmp_path: Path) -> None:
     own(
         tmp_path,
