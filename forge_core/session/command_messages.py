@@ -30,9 +30,7 @@ from forge_core.session.model_selection import ModelSelection
 from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.shell_parts import CommandsRefusedError, ShellParts
 from forge_core.session.tool_environment import ToolEnvironment
-
-_TASK_TOOL = "task"
-"""The tool that runs sub-agents, if there is one."""
+from forge_core.tools.builtin.task import TaskTool
 
 
 class NotSentError(ForgeError):
@@ -144,14 +142,15 @@ class CommandMessages:
         if not command.agent:
             return text
         known = self._extensions.agents
-        agent = known.find(command.agent) if _TASK_TOOL in self._agent.registry else None
+        agent = known.find(command.agent) if TaskTool.name in self._agent.registry else None
         if agent is None:
             self._say(
                 "warning",
                 f"There is no agent {safe_line(command.agent)!r}, so /{command.name} runs without one.",
             )
             return text
-        return f"Give this to the agent {agent.name!r} with the tool {_TASK_TOOL}, word for word:\n\n{text}"
+        tool = TaskTool.name
+        return f"Give this to the agent {agent.name!r} with the tool {tool}, word for word:\n\n{text}"
 
     def _say(self, level: Literal["info", "warning"], text: str) -> None:
         self._attachments.notify(Notice(level=level, text=text))

@@ -116,23 +116,23 @@ class SessionHooks:
         """What the executor runs around calls; None without hooks."""
         return None if self._running is None or not self._running.runner.hooks else self._running.calls
 
-    def of_agent(self, agent_id: str, agent_type: str) -> ToolHooks | None:
-        """Return what the executor runs around the calls of a sub-agent; None without hooks."""
+    def of_agent(self, agent_id: str, agent_type: str, mode: PermissionMode) -> ToolHooks | None:
+        """Return what the executor runs around the calls of a sub-agent in this mode; None without hooks."""
         if self._running is None or self.tools is None:
             return None
         about = {"agent_id": agent_id, "agent_type": agent_type}
-        return replace(self._running.calls, facts=lambda: {**self._facts(), **about})
+        return replace(self._running.calls, facts=lambda: {**self._facts(mode), **about})
 
     @property
     def variables(self) -> Mapping[str, str]:
         """What hooks of SessionStart have exported for commands."""
         return {} if self._processes is None else self._processes.variables
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self, mode: PermissionMode | None = None) -> dict[str, Any]:
         from forge_core.extensions.hooks.hook_input import SessionFacts
 
         folder = self._config.working_dir
-        return SessionFacts(self._session_id, self._transcript, folder, self._mode()).fields()
+        return SessionFacts(self._session_id, self._transcript, folder, mode or self._mode()).fields()
 
     def waiting(self) -> list[WaitingProgram]:
         """Return the programs about which the user has not decided as they are now."""

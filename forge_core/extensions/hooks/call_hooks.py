@@ -156,8 +156,8 @@ def _response(tool: BaseTool, result: ToolResult) -> dict[str, Any]:
 
 
 def _said(verdict: HookVerdict) -> str:
-    """Return what the model is told besides, with where it comes from."""
-    return f"From a hook of the user: {verdict.context}" if verdict.context else ""
+    """Return the context for the model, with its source."""
+    return f"From a hook: {verdict.context}" if verdict.context else ""
 
 
 def _texts(*texts: str) -> str:

@@ -77,20 +77,16 @@ class AgentEvents:
         for end in self._open.missing_ends(total):
             self._pass(end)
 
-    def detach(self, total: TokenUsage) -> None:
-        """Pass on the ENDs of what is open, and nothing that comes later: its call ends before it does. What
-        comes is still recorded and counted."""
+    def detach(self, total: TokenUsage, pass_on: Callable[[AgentEvent], None]) -> None:
+        """Pass on the ENDs of what is open; `pass_on` takes what comes later. For a call that ends before its
+        sub-agent does."""
         for end in self._open.missing_ends(total):
             self._pass(end)
-        self._pass_on = _drop
+        self._pass_on = pass_on
 
     def _pass(self, event: AgentEvent) -> None:
         self._open.follow(event)
         self._pass_on(event)
-
-
-def _drop(event: AgentEvent) -> None:
-    """Ignore an event."""
 
 
 class AgentJournal(Journal):

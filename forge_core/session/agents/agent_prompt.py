@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from forge_core.extensions.agents import AgentCatalog, AgentDefinition
 from forge_core.sanitize import safe_text
 from forge_core.tools.base import BaseTool
+from forge_core.tools.builtin.skill import SkillTool
 from forge_core.tools.output import OUTPUT_LIMIT
 from forge_core.untrusted import escape_tags
 
 MAX_LISTED_CHARS = 8_000
 """Of the whole list; the agents beyond it are counted."""
 MAX_DESCRIPTION_CHARS = 400
-_SKILL = "Skill"
-"""The name in Claude Code of the tool that loads skills."""
 
 
 def agents_section(catalog: AgentCatalog) -> str:
@@ -39,7 +38,7 @@ def role_section(definition: AgentDefinition, tools: Iterable[BaseTool]) -> str:
         f"your report, and all that is read of your work: at most {OUTPUT_LIMIT:,} characters, complete, "
         "without preamble.",
     ]
-    if definition.skills and any(_SKILL in tool.claude_names for tool in tools):
+    if definition.skills and any(tool.name == SkillTool.name for tool in tools):
         lines.append(f"Load these skills first: {', '.join(definition.skills)}.")
     if definition.prompt:
         lines.append(f"\n{safe_text(definition.prompt, keep_invisible=True)}")

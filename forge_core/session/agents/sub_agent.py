@@ -55,7 +55,7 @@ class SubAgent:
     interrupt: Callable[[], None] = lambda: None
     """Ends its run in order."""
     detach: Callable[[], None] = lambda: None
-    """Ends what it has passed on to the session's stream, and passes nothing on any more."""
+    """Ends what it has passed on to the session's stream; what comes later is not in the stream."""
 
     @property
     def name(self) -> str:

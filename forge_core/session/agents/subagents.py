@@ -115,7 +115,7 @@ class SubAgents:
         """
         agent = self._new_agent(task, context)
         agent.is_in_background = in_background = task.in_background and self._parts.is_attended
-        pass_on = partial(self._in_background, agent) if in_background else context.emit
+        pass_on = partial(self._after_call, agent) if in_background else context.emit
         work = asyncio.create_task(self._work(agent, pass_on or _ignore), name=f"forge-agent-{agent.number}")
         self._tasks[agent] = work
         work.add_done_callback(lambda _: self._forget(agent))
@@ -213,7 +213,7 @@ class SubAgents:
         events = AgentEvents(
             agent, journal, pass_on, lambda end: self._billing.answered(replace(end, parent_id=agent.call_id))
         )
-        agent.detach = lambda: events.detach(parts.tracker.get_usage())
+        agent.detach = lambda: events.detach(parts.tracker.get_usage(), partial(self._after_call, agent))
         scope = running_agent.set(AgentScope(agent.call_id, events.emit))
         forge_agent = self._forge_agent(agent, environment, policy, journal, events)
         try:
@@ -270,7 +270,7 @@ class SubAgents:
         parts, main, definition = self._parts, self._parts.agent, agent.definition
 
         def context() -> ExecutionContext:
-            hooks = parts.hooks.of_agent(agent.id, agent.name)
+            hooks = parts.hooks.of_agent(agent.id, agent.name, policy.mode)
             return replace(environment.context(), agent=agent.name, agent_id=agent.id, hooks=hooks)
 
         sub = ForgeAgent(
@@ -305,8 +305,8 @@ class SubAgents:
         )
         return sub
 
-    def _in_background(self, agent: SubAgent, event: AgentEvent) -> None:
-        """Record what an agent in the background has cost: its call is over, so nothing else is passed on."""
+    def _after_call(self, agent: SubAgent, event: AgentEvent) -> None:
+        """Record what an agent has cost whose call is over; nothing else of it is passed on."""
         if isinstance(event, LLMEnd):
             self._parts.journal.event(event)
         self._parts.events.figures_changed()

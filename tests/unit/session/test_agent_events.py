@@ -31,12 +31,14 @@ def test_a_call_that_ends_first_gets_the_ends_of_what_is_open_and_nothing_later(
     events.emit(LLMStart(iteration=1, model="a/model"))
     events.emit(ToolStart(call_id="c1", name="read", arguments={}))
 
-    events.detach(TokenUsage())
+    later: list[AgentEvent] = []
+    events.detach(TokenUsage(), later.append)
     events.emit(ToolEnd(call_id="c1", name="read", result="late", success=True, duration_s=1.0))
     events.emit(ended())
     journal.close()
 
     assert [type(one) for one in passed] == [LLMStart, ToolStart, LLMEnd, ToolEnd]
-    assert {one.parent_id for one in passed} == {"t1"}
+    assert [type(one) for one in later] == [ToolEnd, LLMEnd]
+    assert {one.parent_id for one in (*passed, *later)} == {"t1"}
     assert [one.usage.prompt_tokens for one in counted] == [7]
     assert '"late"' in journal.path.read_text()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from forge_core.approval import Answer
+from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import AgentEnd, AgentEvent, Notice
 from forge_core.extensions.approvals import ApprovalStore
 from forge_core.extensions.hooks.approved_hooks import declared_program
@@ -186,11 +187,10 @@ async def test_sub_agents_have_hooks_of_their_own(tmp_path: Path) -> None:
     assert await hooks.subagent_stopped("a1", "explore", "report") == ""
 
     context = session._environment.context()
-    context.hooks = hooks.of_agent("a1", "explore")
+    context.hooks = hooks.of_agent("a1", "explore", PermissionMode.PLAN)
     await session._agent.executor.execute(ReadTool(), {"file_path": "gone"}, context)
-    assert [(one["agent_id"], one["agent_type"]) for one in records(tmp_path, "PreToolUse")] == [
-        ("a1", "explore")
-    ]
+    [record] = records(tmp_path, "PreToolUse")
+    assert (record["agent_id"], record["agent_type"], record["permission_mode"]) == ("a1", "explore", "plan")
     await session.aclose()
 
 
