@@ -204,7 +204,9 @@ class Terminal:
         is_there = (lambda terminal: wanted in terminal.text) if isinstance(wanted, str) else wanted
         end = time.monotonic() + timeout_s
         while not is_there(self):
-            if time.monotonic() > end or not self._read(max(0.0, end - time.monotonic())):
+            # Not until the next output: a condition may come true while the program writes nothing.
+            wait_s = min(end - time.monotonic(), 0.05)
+            if wait_s <= 0 or (self._has_output(wait_s) and not self._read(0.0)):
                 if is_there(self):
                     return
                 raise AssertionError(f"{wanted!r} did not come; the screen shows:\n{self.text}")
@@ -244,11 +246,13 @@ class Terminal:
         os.close(self._fd)
         self._fd = -1
 
+    def _has_output(self, timeout_s: float) -> bool:
+        """Whether there is something to read, or nothing can come any more."""
+        return self._fd < 0 or bool(select.select([self._fd], [], [], timeout_s)[0])
+
     def _read(self, timeout_s: float) -> bool:
         """Takes what the program has written; whether it may still write."""
-        if self._fd < 0:
-            return False
-        if not select.select([self._fd], [], [], timeout_s)[0]:
+        if self._fd < 0 or not self._has_output(timeout_s):
             return False
         try:
             data = os.read(self._fd, 65536)
