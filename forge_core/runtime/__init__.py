@@ -123,7 +123,7 @@ def _assemble(
     from forge_core.session.tool_environment import SessionResponder
 
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
-    hooks = tooling.build_hooks(config, journal, lambda: environment.policy.mode, events)
+    hooks = tooling.build_hooks(config, journal, lambda: environment, events)
     asks = SessionResponder(responder, clock, hooks.user_asked)
     style = SessionStyle(config.style, extensions, events.warning)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)

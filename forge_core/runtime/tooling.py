@@ -102,12 +102,20 @@ def build_environment(
 
 
 def build_hooks(
-    config: ForgeConfig, journal: Journal, mode: Callable[[], PermissionMode], events: EventChannel
+    config: ForgeConfig, journal: Journal, environment: Callable[[], ToolEnvironment], events: EventChannel
 ) -> SessionHooks:
-    """Build what runs programs at events of the session of a journal. Reads no file."""
+    """Build what runs programs at events of the session of a journal. Reads no file, and does not call
+    `environment`, which needs the hooks."""
     from forge_core.session.session_hooks import SessionHooks
 
-    return SessionHooks(config, journal.path.stem, journal.path, mode, events.notify)
+    return SessionHooks(
+        config,
+        journal.path.stem,
+        journal.path,
+        lambda: environment().policy.mode,
+        events.notify,
+        lambda: environment().sandbox_state,
+    )
 
 
 def build_budget(

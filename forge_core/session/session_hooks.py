@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from forge_core.extensions.hooks.hook_events import HookEvent
     from forge_core.extensions.hooks.hook_process import HookProcesses
     from forge_core.extensions.hooks.hook_runner import HookRunner, HookVerdict
+    from forge_core.permissions.sandbox.sandbox_state import SandboxState
     from forge_core.tools.tool_hooks import ToolHooks
 
 MAX_BLOCKS = 8
@@ -53,7 +54,9 @@ class SessionHooks:
         transcript: Path,
         mode: Callable[[], PermissionMode],
         notify: Callable[[Notice], None],
+        sandbox: Callable[[], SandboxState],
     ) -> None:
+        """`mode` and `sandbox` return those of the session."""
         self.start: SessionStart = "startup"
         """How the session began."""
         self.ask: Callable[[], bool] = lambda: False
@@ -66,6 +69,7 @@ class SessionHooks:
         self._transcript = transcript
         self._mode = mode
         self._notify = notify
+        self._sandbox = sandbox
         self._processes: HookProcesses | None = None
         self._running: _Running | None = None
         self._beginning: asyncio.Task[None] | None = None
@@ -93,11 +97,13 @@ class SessionHooks:
 
     def _use(self, approvals: HookApprovals) -> None:
         from forge_core.extensions.hooks.call_hooks import ToolCallHooks
+        from forge_core.extensions.hooks.hook_namespace import namespace_program
         from forge_core.extensions.hooks.hook_process import HookProcesses
         from forge_core.extensions.hooks.hook_runner import HookRunner
 
         if self._processes is None:
-            self._processes = HookProcesses(self._config.working_dir)
+            bwrap = namespace_program(self._sandbox())
+            self._processes = HookProcesses(self._config.working_dir, bwrap)
         runner = HookRunner(approvals.allowed, self._processes, approvals.refusal, self._notify)
         self.approvals = approvals
         self._running = _Running(runner, ToolCallHooks(runner, self._facts, self._notify))
@@ -292,7 +298,7 @@ class SessionHooks:
             await self._run(event, {"reason": "other"}, "other")
         await self._running.runner.aclose()
         assert self._processes is not None
-        await asyncio.to_thread(self._processes.kill_rest)
+        await self._processes.kill_rest()
 
     async def _stopping(
         self, name: str, fields: Mapping[str, Any], agent_id: str = "", agent_type: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,9 +13,12 @@ from typing import Any
 from forge_core.events import Notice
 from forge_core.extensions.hook_locations import HookSource
 from forge_core.extensions.hooks.hook_files import Hook, read_source
+from forge_core.extensions.hooks.hook_namespace import namespace_program
 from forge_core.extensions.hooks.hook_process import HookProcesses
 from forge_core.extensions.hooks.hook_runner import HookRunner
 from forge_core.extensions.locations import ExtensionScope
+from forge_core.permissions.sandbox.probing import probe_now
+from tests.package_shape import ROOT
 
 USER, PROJECT = ExtensionScope.USER, ExtensionScope.PROJECT
 
@@ -32,6 +37,12 @@ def write_hooks(path: Path, *contents: Mapping[str, Any]) -> None:
         for event, groups in content["hooks"].items():
             together.setdefault(event, []).extend(groups)
     path.write_text(json.dumps({"hooks": together}))
+
+
+@functools.cache
+def working_bwrap() -> str:
+    """Return the program that sets up the namespaces of hooks; "" where none works."""
+    return namespace_program(probe_now("auto", ROOT))
 
 
 def answering(content: object) -> str:
@@ -59,8 +70,10 @@ class HookBench:
         scope: ExtensionScope = USER,
         project: Mapping[str, Any] | None = None,
         refusal: Callable[[Hook], str] = lambda hook: "",
+        bwrap: str | None = None,
     ) -> HookBench:
-        """`contents` are hooks of `scope`, `project` one of the project."""
+        """`contents` are hooks of `scope`, `project` one of the project. They run in namespaces of `bwrap`, by
+        default where it works; "" for none."""
         hooks: list[Hook] = []
         for number, (content, of) in enumerate(
             [*((one, scope) for one in contents), *([(project, PROJECT)] if project else [])]
@@ -70,5 +83,18 @@ class HookBench:
             source = HookSource(path, of, path.parent, needs_approval=of is PROJECT, label=path.name)
             hooks += read_source(source).hooks
         notices: list[Notice] = []
-        runner = HookRunner(hooks, HookProcesses(folder), refusal, notices.append)
+        runner = HookRunner(
+            hooks, HookProcesses(folder, working_bwrap() if bwrap is None else bwrap), refusal, notices.append
+        )
         return cls(runner, folder, notices)
+
+
+def running_in(folder: Path) -> list[int]:
+    """Return the ids of the processes whose current folder is `folder`: those of hooks, whatever their
+    environment is."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "cwd").readlink() == folder:
+                found.append(int(entry.name))
+    return found

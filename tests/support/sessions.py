@@ -90,6 +90,7 @@ def scripted_session(
         root / "state" / "journal.jsonl",
         lambda: environment.policy.mode,
         events.notify,
+        lambda: environment.sandbox_state,
     )
     environment = ToolEnvironment(
         working_dir=root,

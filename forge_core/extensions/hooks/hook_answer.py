@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +20,13 @@ BLOCKED = 2
 """The exit code that blocks."""
 MAX_CHARS = 10_000
 """Of each text for the model."""
-_NOT_RUN = {126: "it cannot be executed", 127: "the command was not found"}
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+"""The exit codes of shells for a program that did not run."""
+_NOT_RUN = {NOT_EXECUTABLE: "it cannot be executed", NOT_FOUND: "the command was not found"}
+_SIGNALS = {128 + number: number.name for number in signal.Signals}
+"""The exit codes of shells for a program that a signal has ended."""
+_LACKS_PRIVILEGES = re.compile(r"new privileges|setuid|owned by uid|Bad owner or permissions|uid_map")
+"""What sudo, pkexec, ssh and others print where they cannot gain privileges, or see no user but their own."""
 _PERMISSIONS = {
     "allow": Decision.ALLOW,
     "deny": Decision.DENY,
@@ -39,6 +47,8 @@ class HookOutcome:
     stderr: str = ""
     problem: str = ""
     """Why it did not start, or was ended: a clause without a subject."""
+    has_namespace: bool = False
+    """Whether it ran in a separate pid namespace."""
     duration_s: float = 0.0
 
 
@@ -80,8 +90,7 @@ def read_answer(event: HookEvent, outcome: HookOutcome) -> HookAnswer:
     if code == BLOCKED:
         return _blocked(event, outcome.stderr.strip())
     if code != 0:
-        said = outcome.stderr.strip().splitlines()
-        return HookAnswer(failure=f"it exited with {code}{f': {said[-1]}' if said else ''}")
+        return HookAnswer(failure=_failure(code, outcome))
     text = outcome.stdout.strip()
     if not text.startswith("{"):
         return HookAnswer(context=text[:MAX_CHARS] if event in TEXT_IS_CONTEXT else "")
@@ -95,6 +104,15 @@ def read_answer(event: HookEvent, outcome: HookOutcome) -> HookAnswer:
         return _answer(event, content)
     except _BadAnswerError as error:
         return replace(_denial(event, content), failure=str(error))
+
+
+def _failure(code: int, outcome: HookOutcome) -> str:
+    """Return the exit code and the last line on standard error."""
+    name = f", as after {_SIGNALS[code]}" if code in _SIGNALS else ""
+    lines = outcome.stderr.strip().splitlines()
+    is_namespace = outcome.has_namespace and _LACKS_PRIVILEGES.search(outcome.stderr)
+    hint = '; sudo and ssh may need "pidNamespace": false in the hook' if is_namespace else ""
+    return f"it exited with {code}{name}{f': {lines[-1]}' if lines else ''}{hint}"
 
 
 def _denial(event: HookEvent, content: Mapping[str, Any]) -> HookAnswer:

@@ -1,4 +1,5 @@
-"""Runs the program of one hook: without a terminal, in a process group of its own, for a limited time."""
+"""Runs the program of one hook: without a terminal, in a separate session and, where bubblewrap works, in a
+separate pid namespace, for a limited time."""
 
 from __future__ import annotations
 
@@ -16,9 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from forge_core.extensions.hooks.hook_answer import HookOutcome
+from forge_core.extensions.hooks.hook_answer import NOT_EXECUTABLE, NOT_FOUND, HookOutcome
 from forge_core.extensions.hooks.hook_events import HookEvent
 from forge_core.extensions.hooks.hook_files import Hook
+from forge_core.extensions.hooks.hook_namespace import ExitReport, namespaced
 from forge_core.extensions.program_files import missing_program, missing_script
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.process_tree import processes_of_call, send_signal
@@ -29,8 +31,19 @@ MAX_STDERR = 64_000
 """The last bytes are kept."""
 _PIPE_WAIT_S = 0.5
 """How long output is awaited after the program has ended: a child of it may keep the pipes open."""
+_SIGNALLED = 128
+"""What a shell adds to the number of the signal that has ended a program, for the exit code."""
 _EXPORT = re.compile(r"export[ \t]+([A-Za-z_]\w*)=(.*)")
 _REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    argv: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str]
+    mark: str = ""
+    """Begins the report of a supervisor; empty: `argv` is the hook itself."""
 
 
 @dataclass(slots=True)
@@ -39,16 +52,20 @@ class HookProcesses:
 
     folder: Path
     """The project: programs start in it."""
-    has_run: bool = False
+    bwrap: str = ""
+    """The path of the program that sets up namespaces; empty: hooks run without one."""
     variables: dict[str, str] = field(default_factory=dict)
     """What hooks of SessionStart have exported for commands."""
     _mark: str = field(default_factory=lambda: f"hooks-{uuid.uuid4().hex}")
-    """In the environment of every program, so that what it starts can be found."""
+    """In the environment of every program, so that what it starts can be found without a namespace."""
+    _has_marked: bool = False
+    """Whether a hook has run without a namespace."""
+    _left: list[_RunningHook] = field(default_factory=list)
+    """The namespaces in which hooks have left programs running."""
 
     async def run(self, hook: Hook, stdin: bytes) -> HookOutcome:
         """Run a hook to its end, its time limit, or a cancellation; nothing of its group is left after the
         last two. Never raises for a fault of the hook."""
-        self.has_run = True
         started = time.monotonic()
         if missing := await asyncio.to_thread(self._missing, hook):
             return HookOutcome(problem=f"the script {missing!r} does not exist")
@@ -67,11 +84,17 @@ class HookProcesses:
         """Return the variables that command lines of hooks use for the project."""
         return {"CLAUDE_PROJECT_DIR": str(self.folder), "FORGE_PROJECT_DIR": str(self.folder)}
 
-    def kill_rest(self) -> None:
-        """Kill what hooks have left running. Blocks while it looks through the processes."""
-        if self.has_run:
-            for one in processes_of_call(self._mark):
-                send_signal(one, signal.SIGKILL)
+    async def kill_rest(self) -> None:
+        """Kill what hooks have left running."""
+        for one in self._left:
+            await one.kill()
+        self._left.clear()
+        if self._has_marked:
+            await asyncio.to_thread(self._kill_marked)
+
+    def _kill_marked(self) -> None:
+        for one in processes_of_call(self._mark):
+            send_signal(one, signal.SIGKILL)
 
     def _missing(self, hook: Hook) -> str:
         if hook.args is not None:
@@ -80,72 +103,108 @@ class HookProcesses:
         return missing_script(hook.command, known, self.folder)
 
     async def _run(self, hook: Hook, stdin: bytes, env_file: Path | None) -> HookOutcome:
-        argv = ["/bin/sh", "-c", hook.command] if hook.args is None else [hook.command, *hook.args]
         environment = self.environment()
         if env_file is not None:
             environment["CLAUDE_ENV_FILE"] = str(env_file)
+        # The folder may be gone, after a command of the model.
+        folder = self.folder if self.folder.is_dir() else Path.home()
+        argv = ["/bin/sh", "-c", hook.command] if hook.args is None else [hook.command, *hook.args]
+        if self.bwrap and hook.has_namespace:
+            mark = f"forge-exit-{uuid.uuid4().hex}"
+            program = _Program(namespaced(self.bwrap, mark, argv, folder), folder, environment, mark)
+            if (outcome := await self._outcome(program, stdin, hook.timeout_s)) is not None:
+                return replace(outcome, has_namespace=True)
+            self.bwrap = ""  # it worked at the start of the session, and no longer does
+        self._has_marked = True
+        outcome = await self._outcome(_Program(argv, folder, environment), stdin, hook.timeout_s)
+        return outcome or HookOutcome(problem="it did not run")
+
+    async def _outcome(self, program: _Program, stdin: bytes, timeout_s: float) -> HookOutcome | None:
+        """Run a program to its end or its time limit. Return None if its namespace could not be set up."""
         try:
-            # The folder may be gone, after a command of the model.
-            folder = self.folder if self.folder.is_dir() else Path.home()
-            transport, program = await _started(argv, folder, environment)
+            running = await _started(program)
         except (OSError, ValueError) as error:
-            return HookOutcome(
-                problem=f"it could not be started: {getattr(error, 'strerror', None) or error}"
-            )
+            return None if program.mark else _not_started(error)
         try:
-            async with asyncio.timeout(hook.timeout_s):
-                _feed(transport, stdin)
-                return await program.outcome(transport)
+            async with asyncio.timeout(timeout_s):
+                running.feed(stdin)
+                return await running.outcome()
         except TimeoutError:
-            return HookOutcome(problem=f"it did not end within {hook.timeout_s:g} s")
+            return HookOutcome(stderr=running.stderr, problem=f"it did not end within {timeout_s:g} s")
         finally:
-            await program.end(transport)
+            if await running.end():
+                self._left = [*(one for one in self._left if one.is_running), running]
 
 
-async def _started(
-    argv: Sequence[str], folder: Path, environment: Mapping[str, str]
-) -> tuple[asyncio.SubprocessTransport, _RunningHook]:
+def _not_started(error: OSError | ValueError) -> HookOutcome:
+    """Return the outcome of a program that could not be started: the exit code that a shell gives for it, if
+    there is one."""
+    match error:
+        case FileNotFoundError():
+            return HookOutcome(NOT_FOUND)
+        case PermissionError():
+            return HookOutcome(NOT_EXECUTABLE)
+        case _:
+            reason = getattr(error, "strerror", None) or error
+            return HookOutcome(problem=f"it could not be started: {reason}")
+
+
+async def _started(program: _Program) -> _RunningHook:
     """Start a program. A cancellation kills its whole group; asyncio would kill the program alone."""
     loop = asyncio.get_running_loop()
     starting = asyncio.ensure_future(
         loop.subprocess_exec(
-            _RunningHook,
-            *argv,
+            lambda: _RunningHook(program.mark),
+            *program.argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=folder,
-            env=environment,
+            cwd=program.folder,
+            env=program.environment,
             start_new_session=True,
         )
     )
     try:
-        return await asyncio.shield(starting)
+        return (await asyncio.shield(starting))[1]
     except asyncio.CancelledError:
         await asyncio.wait([starting])
         if not starting.exception():
-            transport, program = starting.result()
-            await program.end(transport)
+            await starting.result()[1].end()
         raise
 
 
 class _RunningHook(asyncio.SubprocessProtocol):
-    """Collects what a program prints."""
+    """Collects what a program prints. With a `mark` it is the supervisor of a hook, and may outlive it."""
 
-    def __init__(self) -> None:
+    _transport: asyncio.SubprocessTransport
+
+    def __init__(self, mark: str) -> None:
         self._texts = {1: bytearray(), 2: bytearray()}
         self._open = {1, 2}
         """The pipes that may bring more."""
+        self._report = ExitReport(mark)
         self._has_ended = asyncio.Event()
+        """The hook has ended."""
+        self._is_gone = asyncio.Event()
+        """The program has ended."""
         self._is_read = asyncio.Event()
+        self._is_left = False
+        """Nothing waits for it any more."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         kept = self._texts[fd]
         if fd == 1:
             kept += data[: MAX_STDOUT - len(kept)]
-        else:
-            kept += data
-            del kept[:-MAX_STDERR]
+            return
+        kept += data
+        self._report.take(kept)
+        del kept[:-MAX_STDERR]
+        if self._report.leaves_programs:
+            self._has_ended.set()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self._open.discard(fd)
@@ -154,41 +213,62 @@ class _RunningHook(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self._has_ended.set()
+        self._is_gone.set()
+        if self._is_left:
+            self._transport.close()
 
-    async def outcome(self, transport: asyncio.SubprocessTransport) -> HookOutcome:
-        """Wait for the end of the program and for what it has printed."""
+    @property
+    def is_running(self) -> bool:
+        return self._transport.get_returncode() is None
+
+    @property
+    def stderr(self) -> str:
+        return self._texts[2].decode("utf-8", "replace")
+
+    def feed(self, data: bytes) -> None:
+        """Write the input; a hook need not read it."""
+        pipe = self._transport.get_pipe_transport(0)
+        assert isinstance(pipe, asyncio.WriteTransport)
+        pipe.write(data)
+        pipe.close()
+
+    async def outcome(self) -> HookOutcome | None:
+        """Wait for the end of the hook and for what it has printed. Return None if its supervisor has not
+        started."""
         await self._has_ended.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PIPE_WAIT_S):
                 await self._is_read.wait()
-        code = transport.get_returncode() or 0
-        if code < 0:
-            return HookOutcome(problem=f"it was ended by {_signal_name(-code)}")
-        stdout, stderr = (self._texts[fd].decode("utf-8", "replace") for fd in (1, 2))
-        return HookOutcome(code, stdout, stderr)
+        code = self._report.exit_code
+        if code is None:
+            code = self._transport.get_returncode() or 0
+            if self._report.mark and 0 <= code <= _SIGNALLED:
+                return None
+        if code < 0:  # by a signal, for which shells have exit codes
+            code = _SIGNALLED - code
+        return HookOutcome(code, self._texts[1].decode("utf-8", "replace"), self.stderr)
 
-    async def end(self, transport: asyncio.SubprocessTransport) -> None:
-        """Kill the whole group of a program that still runs, and close its pipes."""
-        if transport.get_returncode() is None:
+    async def end(self) -> bool:
+        """Kill the whole group of a hook that still runs, and close the pipes. Return whether programs that
+        the hook has left run on, in its namespace."""
+        if not self._has_ended.is_set():
+            await self.kill()
+        if not self.is_running:
+            self._transport.close()
+            return False
+        for fd in (0, 1, 2):
+            if (pipe := self._transport.get_pipe_transport(fd)) is not None:
+                pipe.close()
+        self._is_left = True
+        return True
+
+    async def kill(self) -> None:
+        """Kill the whole group, and with a supervisor its namespace."""
+        if self.is_running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(transport.get_pid(), signal.SIGKILL)
-            await self._has_ended.wait()
-        transport.close()
-
-
-def _feed(transport: asyncio.SubprocessTransport, data: bytes) -> None:
-    """Write the input; a hook need not read it."""
-    pipe = transport.get_pipe_transport(0)
-    assert isinstance(pipe, asyncio.WriteTransport)
-    pipe.write(data)
-    pipe.close()
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+            await self._is_gone.wait()
+        self._transport.close()
 
 
 @contextlib.contextmanager

@@ -152,7 +152,7 @@ async def test_a_child_in_the_background_neither_delays_nor_survives_the_session
         await made.runner.run(STOP, Occasion({}))
         while not (made.folder / "up").exists():
             await asyncio.sleep(0.01)
-    made.runner.processes.kill_rest()
+    await made.runner.processes.kill_rest()
     await no_reader(made.folder / "alive")
 
 
@@ -201,7 +201,7 @@ async def test_arguments_run_without_a_shell(bench: MakeBench) -> None:
     assert verdict.context == "a b|$HOME|;x|"
     assert sorted(made.texts) == [
         "Hook broken: SessionStart:gone: the script './gone' does not exist.",
-        "Hook broken: SessionStart:no-such-program: it could not be started: No such file or directory.",
+        "Hook broken: SessionStart:no-such-program: the command was not found.",
     ]
 
 
