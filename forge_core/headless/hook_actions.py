@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from forge_core.errors import ConfigError
 from forge_core.exit_codes import ExitCode
 from forge_core.extensions.hooks.approved_hooks import HookApprovals
-from forge_core.extensions.hooks.hook_answer import HookAnswer, HookOutcome, read_answer
+from forge_core.extensions.hooks.hook_answer import HookAnswer, HookOutcome, printed_lines, read_answer
 from forge_core.extensions.hooks.hook_events import TOOL_EVENTS, HookEvent
 from forge_core.extensions.hooks.hook_files import Hook
 from forge_core.extensions.hooks.hook_namespace import namespace_program
@@ -90,6 +90,8 @@ def _print(hook: Hook, outcome: HookOutcome, answer: HookAnswer) -> None:
     for name, value in meaning.items():
         if value:
             print(f"  {name}: {safe_text(str(value))}")
+    for line in printed_lines(hook.event, outcome):
+        print(f"  {line}")
 
 
 def _input(event: HookEvent, file: str | None, config: ForgeConfig) -> dict[str, Any]:

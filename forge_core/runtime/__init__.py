@@ -123,7 +123,8 @@ def _assemble(
     from forge_core.session.tool_environment import SessionResponder
 
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
-    hooks = tooling.build_hooks(config, journal, lambda: environment, events)
+    logger = tooling.session_logger(config, session_id, redact)
+    hooks = tooling.build_hooks(config, journal, lambda: environment, events, logger)
     asks = SessionResponder(responder, clock, hooks.user_asked)
     style = SessionStyle(config.style, extensions, events.warning)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
@@ -132,7 +133,6 @@ def _assemble(
     tracker = TokenTrackingCallback(price=provider.current_price, on_spent=budget.spent)
     environment = tooling.build_environment(config, session_id, asks, events, redact, hooks)
     config = continued_config(config, saved, environment.sandbox_state)
-    logger = tooling.session_logger(config, session_id, redact)
     agent = tooling.build_agent(config, provider.make_llm, environment, clock, tracker, logger, redact)
     prompts = tooling.prompt_maker(config, environment, extensions, agent, provider, style)
     session = ForgeSession(

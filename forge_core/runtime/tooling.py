@@ -102,7 +102,11 @@ def build_environment(
 
 
 def build_hooks(
-    config: ForgeConfig, journal: Journal, environment: Callable[[], ToolEnvironment], events: EventChannel
+    config: ForgeConfig,
+    journal: Journal,
+    environment: Callable[[], ToolEnvironment],
+    events: EventChannel,
+    logger: Logger,
 ) -> SessionHooks:
     """Build what runs programs at events of the session of a journal. Reads no file, and does not call
     `environment`, which needs the hooks."""
@@ -115,6 +119,7 @@ def build_hooks(
         lambda: environment().policy.mode,
         events.notify,
         lambda: environment().sandbox_state,
+        logger,
     )
 
 

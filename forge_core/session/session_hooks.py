@@ -6,8 +6,9 @@ What runs them is imported only if a file declares any.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from logging import Logger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from forge_core.extensions.hooks.approved_hooks import HookApprovals
     from forge_core.extensions.hooks.call_hooks import ToolCallHooks
     from forge_core.extensions.hooks.hook_events import HookEvent
+    from forge_core.extensions.hooks.hook_files import Hook
     from forge_core.extensions.hooks.hook_process import HookProcesses
     from forge_core.extensions.hooks.hook_runner import HookRunner, HookVerdict
     from forge_core.permissions.sandbox.sandbox_state import SandboxState
@@ -55,6 +57,7 @@ class SessionHooks:
         mode: Callable[[], PermissionMode],
         notify: Callable[[Notice], None],
         sandbox: Callable[[], SandboxState],
+        logger: Logger,
     ) -> None:
         """`mode` and `sandbox` return those of the session."""
         self.start: SessionStart = "startup"
@@ -70,6 +73,7 @@ class SessionHooks:
         self._mode = mode
         self._notify = notify
         self._sandbox = sandbox
+        self._logger = logger
         self._processes: HookProcesses | None = None
         self._running: _Running | None = None
         self._beginning: asyncio.Task[None] | None = None
@@ -99,14 +103,19 @@ class SessionHooks:
         from forge_core.extensions.hooks.call_hooks import ToolCallHooks
         from forge_core.extensions.hooks.hook_namespace import namespace_program
         from forge_core.extensions.hooks.hook_process import HookProcesses
-        from forge_core.extensions.hooks.hook_runner import HookRunner
 
         if self._processes is None:
             bwrap = namespace_program(self._sandbox())
             self._processes = HookProcesses(self._config.working_dir, bwrap)
-        runner = HookRunner(approvals.allowed, self._processes, approvals.refusal, self._notify)
+        runner = self._runner(approvals, approvals.allowed)
         self.approvals = approvals
         self._running = _Running(runner, ToolCallHooks(runner, self._facts, self._notify))
+
+    def _runner(self, approvals: HookApprovals, hooks: Sequence[Hook]) -> HookRunner:
+        from forge_core.extensions.hooks.hook_runner import HookRunner
+
+        assert self._processes is not None
+        return HookRunner(hooks, self._processes, approvals.refusal, self._notify, self._logger)
 
     @property
     def runner(self) -> HookRunner | None:
@@ -152,7 +161,7 @@ class SessionHooks:
             ConfigError: the decision cannot be stored.
         """
         from forge_core.extensions.hooks.hook_events import HookEvent
-        from forge_core.extensions.hooks.hook_runner import HookRunner, Occasion
+        from forge_core.extensions.hooks.hook_runner import Occasion
 
         before = self.approvals
         if before is None:
@@ -160,10 +169,10 @@ class SessionHooks:
         new = {one.hook.key for at, one in enumerate(before.waiting) if at in approved}
         await asyncio.to_thread(before.decide, self._config, approved)
         await self.reload()
-        if self.approvals is None or self._processes is None:
+        if self.approvals is None:
             return
         hooks = [hook for hook in self.approvals.allowed if hook.key in new]
-        runner = HookRunner(hooks, self._processes, self.approvals.refusal, self._notify)
+        runner = self._runner(self.approvals, hooks)
         event = HookEvent.SESSION_START
         occasion = Occasion({**self._facts(), "source": self.start}, (self.start,))
         self._add_context(event, await runner.run(event, occasion))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +72,7 @@ class HookBench:
         project: Mapping[str, Any] | None = None,
         refusal: Callable[[Hook], str] = lambda hook: "",
         bwrap: str | None = None,
+        logger: logging.Logger | None = None,
     ) -> HookBench:
         """`contents` are hooks of `scope`, `project` one of the project. They run in namespaces of `bwrap`, by
         default where it works; "" for none."""
@@ -83,9 +85,9 @@ class HookBench:
             source = HookSource(path, of, path.parent, needs_approval=of is PROJECT, label=path.name)
             hooks += read_source(source).hooks
         notices: list[Notice] = []
-        runner = HookRunner(
-            hooks, HookProcesses(folder, working_bwrap() if bwrap is None else bwrap), refusal, notices.append
-        )
+        processes = HookProcesses(folder, working_bwrap() if bwrap is None else bwrap)
+        log = logger or logging.getLogger("tests.hooks")
+        runner = HookRunner(hooks, processes, refusal, notices.append, log)
         return cls(runner, folder, notices)
 
 

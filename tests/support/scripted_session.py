@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -163,7 +164,13 @@ class ScriptedSession:
         mode = config.permission_mode
         state = SandboxState(SandboxKind.OFF)
         self.hooks = SessionHooks(
-            config, self.id, journal.path, lambda: mode, lambda notice: None, lambda: state
+            config,
+            self.id,
+            journal.path,
+            lambda: mode,
+            lambda notice: None,
+            lambda: state,
+            logging.getLogger("tests"),
         )
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]

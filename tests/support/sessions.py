@@ -91,6 +91,7 @@ def scripted_session(
         lambda: environment.policy.mode,
         events.notify,
         lambda: environment.sandbox_state,
+        logging.getLogger("tests.scripted_session"),
     )
     environment = ToolEnvironment(
         working_dir=root,

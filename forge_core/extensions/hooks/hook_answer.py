@@ -15,6 +15,7 @@ from typing import Any
 
 from forge_core.extensions.hooks.hook_events import BLOCKABLE, DECIDING, TEXT_IS_CONTEXT, HookEvent
 from forge_core.permissions.verdict import Decision
+from forge_core.sanitize import safe_text
 
 BLOCKED = 2
 """The exit code that blocks."""
@@ -22,6 +23,7 @@ MAX_CHARS = 10_000
 """Of each text for the model."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """The exit codes of shells for a program that did not run."""
+MAX_LOGGED = 64_000
 _NOT_RUN = {NOT_EXECUTABLE: "it cannot be executed", NOT_FOUND: "the command was not found"}
 _SIGNALS = {128 + number: number.name for number in signal.Signals}
 """The exit codes of shells for a program that a signal has ended."""
@@ -104,6 +106,19 @@ def read_answer(event: HookEvent, outcome: HookOutcome) -> HookAnswer:
         return _answer(event, content)
     except _BadAnswerError as error:
         return replace(_denial(event, content), failure=str(error))
+
+
+def printed_lines(event: HookEvent, outcome: HookOutcome) -> list[str]:
+    """Return for the log what a hook has printed besides its answer: the last `MAX_LOGGED` characters of each
+    stream, safe to display."""
+    text = outcome.stdout.strip()
+    is_answer = outcome.exit_code == 0 and (text.startswith("{") or event in TEXT_IS_CONTEXT)
+    streams = {"stderr": outcome.stderr, "stdout": "" if is_answer else text}
+    return [
+        f"{name}: {line}"
+        for name, printed in streams.items()
+        for line in safe_text(printed[-MAX_LOGGED:]).splitlines()
+    ]
 
 
 def _failure(code: int, outcome: HookOutcome) -> str:

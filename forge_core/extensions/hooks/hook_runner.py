@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import statistics
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from logging import Logger
 from typing import Any
 
 from forge_core.events import Notice
-from forge_core.extensions.hooks.hook_answer import HookAnswer, read_answer
+from forge_core.extensions.hooks.hook_answer import HookAnswer, HookOutcome, printed_lines, read_answer
 from forge_core.extensions.hooks.hook_events import DECIDING, TOOL_EVENTS, HookEvent
 from forge_core.extensions.hooks.hook_files import Hook
 from forge_core.extensions.hooks.hook_process import HookProcesses
@@ -88,14 +90,16 @@ class HookRunner:
         processes: HookProcesses,
         refusal: Callable[[Hook], str],
         notify: Callable[[Notice], None],
+        logger: Logger,
     ) -> None:
         """`hooks` are those that may run. `refusal`, called in a thread before each run, returns why a hook
-        must not run now, as a clause; empty if it may."""
+        must not run now, as a clause; empty if it may. `logger` receives what hooks print."""
         self.hooks = tuple(hooks)
         self._statistics = {hook.key: HookStatistics() for hook in hooks}
         self.processes = processes
         self._refusal = refusal
         self._notify = notify
+        self._logger = logger
         self._events = frozenset(hook.event for hook in hooks)
         self._detached: set[asyncio.Task[object]] = set()
 
@@ -181,6 +185,7 @@ class HookRunner:
             data = json.dumps(fields, ensure_ascii=False, default=str).encode("utf-8", "replace")
             outcome = await self.processes.run(hook, data)
             answer, duration_s = read_answer(hook.event, outcome), outcome.duration_s
+            await self._log(hook, outcome, answer)
         self._report(hook, answer, duration_s)
         if answer.failure and hook.fails_closed and hook.event in _CAN_FAIL_CLOSED:
             reason = f"the hook failed, and nothing may happen without it: {answer.failure}"
@@ -201,6 +206,15 @@ class HookRunner:
             self._notify(Notice(level="error", text=f"{head}: {hook.name}: {safe_line(answer.failure)}."))
         if answer.message:
             self._notify(Notice(level="warning", text=f"{hook.name}: {safe_line(answer.message)}"))
+
+    async def _log(self, hook: Hook, outcome: HookOutcome, answer: HookAnswer) -> None:
+        """Write what a hook has printed to the log, in a thread: it is redacted, and may be long."""
+        lines = printed_lines(hook.event, outcome)
+        level = logging.WARNING if answer.failure else logging.INFO
+        if lines and self._logger.isEnabledFor(level):
+            result = safe_line(answer.failure or _result_text(answer))
+            text = "\n  ".join((f"hook {hook.name}: {result}", *lines))
+            await asyncio.to_thread(self._logger.log, level, "%s", text)
 
     def _detach(self, hook: Hook, occasion: Occasion) -> None:
         self._own(asyncio.ensure_future(self._answer(hook, occasion)))

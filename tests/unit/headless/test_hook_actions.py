@@ -53,7 +53,7 @@ def test_hooks_of_an_event_run_as_a_test(config: ForgeConfig, capsys: pytest.Cap
     assert run_action(options("test", "PreToolUse", str(given)), config) == ExitCode.COMPLETE
     out = capsys.readouterr().out
     assert "PreToolUse:cat: exit 2" in out
-    assert "  decision: deny\n  blocks: True\n  reason: no pushing\n" in out
+    assert "  decision: deny\n  blocks: True\n  reason: no pushing\n  stderr: no pushing\n" in out
     assert "not run, it is not approved (--approve PreToolUse:touch)" in out
     seen = json.loads((config.working_dir / "seen.json").read_text())
     assert (seen["tool_name"], seen["tool_input"]) == ("Bash", {"command": "git push"})
