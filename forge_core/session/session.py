@@ -241,7 +241,7 @@ class ForgeSession:
         Its model and mode are not taken over; they are settings of this session.
         """
         self.restored = saved
-        self.hooks.start = "fork" if saved.parent else "resume"
+        self.hooks.start = "fork" if saved.is_new_fork else "resume"
         answers = restore_history(self._agent.memory, self.compaction, saved)
         self._agent.call_ids.update(call.id for one in saved.messages for call in one.tool_calls or ())
         calls = ((call.turn, call.model, call.usage) for call in saved.calls)

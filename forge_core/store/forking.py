@@ -60,6 +60,8 @@ def _copied(records: Sequence[Record], session_id: str, parent: str, count: int 
         if record["type"] == "session" and isinstance(data, dict):
             own = {name: value for name, value in data.items() if name != "agent"}
             copies.append({**record, "data": {**own, "id": session_id, "parent": parent}})
+        elif record["type"] == "resume" and isinstance(data, dict):
+            copies.append({**record, "data": {**data, "parent": parent}})
         elif record["type"] == "state" and isinstance(data, dict) and not _GIVEN.isdisjoint(data):
             kept = {name: value for name, value in data.items() if name not in _GIVEN}
             copies.append({**record, "data": kept})

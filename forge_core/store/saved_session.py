@@ -84,6 +84,8 @@ class SavedSession:
     none."""
     agent: str = ""
     """The name of the sub-agent whose session it is; empty for one of the user's."""
+    is_new_fork: bool = False
+    """Whether it was forked from another session, and has not been continued since."""
     started: float = 0.0
     updated: float = 0.0
     """When it was last used."""
@@ -263,6 +265,8 @@ class _Reader:
                 self._settings(data)
                 saved.parent = str(data.get("parent", saved.parent))
                 saved.agent = str(data.get("agent", ""))
+                # A fork copies the records of its parent, each with the `parent`; what it adds itself has none.
+                saved.is_new_fork = "parent" in data and not saved.agent
             case "title":
                 self._own_title = title_of(str(data.get("title", "")))
             case "user":
