@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 MAX_BLOCKS = 8
 """So often in a row hooks of Stop may make a turn go on."""
 IDLE_S = 60.0
-"""After this time without a turn, hooks of Notification are told that Forge waits."""
 SessionStart = Literal["startup", "resume", "fork", "clear", "compact"]
 Trigger = Literal["manual", "auto"]
 
@@ -65,6 +64,8 @@ class SessionHooks:
         self.ask: Callable[[], bool] = lambda: False
         """Called at the start of the session if hooks wait for approval; returns whether the user is asked
         about them. If not, a notice names them."""
+        self.idle_s = IDLE_S
+        """After this time without a turn, hooks of Notification run with the type idle_prompt."""
         self.approvals: HookApprovals | None = None
         """What was declared; None where nothing was, or before it was read."""
         self._config = config
@@ -237,7 +238,7 @@ class SessionHooks:
             self._start(event, {"error": error, "last_assistant_message": output})
         if self._event("NOTIFICATION"):
             loop = asyncio.get_running_loop()
-            self._idle = loop.call_later(IDLE_S, self._say_idle)
+            self._idle = loop.call_later(self.idle_s, self._say_idle)
 
     async def compacting(self, trigger: Trigger, instructions: str) -> str:
         """Run the hooks of PreCompact; return why the conversation must not be compacted, or ""."""

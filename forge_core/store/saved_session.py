@@ -265,7 +265,7 @@ class _Reader:
                 self._settings(data)
                 saved.parent = str(data.get("parent", saved.parent))
                 saved.agent = str(data.get("agent", ""))
-                # A fork copies the records of its parent, each with the `parent`; what it adds itself has none.
+                # What a fork copies names the parent; what it adds does not.
                 saved.is_new_fork = "parent" in data and not saved.agent
             case "title":
                 self._own_title = title_of(str(data.get("title", "")))

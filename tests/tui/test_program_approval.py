@@ -12,6 +12,7 @@ from forge_core.approval import Responder
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.session.session import ForgeSession
 from forge_tui.screens.prompts.programs import ProgramsPrompt
+from forge_tui.widgets.status_bar import StatusBar
 from tests.support.chat_app import ChatApp, make_app, make_config, ready, say, shown, until
 from tests.support.hooks import declared, write_hooks
 from tests.support.scripted_session import ScriptedSession
@@ -119,3 +120,22 @@ async def test_a_user_who_is_typing_at_the_start_is_not_asked(config: ForgeConfi
         await until(pilot, lambda: "Hooks that you have not approved do not run" in shown(app))
         assert app.focused is app.chat.composer
         assert app.chat.composer.text == "explain"
+
+
+async def test_a_broken_hook_is_red_in_the_status_bar_until_it_runs(tmp_path: Path) -> None:
+    write_hooks(tmp_path / "own/hooks.json", declared("Stop", "./check.sh"))
+    app = hook_app(make_config(tmp_path, working_dir=tmp_path))
+    async with app.run_test(size=(100, 36)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "hook broken" in shown(app))
+        assert "Hook broken: Stop:check.sh: the script './check.sh' does not exist." in shown(app)
+        red = app.screen.query_one(StatusBar).get_component_rich_style("status--error").color
+        segments = [one for strip in app.screen._compositor.render_strips() for one in strip]
+        [broken] = [one.style for one in segments if "hook broken" in one.text]
+        assert broken is not None and broken.color == red
+
+        (tmp_path / "check.sh").write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / "check.sh").chmod(0o755)
+        await say(pilot, "again")
+        await until(pilot, lambda: "hook broken" not in shown(app))

@@ -218,6 +218,68 @@ async def test_hooks_can_prevent_a_compaction_and_add_to_it(tmp_path: Path) -> N
     await session.aclose()
 
 
+async def test_hooks_of_notification_learn_that_the_user_is_asked_and_that_forge_waits(
+    tmp_path: Path,
+) -> None:
+    kinds = ("permission_prompt", "idle_prompt", "elicitation_dialog")
+    own(
+        tmp_path,
+        *(
+            declared("Notification", f"cat > {kind}.part; mv {kind}.part {kind}", matcher=kind)
+            for kind in kinds
+        ),
+    )
+    call = Call("bash", {"command": "touch x"})
+    session = scripted_session(tmp_path, [[call], ["ok"]], tools=[BashTool()], approver=Answering(Answer.NO))
+    session.hooks.idle_s = 0.05
+    await turn(session)
+    async with asyncio.timeout(20):
+        while not all((tmp_path / kind).exists() for kind in kinds[:2]):
+            await asyncio.sleep(0.01)
+    await session.aclose()
+    found = [json.loads((tmp_path / kind).read_text()) for kind in kinds[:2]]
+    assert [(one["notification_type"], one["message"]) for one in found] == [
+        ("permission_prompt", "Forge needs your permission to use bash"),
+        ("idle_prompt", "Forge is waiting for your input"),
+    ]
+    assert not (tmp_path / "elicitation_dialog").exists()
+
+
+async def test_hooks_of_an_automatic_compaction_prevent_it_or_add_to_it(tmp_path: Path) -> None:
+    line = (
+        "cat >> PreCompact.jsonl; echo >> PreCompact.jsonl; [ -e allowed ] || { echo not now >&2; exit 2; }"
+    )
+    own(
+        tmp_path,
+        declared("PreCompact", line, matcher="auto"),
+        declared("PostCompact", "tee -a PostCompact.jsonl; echo >> PostCompact.jsonl", matcher="auto"),
+        declared("SessionStart", "echo again", matcher="compact"),
+        *(declared(event, "touch wrong", matcher="manual") for event in ("PreCompact", "PostCompact")),
+    )
+    # The window has 1000 tokens; the answers have about 150.
+    answers: list[list[Any]] = [*[["word " * 150]] * 4, ["too long"], ["the summary"], ["fine"]]
+    session = scripted_session(tmp_path, answers)
+    llm = session._agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    llm.usage = False  # estimates: the scripted counts have nothing to do with the text
+    for number in range(4):
+        await turn(session, f"question {number}")
+    blocked = [
+        event.text for event in await turn(session, "now " + "word " * 300) if isinstance(event, Notice)
+    ]
+    assert "The conversation was not compacted: not now" in blocked
+    assert records(tmp_path, "PostCompact") == []
+
+    (tmp_path / "allowed").touch()
+    await turn(session, "and now")
+    assert "the summary" in str(sent(session))
+    assert "From a hook of SessionStart: again" in str(sent(session))
+    assert {one["trigger"] for one in records(tmp_path, "PreCompact")} == {"auto"}
+    assert [one["trigger"] for one in records(tmp_path, "PostCompact")] == ["auto"]
+    assert not (tmp_path / "wrong").exists()
+    await session.aclose()
+
+
 async def test_exported_variables_are_those_of_commands(tmp_path: Path) -> None:
     own(tmp_path, declared("SessionStart", 'echo "export NODE_ENV=test" >> "$CLAUDE_ENV_FILE"'))
     call = Call("bash", {"command": "echo env=$NODE_ENV"})
