@@ -36,7 +36,7 @@ from forge_core.llm.models import Message, TokenUsage
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.provider import SessionProvider
-from forge_core.session.session_hooks import SessionHooks
+from forge_core.session.session_hooks import SessionHooks, Trigger
 from forge_core.session.summary_calls import SummaryCalls
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import crash_events, message_record
@@ -149,8 +149,7 @@ class SessionCompactor:
             return False
         else:
             limit = due
-        if self._hooks is not None and (reason := await self._hooks.compacting("auto", "")):
-            events.emit(Notice(level="warning", text=f"The conversation was not compacted: {reason}"))
+        if await self._is_prevented(events, "auto"):
             return False
         window = self._provider.context_window(self._model())
         share = f"the model's window is {100 * used // window} % full" if window else "it is too long"
@@ -237,8 +236,7 @@ class SessionCompactor:
         if not self._has_news():
             events.emit(Notice(level="info", text=NOTHING if self._last is None else NOTHING_NEW))
             return
-        if self._hooks is not None and (reason := await self._hooks.compacting("manual", focus)):
-            events.emit(Notice(level="warning", text=f"The conversation was not compacted: {reason}"))
+        if await self._is_prevented(events, "manual", focus):
             return
         used = self._meter.used
         limit = min(self.compacts_at or used, used)
@@ -269,6 +267,8 @@ class SessionCompactor:
         if not 1 <= turns <= len(requests):
             events.emit(Notice(level="info", text=NOT_WHOLE))
             return
+        if await self._is_prevented(events, "manual", focus):
+            return
         start = requests[-turns]
         result = await compact_from(
             history,
@@ -280,6 +280,15 @@ class SessionCompactor:
         )
         if not self._use(events, history, result, start=start):
             events.emit(Notice(level="info", text=NOTHING))
+        elif self._hooks is not None:
+            await self._hooks.compacted("manual")
+
+    async def _is_prevented(self, events: EventSink, trigger: Trigger, focus: str = "") -> bool:
+        """Run the hooks of PreCompact; return whether one of them blocks."""
+        reason = "" if self._hooks is None else await self._hooks.compacting(trigger, focus)
+        if reason:
+            events.emit(Notice(level="warning", text=f"The conversation was not compacted: {reason}"))
+        return bool(reason)
 
     def _elide(self, events: EventSink, limit: int, kept: int) -> bool:
         history, budget = self._begin(limit, kept)

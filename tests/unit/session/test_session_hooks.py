@@ -205,16 +205,19 @@ async def test_hooks_can_prevent_a_compaction_and_add_to_it(tmp_path: Path) -> N
     session = scripted_session(tmp_path, [["a long answer " * 900], ["short"]])
     for text in ("hello", "and?", "more?"):
         await turn(session, text)
-    texts = [event.text async for event in session.compact("tests") if isinstance(event, Notice)]
-    assert texts == ["The conversation was not compacted: not now"]
+    for turns in (None, 3):
+        compaction = session.compact("tests", turns=turns)
+        texts = [event.text async for event in compaction if isinstance(event, Notice)]
+        assert texts == ["The conversation was not compacted: not now"]
     assert json.loads((tmp_path / "PreCompact.json").read_text())["custom_instructions"] == "tests"
 
     (tmp_path / "allowed").touch()
-    async for _ in session.compact():
-        pass
-    assert [one["trigger"] for one in records(tmp_path, "PostCompact")] == ["manual"]
-    await turn(session, "next")
-    assert "From a hook of SessionStart: again" in sent(session)[-1]
+    for number, turns in enumerate((None, 1), 1):
+        async for _ in session.compact(turns=turns):
+            pass
+        assert [one["trigger"] for one in records(tmp_path, "PostCompact")] == ["manual"] * number
+        await turn(session, "a long question " * 900)
+        assert "From a hook of SessionStart: again" in sent(session)[-1]
     await session.aclose()
 
 
