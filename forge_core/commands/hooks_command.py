@@ -53,8 +53,8 @@ def _entry(hooks: SessionHooks, approvals: HookApprovals, hook: Hook) -> str:
     """Return two lines about a hook: when it runs and how that went, and its command line."""
     about = " ".join(filter(None, (hook.name, safe_line(hook.matcher), safe_line(hook.condition))))
     state = approvals.state(hook)
-    told = _STATES.get(str(state), "") or _figures(hooks, hook)
-    return f"  {about}: {told}\n    {safe_line(hook.command_line)}"
+    state_text = _STATES.get(str(state), "") or _figures(hooks, hook)
+    return f"  {about}: {state_text}\n    {safe_line(hook.command_line)}"
 
 
 def _figures(hooks: SessionHooks, hook: Hook) -> str:

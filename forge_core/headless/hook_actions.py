@@ -112,5 +112,5 @@ def _input(event: HookEvent, file: str | None, config: ForgeConfig) -> dict[str,
     except (OSError, ValueError) as error:
         raise ConfigError(f"The input {file!r} cannot be read: {error}.") from error
     if not isinstance(given, dict):
-        raise ConfigError(f"The input {file!r} is no JSON object.")
+        raise ConfigError(f"The input {file!r} is not a JSON object.")
     return {**example, **given, "hook_event_name": str(event)}

@@ -252,7 +252,7 @@ class SessionCompactor:
             await self._hooks.compacted("manual")
 
     def _add_context(self, hooks: SessionHooks) -> None:
-        """Add what hooks say after a compaction within a turn: the model reads it with its next call."""
+        """Add the context of hooks after a compaction within a turn, for the next call of the model."""
         for text in hooks.take_context():
             message = Message.user(text, within_turn=True)
             self._agent.memory.add_message(message)

@@ -203,13 +203,13 @@ class SessionHooks:
         await self.started(self.start)
 
     async def started(self, source: SessionStart) -> None:
-        """Run the hooks of SessionStart; what they say waits for the next message."""
+        """Run the hooks of SessionStart; their context is added to the next message."""
         if event := self._event("SESSION_START"):
             verdict = await self._run(event, {"source": source}, source)
             self._add_context(event, verdict)
 
     def take_context(self) -> list[str]:
-        """Return what hooks want the model to be told with the next message, and forget it."""
+        """Return the context of hooks for the next message, and forget it."""
         taken, self._contexts = self._contexts, []
         return taken
 
@@ -233,7 +233,7 @@ class SessionHooks:
         return await self._stopping("STOP", {"last_assistant_message": output})
 
     def turn_ended(self, error: str = "", output: str = "") -> None:
-        """Tell hooks that a turn has failed, or start to wait until they are told that Forge is idle."""
+        """Run the hooks of StopFailure if a turn has failed, and those of Notification after `idle_s`."""
         if error and (event := self._event("STOP_FAILURE")):
             self._start(event, {"error": error, "last_assistant_message": output})
         if self._event("NOTIFICATION"):
@@ -263,7 +263,7 @@ class SessionHooks:
         await self.started("clear")
 
     def user_asked(self, request: UserRequest[Any]) -> None:
-        """Tell hooks of Notification that the user is asked."""
+        """Run the hooks of Notification for a question to the user."""
         match request:
             case ApprovalRequest():
                 self._notified("permission_prompt", f"Forge needs your permission to use {request.tool}")
@@ -275,7 +275,7 @@ class SessionHooks:
     # Sub-agents
 
     async def subagent_started(self, agent_id: str, agent_type: str) -> list[str]:
-        """Run the hooks of SubagentStart; return what the sub-agent is told besides its task. A cancellation
+        """Run the hooks of SubagentStart; return their context for the sub-agent. A cancellation
         ends them; an interrupt of the turn does not, since the sub-agent may go on after it."""
         if not (event := self._event("SUBAGENT_START")):
             return []
@@ -328,7 +328,7 @@ class SessionHooks:
             self._notify(Notice(level="warning", text=text))
             return ""
         self._blocks[agent_id] = blocks + 1
-        return f"The hook {verdict.hook} says that the work is not done: {verdict.reason}"
+        return f"The hook {verdict.hook} reports that the work is not done: {verdict.reason}"
 
     def _event(self, name: str) -> HookEvent | None:
         """Return an event if any hook runs at it."""
@@ -390,5 +390,5 @@ class SessionHooks:
 
 
 def _context_of(event: HookEvent, verdict: HookVerdict) -> list[str]:
-    """Return what hooks of an event want the model to be told, as lines of a note."""
+    """Return the context of the hooks of an event, as lines of a message."""
     return [f"From a hook of {event}: {verdict.context}"] if verdict.context else []

@@ -1,4 +1,4 @@
-"""What the user's programs may say about a tool call. `forge_core.extensions.hooks` implements it."""
+"""The interface of hooks around tool calls. `forge_core.extensions.hooks` implements it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallOpinion:
-    """What hooks want of a call that has not run yet. Reasons and contexts are untrusted text."""
+    """The answer of hooks about a call that has not run yet. Reasons and contexts are untrusted text."""
 
     decision: Decision | None = None
     """None: no opinion."""
@@ -22,22 +22,22 @@ class CallOpinion:
     hook: str = ""
     """The name of the hook that decided; safe to display."""
     arguments: Mapping[str, Any] | None = None
-    """What the call is to run with, unchecked; None: as the model gave it."""
+    """The arguments to use instead, unchecked; None: those of the model."""
     changed_by: str = ""
     """The name of the hook that replaced the arguments; safe to display."""
     context: str = ""
-    """What the model is told after the result."""
+    """Context for the model, after the result."""
     ends_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOpinion:
-    """What hooks want of the result of a call."""
+    """The answer of hooks about the result of a call."""
 
     output: str | None = None
     """What the model reads in place of the output."""
     context: str = ""
-    """What the model is told after the result."""
+    """Context for the model, after the result."""
     ends_turn: bool = False
     has_run: bool = False
     """Whether any hook has run, which may have changed the files of the call."""
@@ -50,12 +50,12 @@ class ToolHooks(Protocol):
     async def before(
         self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
     ) -> CallOpinion:
-        """Return what hooks want of a call, before the policy decides."""
+        """Return the answer of hooks about a call, before the policy decides."""
 
     async def asked(
         self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
     ) -> CallOpinion:
-        """Return what hooks want of a call about which the user would be asked now."""
+        """Return the answer of hooks about a call for which the user would be asked now."""
 
     async def after(
         self,
@@ -65,17 +65,17 @@ class ToolHooks(Protocol):
         result: ToolResult,
         duration_s: float,
     ) -> ResultOpinion:
-        """Return what hooks want of the result of a call that has run."""
+        """Return the answer of hooks about the result of a call that has run."""
 
     def interrupted(
         self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext, error: str
     ) -> None:
-        """Tell hooks that the user has interrupted a call; nothing waits for them."""
+        """Run the hooks of a failed call that the user has interrupted; nothing waits for them."""
 
 
 def tempered(verdict: Verdict, opinion: CallOpinion) -> Verdict:
-    """Return a verdict of the policy as a hook wants it: stricter in any case, milder only where the user
-    could have allowed the same for the session."""
+    """Return a verdict of the policy after the decision of a hook: stricter in any case, milder only if the
+    user could have allowed the same for the session."""
     why = f"the hook {opinion.hook} {{}}{f': {opinion.reason}' if opinion.reason else ''}"
     match opinion.decision:
         case Decision.DENY if verdict.decision is not Decision.DENY:

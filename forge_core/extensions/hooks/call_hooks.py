@@ -26,7 +26,7 @@ class ToolCallHooks:
 
     runner: HookRunner
     facts: Callable[[], Mapping[str, Any]]
-    """Returns what every hook is told."""
+    """Returns the fields that every hook reads."""
     notify: Callable[[Notice], None]
 
     async def before(
@@ -61,8 +61,8 @@ class ToolCallHooks:
             about |= {"error": result.for_model(), "is_interrupt": result.outcome == _INTERRUPTED}
         calls = claude_calls(tool, arguments, context)
         verdict = await self._run(event, tool, arguments, context, calls, about)
-        told = [f"The hook {verdict.hook} reports: {verdict.reason}"] if verdict.blocks else []
-        context_text = _texts(*told, _said(verdict))
+        reports = [f"The hook {verdict.hook} reports: {verdict.reason}"] if verdict.blocks else []
+        context_text = _texts(*reports, _context(verdict))
         return ResultOpinion(verdict.updated_output, context_text, self._ends_turn(verdict), has_run=True)
 
     def interrupted(
@@ -94,7 +94,7 @@ class ToolCallHooks:
             hook or "of this event",
             changed,
             verdict.updated_by,
-            _said(verdict),
+            _context(verdict),
             ends_turn,
         )
 
@@ -155,7 +155,7 @@ def _response(tool: BaseTool, result: ToolResult) -> dict[str, Any]:
     return response
 
 
-def _said(verdict: HookVerdict) -> str:
+def _context(verdict: HookVerdict) -> str:
     """Return the context for the model, with its source."""
     return f"From a hook: {verdict.context}" if verdict.context else ""
 

@@ -1,4 +1,4 @@
-"""What a hook has answered, by its exit code and its standard output, as one value.
+"""Reads the answer of a hook from its exit code and its standard output.
 
 Source: https://docs.claude.com/en/docs/claude-code/hooks#hook-output
 """
@@ -56,21 +56,21 @@ class HookOutcome:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What one hook wants. All text is untrusted."""
+    """The answer of one hook. All text is untrusted."""
 
     decision: Decision | None = None
     """On a tool call; None: no opinion."""
     blocks: bool = False
-    """It blocks what the event is about; for a tool call, `decision` says so as well."""
+    """It blocks the action; for a tool call, `decision` is DENY too."""
     reason: str = ""
     """Of the decision or the block, for the model."""
     updated_input: Mapping[str, Any] | None = None
     updated_output: str | None = None
     """What the model reads in place of a tool's output."""
     context: str = ""
-    """What the model is told besides."""
+    """Context for the model."""
     message: str = ""
-    """What the user is told."""
+    """A message for the user."""
     ends_turn: bool = False
     stop_reason: str = ""
     failure: str = ""
@@ -101,7 +101,7 @@ def read_answer(event: HookEvent, outcome: HookOutcome) -> HookAnswer:
     except (ValueError, RecursionError) as error:
         if event in TEXT_IS_CONTEXT:
             return HookAnswer(context=text[:MAX_CHARS])
-        return HookAnswer(failure=f"its answer is no valid JSON: {error}")
+        return HookAnswer(failure=f"its answer is not valid JSON: {error}")
     try:
         return _answer(event, content)
     except _BadAnswerError as error:
@@ -109,8 +109,8 @@ def read_answer(event: HookEvent, outcome: HookOutcome) -> HookAnswer:
 
 
 def printed_lines(event: HookEvent, outcome: HookOutcome) -> list[str]:
-    """Return for the log what a hook has printed besides its answer: the last `MAX_LOGGED` characters of each
-    stream, safe to display."""
+    """Return lines for the log: what a hook has printed, without its answer, and of each stream at most the
+    last `MAX_LOGGED` characters. Safe to display."""
     text = outcome.stdout.strip()
     is_answer = outcome.exit_code == 0 and (text.startswith("{") or event in TEXT_IS_CONTEXT)
     streams = {"stderr": outcome.stderr, "stdout": "" if is_answer else text}
@@ -131,7 +131,7 @@ def _failure(code: int, outcome: HookOutcome) -> str:
 
 
 def _denial(event: HookEvent, content: Mapping[str, Any]) -> HookAnswer:
-    """Return the denial in an answer that is wrong elsewhere: a check that says no must not pass."""
+    """Return the denial in an answer that is wrong elsewhere: the denial of a check counts in any case."""
     with contextlib.suppress(_BadAnswerError):
         decision, reason, _ = _decision(event, content, _object(content, "hookSpecificOutput") or {})
         if decision is Decision.DENY:
@@ -207,7 +207,7 @@ def _word(content: Mapping[str, Any], key: str, known: Mapping[str, Decision]) -
 def _text(content: Mapping[str, Any], key: str) -> str:
     value = content.get(key)
     if value is not None and not isinstance(value, str):
-        raise _BadAnswerError(f"{key} is no text")
+        raise _BadAnswerError(f"{key} is not a string")
     return value or ""
 
 
@@ -221,5 +221,5 @@ def _flag(content: Mapping[str, Any], key: str, *, default: bool) -> bool:
 def _object(content: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     value = content.get(key)
     if value is not None and not isinstance(value, dict):
-        raise _BadAnswerError(f"{key} is no object")
+        raise _BadAnswerError(f"{key} is not an object")
     return value

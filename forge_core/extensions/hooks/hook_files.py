@@ -57,7 +57,7 @@ class Hook:
 
     @property
     def key(self) -> tuple[Path, str]:
-        """What tells it apart from all other hooks."""
+        """Identifies it among all hooks."""
         return self.source.folder, self.name
 
     @property
@@ -121,11 +121,11 @@ def _declared(source: HookSource) -> Mapping[str, Any]:
     """Return the `hooks` of a file. Raises OSError or ValueError when it cannot be read."""
     real = Path(os.path.realpath(source.path))
     if source.scope is ExtensionScope.PROJECT and not real.is_relative_to(os.path.realpath(source.folder)):
-        raise ValueError("it is a link out of the project")
+        raise ValueError("it is a link to a file outside the project")
     descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         data = file.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
@@ -136,12 +136,12 @@ def _declared(source: HookSource) -> Mapping[str, Any]:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     if not isinstance(content, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     if content.get("disableAllHooks") is True:
         return {}
     hooks = content.get("hooks", {})
     if not isinstance(hooks, dict):
-        raise ValueError("hooks is no object")
+        raise ValueError("hooks is not an object")
     return hooks
 
 
@@ -151,7 +151,7 @@ def _entries(source: HookSource, declared: Mapping[str, Any]) -> Iterator[Hook |
             yield SkippedHook(source, event, _summary(groups), "Forge has no such event")
             continue
         if not isinstance(groups, list):
-            yield SkippedHook(source, event, "", "it is no list")
+            yield SkippedHook(source, event, "", "it is not a list")
             continue
         for group in groups:
             yield from _group(source, HookEvent(event), group)
@@ -163,7 +163,7 @@ def _group(source: HookSource, event: HookEvent, group: object) -> Iterator[Hook
         yield SkippedHook(source, event, _summary(group), "it has no list of hooks")
         return
     matcher = group.get("matcher") or ""
-    problem = "its matcher is no text" if not isinstance(matcher, str) else matcher_problem(matcher)
+    problem = "its matcher is not a string" if not isinstance(matcher, str) else matcher_problem(matcher)
     for handler in handlers:
         if problem:
             yield SkippedHook(source, event, _summary(handler), problem)
@@ -197,7 +197,7 @@ def _hook(source: HookSource, event: HookEvent, matcher: str, handler: object) -
 def _problem(event: HookEvent, handler: object) -> str:
     """Return why a hook is not run; empty if it is."""
     if not isinstance(handler, dict):
-        return "it is no object"
+        return "it is not an object"
     kind = handler.get("type", "command")
     if kind != "command":
         is_known = isinstance(kind, str) and kind in _FOREIGN_TYPES
@@ -206,18 +206,18 @@ def _problem(event: HookEvent, handler: object) -> str:
     if not isinstance(command, str) or not command.strip() or "\0" in command:
         return "it has no command"
     if args is not None and not (isinstance(args, list) and all(isinstance(one, str) for one in args)):
-        return "args is no list of texts"
+        return "args is not a list of strings"
     if handler.get("shell", "bash") != "bash":
         return f"Forge does not run the shell {handler['shell']!r}"
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float)):
-        return f"its timeout is {timeout!r}, which is no number of seconds"
+        return f"its timeout is {timeout!r}, which is not a number of seconds"
     if timeout is not None and not timeout > 0:
         return f"its timeout is {timeout!r}; it must be above 0"
     condition = handler.get("if")
     if condition is not None and not isinstance(condition, str):
-        return "if is no text"
+        return "if is not a string"
     if condition and event not in TOOL_EVENTS:
-        return "if counts only at events of tools"
+        return "if is only for events of tool calls"
     return ""
 
 

@@ -42,7 +42,7 @@ _MODES = {
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """What every hook is told about the session."""
+    """What every hook reads about the session."""
 
     session_id: str
     transcript: Path

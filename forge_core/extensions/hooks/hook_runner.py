@@ -23,7 +23,7 @@ from forge_core.permissions.verdict import Decision
 from forge_core.sanitize import safe_line
 
 SLOW_S = 1.0
-"""After this time the user is told which hook runs."""
+"""After this time a message names the hook that runs."""
 _CAN_FAIL_CLOSED = DECIDING | {HookEvent.USER_PROMPT_SUBMIT, HookEvent.PRE_COMPACT}
 """The events of an action that has not happened yet."""
 _STRICTEST = (Decision.DENY, Decision.ASK, Decision.ALLOW)
@@ -35,7 +35,7 @@ class Occasion:
     """What an event is about."""
 
     fields: Mapping[str, Any]
-    """What hooks read, besides the name of the event."""
+    """What hooks read, without the name of the event."""
     subjects: Collection[str] = ()
     """What matchers are compared with."""
     call: CalledTool | None = None
@@ -176,7 +176,7 @@ class HookRunner:
         return event not in TOOL_EVENTS or occasion.call is None or holds(hook.condition, occasion.call)
 
     async def _answer(self, hook: Hook, occasion: Occasion) -> HookAnswer:
-        """Run one hook; report what it says to the user, and its failure."""
+        """Run one hook; report its message for the user, and its failure."""
         refusal = await asyncio.to_thread(self._refusal, hook) if hook.source.needs_approval else ""
         if refusal:
             answer, duration_s = HookAnswer(failure=refusal, is_broken=True), None
@@ -188,7 +188,7 @@ class HookRunner:
             await self._log(hook, outcome, answer)
         self._report(hook, answer, duration_s)
         if answer.failure and hook.fails_closed and hook.event in _CAN_FAIL_CLOSED:
-            reason = f"the hook failed, and nothing may happen without it: {answer.failure}"
+            reason = f"the action needs the hook, which failed: {answer.failure}"
             decision = Decision.DENY if hook.event in DECIDING else None
             return HookAnswer(decision=decision, blocks=True, reason=reason)
         return answer

@@ -47,7 +47,7 @@ def matcher_problem(matcher: str) -> str:
     try:
         matches(matcher, ("",))
     except re.error as error:
-        return f"its matcher {matcher!r} is no regular expression: {error}"
+        return f"its matcher {matcher!r} is not a regular expression: {error}"
     return ""
 
 

@@ -62,7 +62,7 @@ def test_hooks_of_an_event_run_as_a_test(config: ForgeConfig, capsys: pytest.Cap
 
     approving = dataclasses.replace(config, approved_programs=("PreToolUse:touch",))
     assert run_action(options("test", "PreToolUse"), approving) == ExitCode.UNFINISHED
-    assert "failure: its answer is no valid JSON" in capsys.readouterr().out
+    assert "failure: its answer is not valid JSON" in capsys.readouterr().out
     assert (config.working_dir / "ran").exists()
 
 

@@ -79,15 +79,15 @@ def test_an_answer_is_read(event: HookEvent, content: object, expected: HookAnsw
 @pytest.mark.parametrize(
     ("event", "content", "failure"),
     [
-        (PRE, {"systemMessage": 5}, "systemMessage is no text"),
+        (PRE, {"systemMessage": 5}, "systemMessage is not a string"),
         (PRE, {"continue": "no"}, "continue is neither true nor false"),
-        (PRE, {"hookSpecificOutput": []}, "hookSpecificOutput is no object"),
+        (PRE, {"hookSpecificOutput": []}, "hookSpecificOutput is not an object"),
         (PRE, specific(PRE, permissionDecision="yes"), "permissionDecision is 'yes'"),
-        (PRE, specific(PRE, updatedInput="ls"), "updatedInput is no object"),
+        (PRE, specific(PRE, updatedInput="ls"), "updatedInput is not an object"),
         (PRE, specific(POST), "about PostToolUse"),
         (HookEvent.STOP, {"decision": "deny"}, "decision is 'deny'"),
-        (PRE, "{", "no valid JSON"),
-        (PRE, "{" * 100_000, "no valid JSON"),
+        (PRE, "{", "not valid JSON"),
+        (PRE, "{" * 100_000, "not valid JSON"),
     ],
 )
 def test_a_wrong_type_is_a_failure_and_decides_nothing(

@@ -68,7 +68,7 @@ BAD: list[tuple[object, str]] = [
     ({"type": "agent", "prompt": "Look"}, "agent"),
     ({"type": "mcp_tool", "tool": "x"}, "mcp_tool"),
     ({"type": "mystery"}, "mystery"),
-    ("text", "no object"),
+    ("text", "not an object"),
     (run(""), "no command"),
     (run(7), "no command"),
     (run("x", args="-v"), "args"),
@@ -76,7 +76,7 @@ BAD: list[tuple[object, str]] = [
     (run("x", timeout=True), "timeout"),
     (run("x", timeout=0), "above 0"),
     (run("x", shell="powershell"), "powershell"),
-    (run("x", **{"if": ["Bash"]}), "if is no text"),
+    (run("x", **{"if": ["Bash"]}), "if is not a string"),
 ]
 
 
@@ -100,11 +100,11 @@ def test_a_bad_entry_is_listed_and_hides_no_other(config: ForgeConfig) -> None:
     for text, (_, expected) in zip(texts, BAD, strict=False):
         assert expected in text
     assert texts[len(BAD) :] == [
-        "PreToolUse regex: its matcher '([' is no regular expression: unterminated character set at position 1",
+        "PreToolUse regex: its matcher '([' is not a regular expression: unterminated character set at position 1",
         "PreToolUse : it has no list of hooks",
-        "Stop never: if counts only at events of tools",
+        "Stop never: if is only for events of tool calls",
         "Setup unknown: Forge has no such event",
-        "SubagentStop : it is no list",
+        "SubagentStop : it is not a list",
     ]
 
 
@@ -112,8 +112,8 @@ def test_a_bad_entry_is_listed_and_hides_no_other(config: ForgeConfig) -> None:
     ("content", "problem"),
     [
         (b"{", "Expecting"),
-        (b"[]", "no JSON object"),
-        (b'{"hooks": []}', "hooks is no object"),
+        (b"[]", "not a JSON object"),
+        (b'{"hooks": []}', "hooks is not an object"),
         (b"\xff\xfe", "decode"),
         (b"[" * 100_000, "nested too deeply"),
         (b" " * 1_000_001, "more than"),
@@ -142,7 +142,7 @@ def test_a_link_out_of_the_project_is_not_read(config: ForgeConfig, tmp_path: Pa
     table = load_hooks(config)
 
     assert table.hooks == ()
-    assert "link out of the project" in table.problems[0]
+    assert "link to a file outside the project" in table.problems[0]
 
 
 def test_names_and_limits(config: ForgeConfig) -> None:
