@@ -11,10 +11,12 @@ from textual.pilot import Pilot
 from forge_core.approval import Responder
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.session.session import ForgeSession
+from forge_core.tools import ReadTool
 from forge_tui.screens.prompts.programs import ProgramsPrompt
 from forge_tui.widgets.status_bar import StatusBar
 from tests.support.chat_app import ChatApp, make_app, make_config, ready, say, shown, until
 from tests.support.hooks import declared, write_hooks
+from tests.support.scripted_llm import Call
 from tests.support.scripted_session import ScriptedSession
 from tests.support.sessions import scripted_session
 
@@ -139,3 +141,20 @@ async def test_a_broken_hook_is_red_in_the_status_bar_until_it_runs(tmp_path: Pa
         (tmp_path / "check.sh").chmod(0o755)
         await say(pilot, "again")
         await until(pilot, lambda: "hook broken" not in shown(app))
+
+
+async def test_the_card_of_a_call_names_the_hook_that_it_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("text of a\n")
+    write_hooks(tmp_path / "own/hooks.json", declared("PreToolUse", "until [ -e go ]; do sleep 0.01; done"))
+
+    def make(responder: Responder, _: ScriptedSession) -> Any:
+        replies = [[Call("read", {"file_path": "a.txt"})], ["Fine."]]
+        return scripted_session(tmp_path, replies, tools=[ReadTool()])
+
+    app = make_app(make_config(tmp_path, working_dir=tmp_path), make_session=make)
+    async with app.run_test(size=(100, 36)) as pilot:
+        await ready(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Waiting for the hook PreToolUse:until" in shown(app))
+        (tmp_path / "go").touch()
+        await until(pilot, lambda: "Fine." in shown(app))

@@ -16,9 +16,10 @@ from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import AgentEnd, AgentEvent, Notice
 from forge_core.extensions.approvals import ApprovalStore
 from forge_core.extensions.hooks.approved_hooks import declared_program
+from forge_core.extensions.hooks.hook_events import HookEvent
 from forge_core.session.session import ForgeSession
 from forge_core.session.session_hooks import MAX_BLOCKS
-from forge_core.tools import BashTool, ReadTool
+from forge_core.tools import BashTool, ReadTool, WriteTool
 from tests.support.hooks import answering, declared, write_hooks
 from tests.support.scripted_llm import Call, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
@@ -76,6 +77,74 @@ async def test_a_session_tells_hooks_of_its_start_its_messages_and_its_end(tmp_p
         ("two", False),
     ]
     assert [one["reason"] for one in records(tmp_path, "SessionEnd")] == ["clear", "other"]
+
+
+CALL = {"tool_name", "tool_input", "tool_use_id", "forge"}
+KEYS = {
+    "SessionStart": {"source"},
+    "SessionEnd": {"reason"},
+    "UserPromptSubmit": {"prompt"},
+    "PreToolUse": CALL,
+    "PermissionRequest": CALL,
+    "PostToolUse": CALL | {"tool_response", "duration_ms"},
+    "PostToolUseFailure": CALL | {"error", "is_interrupt", "duration_ms"},
+    "Notification": {"message", "notification_type"},
+    "SubagentStart": {"agent_id", "agent_type"},
+    "SubagentStop": {"agent_id", "agent_type", "last_assistant_message", "stop_hook_active"},
+    "Stop": {"last_assistant_message", "stop_hook_active"},
+    "StopFailure": {"error", "last_assistant_message"},
+    "PreCompact": {"trigger", "custom_instructions"},
+    "PostCompact": {"trigger"},
+}
+"""Event → what its hooks read, without what all of them read."""
+
+
+async def test_hooks_read_the_keys_of_their_event(tmp_path: Path) -> None:
+    assert {*KEYS} == {*HookEvent}
+    own(tmp_path, *map(seen_by, KEYS))
+    (tmp_path / "a.txt").write_text("x\n")
+    names = (("read", "a.txt"), ("read", "gone.txt"), ("write", "b.txt"))
+    calls = [
+        Call(tool, {"file_path": name, **({"content": "x"} if tool == "write" else {})})
+        for tool, name in names
+    ]
+    session = scripted_session(
+        tmp_path, [calls, ["a long answer " * 900], [RuntimeError("no")]],
+        tools=[ReadTool(), WriteTool()], approver=Answering(Answer.NO),
+    )  # fmt: skip
+    await turn(session)
+    await turn(session)
+    await session.hooks.subagent_started("a1", "explore")
+    await session.hooks.subagent_stopped("a1", "explore", "report")
+    assert await session.hooks.compacting("manual", "") == ""
+    await session.hooks.compacted("manual")
+    async with asyncio.timeout(20):
+        while not records(tmp_path, "StopFailure") or not records(tmp_path, "Notification"):
+            await asyncio.sleep(0.01)
+    await session.aclose()
+
+    always = {"session_id", "transcript_path", "cwd", "permission_mode", "hook_event_name"}
+    for event, keys in KEYS.items():
+        seen = records(tmp_path, event)
+        assert {frozenset(one) for one in seen} == {frozenset(always | keys)}, event
+        assert {one["hook_event_name"] for one in seen} == {event}
+
+
+async def test_continue_false_ends_the_turn_at_any_event(tmp_path: Path) -> None:
+    stop = {"continue": False, "stopReason": "enough for today"}
+    own(
+        tmp_path,
+        declared("UserPromptSubmit", f"grep -q first || {{ {answering(stop)}\n}}"),
+        declared("Stop", answering({**stop, "decision": "block", "reason": "go on"})),
+    )
+    session = scripted_session(tmp_path, [["one"]])
+    await turn(session, "first")
+    assert model_calls(session) == 1
+    [end] = await turn(session, "second")
+    assert isinstance(end, AgentEnd)
+    assert "enough for today" in str(end.result.warning)
+    assert model_calls(session) == 1
+    await session.aclose()
 
 
 async def test_what_hooks_say_is_sent_with_the_message(tmp_path: Path) -> None:

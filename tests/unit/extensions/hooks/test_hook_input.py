@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from forge_core.extensions.hooks.hook_input import claude_calls, forge_arguments
+from forge_core.config.permission_mode import PermissionMode
+from forge_core.extensions.hooks.hook_input import SessionFacts, claude_calls, forge_arguments
 from forge_core.tools.arguments import validate
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.registry import builtin_tools
@@ -33,6 +34,39 @@ PATCH = """*** Begin Patch
 def calls(tool: str, root: Path, **arguments: Any) -> list[tuple[str, dict[str, Any]]]:
     checked = validate(TOOLS[tool], arguments)
     return [(one.name, dict(one.input)) for one in claude_calls(TOOLS[tool], checked, ExecutionContext(root))]
+
+
+NAMES = {
+    "bash": ("Bash", "bash"),
+    "read": ("Read", "NotebookRead", "read"),
+    "write": ("Write", "write"),
+    "edit": ("Edit", "NotebookEdit", "edit"),
+    "multi_edit": ("Edit", "MultiEdit", "multi_edit"),
+    "apply_patch": ("Edit", "apply_patch"),
+    "glob": ("Glob", "glob"),
+    "grep": ("Grep", "grep"),
+    "task": ("Agent", "Task", "task"),
+    "todo": ("TodoWrite", "todo"),
+}
+ARGUMENTS = {"file_path": "a.py", "edits": [{"file_path": "a.py", "old_string": "x", "new_string": "y"}]}
+
+
+@pytest.mark.parametrize("tool", NAMES)
+def test_a_tool_has_its_name_of_claude_code_and_is_matched_by_all(tool: str, tmp_path: Path) -> None:
+    arguments = ARGUMENTS if tool == "multi_edit" else {"file_path": "a.py"}
+    [call] = claude_calls(TOOLS[tool], arguments, ExecutionContext(tmp_path))
+    assert (call.name, call.names) == (NAMES[tool][0], NAMES[tool])
+
+
+def test_modes_have_the_names_of_claude_code(tmp_path: Path) -> None:
+    facts = [SessionFacts("s", tmp_path, tmp_path, mode).fields() for mode in PermissionMode]
+    assert {str(mode): fact["permission_mode"] for mode, fact in zip(PermissionMode, facts, strict=True)} == {
+        "ask": "default",
+        "accept-edits": "acceptEdits",
+        "plan": "plan",
+        "auto": "auto",
+        "yolo": "bypassPermissions",
+    }
 
 
 def test_a_command_has_its_timeout_in_milliseconds(tmp_path: Path) -> None:

@@ -191,6 +191,12 @@ async def test_a_failure_is_reported_once_and_red_until_it_is_fixed(bench: MakeB
     assert made.runner.statistics(hook).median_ms is not None
 
 
+async def test_a_message_of_a_hook_is_for_the_user(bench: MakeBench) -> None:
+    made = bench(declared("Stop", answering({"systemMessage": "3 files\x1b[31m", "suppressOutput": True})))
+    assert await made.runner.run(STOP, Occasion({})) == HookVerdict()
+    assert [(one.level, one.text) for one in made.notices] == [("warning", "Stop:cat: 3 files␛[31m")]
+
+
 async def test_arguments_run_without_a_shell(bench: MakeBench) -> None:
     made = bench(
         declared("SessionStart", "printf", args=["%s|", "a b", "$HOME", ";x"]),
