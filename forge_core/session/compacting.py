@@ -149,9 +149,10 @@ class SessionCompactor:
             return False
         else:
             limit = due
-        if await self._is_prevented(events, "auto"):
-            return False
         window = self._provider.context_window(self._model())
+        if await self._is_prevented(events, "auto"):
+            self._wait_for_more(due, window)
+            return False
         share = f"the model's window is {100 * used // window} % full" if window else "it is too long"
         is_done = await self._compact(
             events, limit, announcement=f"Summarising the earlier conversation: {share}."
@@ -159,9 +160,14 @@ class SessionCompactor:
         if is_done and self._hooks is not None:
             await self._hooks.compacted("auto")
             self._add_context(self._hooks)
-        if due is not None:  # no thrashing where what must stay is large
-            self._next_at = self._meter.used + max((window or 0) - due, 0) // 2
+        self._wait_for_more(due, window)
         return is_done
+
+    def _wait_for_more(self, due: int | None, window: int | None) -> None:
+        """Begin no further compaction before the conversation has grown by half of the room above the
+        threshold: what must stay may be large, and a hook may have prevented this one."""
+        if due is not None:
+            self._next_at = self._meter.used + max((window or 0) - due, 0) // 2
 
     async def run(
         self, queue: EventQueue, *, focus: str = "", is_fast: bool = False, turns: int | None = None

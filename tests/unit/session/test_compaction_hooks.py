@@ -64,9 +64,11 @@ async def test_hooks_of_an_automatic_compaction_prevent_it_or_add_to_it(tmp_path
     ]
     assert "The conversation was not compacted: not now" in blocked
     assert records(tmp_path, "PostCompact") == []
+    await turn(session, "and")
+    assert len(records(tmp_path, "PreCompact")) == 1, "no hook runs before each call of the model"
 
     (tmp_path / "allowed").touch()
-    await turn(session, "and now")
+    await turn(session, "now " + "word " * 150)
     assert "the summary" in str(sent(session))
     assert "From a hook of SessionStart: again" in str(sent(session))
     assert {one["trigger"] for one in records(tmp_path, "PreCompact")} == {"auto"}
