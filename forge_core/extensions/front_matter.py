@@ -25,6 +25,8 @@ _INDICATORS = "'\"[{*&!|>"
 """What begins a value that is not plain text in YAML."""
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?")
 """What begins a value of several lines."""
+_LOADER_FAULTS = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError)
+"""What PyYAML raises besides its own errors where a value does not fit its tag: `!!bool maybe`."""
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 
@@ -116,7 +118,8 @@ def _load(text: str) -> tuple[dict[str, Any] | None, str]:
         if _SUSPECT.search(text) and (problem := _hostile(yaml.parse(text, loader))):
             return None, problem
         value = yaml.load(text, loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        repr(value)  # raises for a number of more digits than Python turns into text
+    except (yaml.YAMLError, *_LOADER_FAULTS) as error:
         return None, " ".join(str(getattr(error, "problem", None) or error).split())[:120]
     if value is None:
         return {}, ""

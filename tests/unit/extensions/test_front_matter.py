@@ -115,3 +115,22 @@ def test_long_front_matter_is_ignored() -> None:
 
     assert (file.fields, file.body) == ({}, "Body")
     assert file.problems == ("the front matter is longer than 32 KB; it was ignored",)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!!bool maybe",
+        "!!timestamp soon",
+        "!!int ''",
+        "!!float ''",
+        "0x" + "f" * 5_000,
+        "0" + "7" * 6_000,
+        "1" + ":59" * 8_000,
+        "[0x" + "f" * 5_000 + "]",
+    ],
+    ids=("bool", "timestamp", "int", "float", "hexadecimal", "octal", "sexagesimal", "list"),
+)
+def test_a_value_that_does_not_fit_its_type_is_text(value: str) -> None:
+    file = parse_markdown_file(f"---\nmodel: {value}\nname: a\n---\nBody".encode())
+    assert (file.text("model"), file.text("name"), file.body) == (value, "a", "Body")
