@@ -15,7 +15,7 @@ from typing import Any
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.hook_locations import HookSource, hook_sources
 from forge_core.extensions.hooks.hook_events import TOOL_EVENTS, HookEvent
-from forge_core.extensions.hooks.matching import matcher_problem
+from forge_core.extensions.hooks.matching import MAX_PATTERN, matcher_problem
 from forge_core.extensions.locations import ExtensionScope
 from forge_core.sanitize import safe_line
 
@@ -24,6 +24,13 @@ MAX_TIMEOUT_S = 600.0
 SESSION_END_TIMEOUT_S = 2.0
 _MAX_BYTES = 1_000_000
 _MAX_NAME = 60
+_MAX_LINE = 20_000
+"""Characters of a command line. A longer one can hardly be reviewed."""
+_MAX_HOOKS = 200
+"""Of one file: each is looked at, and shown, by itself."""
+_MAX_REASON = 300
+MAX_SUMMARY = 120
+"""Characters of what is displayed of an entry that is not run."""
 _FOREIGN_TYPES = frozenset({"http", "prompt", "agent", "mcp_tool"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*")
 _INTERPRETER = re.compile(r"(?:ba|da|z|k)?sh|python[\d.]*|node|ruby|perl|deno|bun|php|uv|npx|env|exec|run")
@@ -63,7 +70,7 @@ class Hook:
     @property
     def command_line(self) -> str:
         """What runs, in one line."""
-        return " ".join((self.command, *map(shlex.quote, self.args or ())))
+        return self.command if self.args is None else shlex.join((self.command, *self.args))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +84,8 @@ class SkippedHook:
 
     @property
     def text(self) -> str:
-        return safe_line(f"{self.event} {self.what}: {self.reason}")
+        event, what = self.event[:_MAX_NAME], self.what[:MAX_SUMMARY]
+        return safe_line(f"{event} {what}: {self.reason[:_MAX_REASON]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,7 @@ def load_hooks(config: ForgeConfig) -> HookTable:
 def read_source(source: HookSource) -> HookTable:
     """Return the hooks of one file. Runs nothing."""
     try:
-        entries = list(_entries(source, _declared(source)))
+        entries = list(_within_limit(source, _entries(source, _declared(source))))
     except (OSError, ValueError) as error:
         reason = safe_line(str(getattr(error, "strerror", None) or error))
         return HookTable(problems=(f"Hooks in {source.label} were not read: {reason}.",))
@@ -157,6 +165,18 @@ def _entries(source: HookSource, declared: Mapping[str, Any]) -> Iterator[Hook |
             yield from _group(source, HookEvent(event), group)
 
 
+def _within_limit(source: HookSource, entries: Iterable[Hook | SkippedHook]) -> Iterator[Hook | SkippedHook]:
+    """Yield the entries without the hooks beyond the limit, which are counted."""
+    count = 0
+    for one in entries:
+        count += isinstance(one, Hook)
+        if count <= _MAX_HOOKS or isinstance(one, SkippedHook):
+            yield one
+    if count > _MAX_HOOKS:
+        reason = f"the file declares more than {_MAX_HOOKS} hooks"
+        yield SkippedHook(source, f"{count - _MAX_HOOKS:,} more", "", reason)
+
+
 def _group(source: HookSource, event: HookEvent, group: object) -> Iterator[Hook | SkippedHook]:
     handlers = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(group, dict) or not isinstance(handlers, list):
@@ -177,7 +197,7 @@ def _hook(source: HookSource, event: HookEvent, matcher: str, handler: object) -
     assert isinstance(handler, dict)
     args = handler.get("args")
     timeout = handler.get("timeout")
-    limit = DEFAULT_TIMEOUT_S if timeout is None else min(float(timeout), MAX_TIMEOUT_S)
+    limit = DEFAULT_TIMEOUT_S if timeout is None else float(min(timeout, MAX_TIMEOUT_S))
     return Hook(
         name=f"{event}:{_program(handler['command'], args)}",
         event=event,
@@ -207,6 +227,8 @@ def _problem(event: HookEvent, handler: object) -> str:
         return "it has no command"
     if args is not None and not (isinstance(args, list) and all(isinstance(one, str) for one in args)):
         return "args is not a list of strings"
+    if len(command) + sum(map(len, args or ())) > _MAX_LINE:
+        return f"its command line has more than {_MAX_LINE:,} characters"
     if handler.get("shell", "bash") != "bash":
         return f"Forge does not run the shell {handler['shell']!r}"
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float)):
@@ -216,6 +238,8 @@ def _problem(event: HookEvent, handler: object) -> str:
     condition = handler.get("if")
     if condition is not None and not isinstance(condition, str):
         return "if is not a string"
+    if condition and len(condition) > MAX_PATTERN:
+        return f"if has more than {MAX_PATTERN:,} characters"
     if condition and event not in TOOL_EVENTS:
         return "if is only for events of tool calls"
     return ""
@@ -233,12 +257,17 @@ def _program(command: str, args: list[str] | None) -> str:
 
 
 def _with_unique_names(hooks: Iterable[Hook]) -> Iterator[Hook]:
-    """Yield the hooks, the second of one name in a folder as `name-2`."""
+    """Yield the hooks, the second of one name in a folder as `name-2`. No two have the same key: it stands
+    for what the user has approved."""
+    keys: set[tuple[Path, str]] = set()
     counts: dict[tuple[Path, str], int] = {}
     for hook in hooks:
-        key = (hook.source.folder, hook.name)
-        number = counts[key] = counts.get(key, 0) + 1
-        yield hook if number == 1 else replace(hook, name=f"{hook.name}-{number}")
+        named, key = hook, hook.key
+        while named.key in keys:
+            counts[key] = counts.get(key, 1) + 1
+            named = replace(hook, name=f"{hook.name}-{counts[key]}")
+        keys.add(named.key)
+        yield named
 
 
 def _summary(declared: object) -> str:
@@ -246,7 +275,7 @@ def _summary(declared: object) -> str:
     if isinstance(declared, dict):
         for name in ("command", "url", "prompt", "tool", "type"):
             if isinstance(declared.get(name), str):
-                return str(declared[name])[:120]
+                return str(declared[name])[:MAX_SUMMARY]
         if isinstance(declared.get("hooks"), list):
             return _summary(declared["hooks"])
     if isinstance(declared, list):

@@ -18,6 +18,14 @@ from forge_core.workspace.folders import WorkspaceFolders
 
 _NAMES = re.compile(r"[A-Za-z0-9_,| -]*")
 """A matcher of these characters is a list of exact names; any other is a regular expression."""
+MAX_PATTERN = 1_000
+"""Characters of a matcher, and of an `if`."""
+_MAX_WAYS = 2**16
+_REPEAT_WAYS = 2**4
+_PART = re.compile(r"(?P<repeat>[*+?]|\{\d*,?\d*\})|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\??|.", re.DOTALL)
+"""A part of a regular expression: a repeat, an escape, a class, the beginning of a group, or a character."""
+_UNREADABLE = re.compile(r"\(\?(?:#|[a-zA-Z-]*x)")
+"""Comments, and the flag that allows them: what they hold is no part of the expression."""
 _SEPARATOR = re.compile(r"[|,]")
 _ALL_EDITS = "Edit"
 """The name whose rules mean every tool that changes files."""
@@ -44,11 +52,45 @@ def matches(matcher: str, subjects: Collection[str]) -> bool:
 
 def matcher_problem(matcher: str) -> str:
     """Return why a matcher cannot be used; empty if it can."""
+    if len(matcher) > MAX_PATTERN:
+        return f"its matcher has more than {MAX_PATTERN:,} characters"
+    if matcher.strip() == "*" or _NAMES.fullmatch(matcher):
+        return ""
     try:
-        matches(matcher, ("",))
-    except re.error as error:
+        re.compile(matcher)
+    except (re.error, RecursionError, OverflowError) as error:
         return f"its matcher {matcher!r} is not a regular expression: {error}"
+    if _may_be_slow(matcher):
+        return f"its matcher {matcher!r} could take too long: it repeats a group, or has too many repeats"
     return ""
+
+
+def _may_be_slow(expression: str) -> bool:
+    """Return whether an expression might be tried on a name in more than `_MAX_WAYS` ways: that many its
+    repeats and alternatives, multiplied, allow. A repeat of a group is too many: it may hold others."""
+    if _UNREADABLE.search(expression):
+        return True
+    earlier, ways = 0, 1
+    choices: list[int] = []  # of each open group
+    before, was_repeat = "", False
+    for found in _PART.finditer(expression):
+        part, is_repeat = found[0], found["repeat"] is not None
+        if is_repeat and not was_repeat:  # a repeat of a repeat only makes it lazy or possessive
+            if before == ")" and part != "?":
+                return True
+            ways *= 2 if part == "?" else _REPEAT_WAYS
+        elif part.startswith("("):
+            choices.append(1)
+        elif part == ")" and choices:
+            ways *= choices.pop()
+        elif part == "|" and choices:
+            choices[-1] += 1
+        elif part == "|":
+            earlier, ways = earlier + ways, 1
+        if earlier + ways > _MAX_WAYS:
+            return True
+        before, was_repeat = part, is_repeat
+    return False
 
 
 def holds(condition: str, call: CalledTool) -> bool:

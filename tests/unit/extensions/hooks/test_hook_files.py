@@ -76,6 +76,9 @@ BAD: list[tuple[object, str]] = [
     (run("x", timeout=True), "timeout"),
     (run("x", timeout=0), "above 0"),
     (run("x", shell="powershell"), "powershell"),
+    (run("x" * 20_001), "20,000 characters"),
+    (run("x", args=["y" * 20_000]), "20,000 characters"),
+    (run("x", **{"if": f"Bash({' ' * 1_000})"}), "if has more than"),
     (run("x", **{"if": ["Bash"]}), "if is not a string"),
 ]
 
@@ -155,6 +158,8 @@ def test_names_and_limits(config: ForgeConfig) -> None:
                         run('python3 -u "$CLAUDE_PROJECT_DIR"/.claude/hooks/check.py --fast', timeout=9999),
                         run("check.py", args=["-v", "two words"], failClosed=True),
                         run("A=b make lint", timeout=0.5),
+                        run("./make -v", args=[], timeout=10**400),
+                        run("make-2"),
                         run("python3 -c \"import sys; sys.exit(2 if 'x' in 'y' else 0)\""),
                         run("bash", args=["-c", "./run me"]),
                     ]
@@ -170,9 +175,35 @@ def test_names_and_limits(config: ForgeConfig) -> None:
         ("PreToolUse:check.py", 600.0),
         ("PreToolUse:check.py-2", 60.0),
         ("PreToolUse:make", 0.5),
+        ("PreToolUse:make--v", 600.0),
+        ("PreToolUse:make-2", 60.0),
         ("PreToolUse:python3", 60.0),
         ("PreToolUse:bash", 60.0),
         ("SessionEnd:bye", 2.0),
     ]
     assert hooks[1].command_line == "check.py -v 'two words'"
-    assert [hook.fails_closed for hook in hooks] == [False, True, *[False] * 4]
+    assert hooks[3].command_line == "'./make -v'"
+    assert [hook.fails_closed for hook in hooks] == [False, True, *[False] * 6]
+
+
+def test_every_hook_has_a_key_of_its_own(config: ForgeConfig) -> None:
+    commands = ["a-2", "a", "a", "a-2", "a"]
+    declare(config.config_dir / "hooks.json", {"Stop": [{"hooks": [run(one) for one in commands]}]})
+
+    assert [hook.name for hook in load_hooks(config).hooks] == [
+        "Stop:a-2",
+        "Stop:a",
+        "Stop:a-3",
+        "Stop:a-2-2",
+        "Stop:a-4",
+    ]
+
+
+def test_only_so_many_hooks_of_a_file_count(config: ForgeConfig) -> None:
+    declare(config.config_dir / "hooks.json", {"Stop": [{"hooks": [run("x")] * 230}]})
+    declare(config.working_dir / ".forge/hooks.json", {"Stop": [{"hooks": [run("y")]}]})
+
+    table = load_hooks(config)
+
+    assert [hook.command for hook in table.hooks] == [*["x"] * 200, "y"]
+    assert skipped(table) == ["30 more : the file declares more than 200 hooks"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.extensions.hooks.hook_input import claude_calls
-from forge_core.extensions.hooks.matching import CalledTool, holds, matches
+from forge_core.extensions.hooks.matching import CalledTool, holds, matcher_problem, matches
 from forge_core.tools.base import ExecutionContext
 from forge_core.tools.registry import builtin_tools
 
@@ -38,6 +38,44 @@ def test_a_matcher_is_a_list_of_exact_names_or_a_searched_expression(
     matcher: str, name: str, expected: bool
 ) -> None:
     assert matches(matcher, (name,)) is expected
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    [
+        "(a+)+$",
+        r"(?:(?:\w?){30}){30}!",
+        ".*.*.*.*.*.*!",
+        "(|a|aa)" * 30 + "!",
+        r"\w?" * 30 + "!",
+        "(?x)(a+) +$",
+        "(?#[)(a+)+]",
+        "a|b(c*)+",
+        "a{99999999999999999999}",
+        "(" * 900,
+        "a" * 1_001,
+    ],
+    ids=range(11),
+)
+def test_a_matcher_that_could_take_very_long_is_refused(matcher: str) -> None:
+    assert matcher_problem(matcher)
+
+
+@pytest.mark.parametrize(
+    "matcher",
+    [
+        "",
+        "*",
+        "Edit|Write",
+        "mcp__.*__(read|write).*",
+        "^(?!Bash).*$",
+        "(Multi)?Edit",
+        "[]*+(]x+",
+        r"\(a+\)+|b.*?|c{2,3}",
+    ],
+)
+def test_other_matchers_can_be_used(matcher: str) -> None:
+    assert not matcher_problem(matcher)
 
 
 def called(tool_name: str, root: Path, **arguments: object) -> CalledTool:
