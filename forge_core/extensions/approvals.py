@@ -20,7 +20,7 @@ from typing import Any
 
 from forge_core.config.project_state import locked, replace_file
 from forge_core.errors import ConfigError
-from forge_core.extensions.program_files import named_files
+from forge_core.extensions.program_files import named_files, read_named_file
 from forge_core.private_folders import make_private_folder
 
 _VERSION = 1
@@ -56,7 +56,7 @@ class DeclaredProgram:
     entry: Mapping[str, Any]
     """What the file says about it, as JSON."""
     words: tuple[str, ...]
-    """The words of its command line."""
+    """What in its command line may name files: patterns of `glob`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class SeenProgram:
 
     entry: Mapping[str, Any]
     files: Mapping[str, str]
-    """Path, relative to the folder → sha256 of the file, in hex."""
+    """Path, relative to the folder → what `read_named_file` returns of the file."""
     texts: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The contents of those files that are short texts."""
 
@@ -78,17 +78,16 @@ class SeenProgram:
 
     @classmethod
     def of(cls, program: DeclaredProgram) -> SeenProgram:
-        """Return the program as it is now. Blocks while it reads its files."""
+        """Return the program as it is now. Blocks while it reads its files.
+
+        Raises:
+            UncheckableError: it names too many files.
+        """
         files, texts = {}, {}
         for path in named_files(program.words, program.folder):
             name = os.path.relpath(path, program.folder)
-            try:
-                data = path.read_bytes()
-            except OSError as error:
-                files[name] = f"unreadable: {error.strerror}"
-                continue
-            files[name] = hashlib.sha256(data).hexdigest()
-            if len(data) <= _MAX_TEXT and b"\0" not in data:
+            files[name], data = read_named_file(path)
+            if data and len(data) <= _MAX_TEXT and b"\0" not in data:
                 texts[name] = data.decode("utf-8", "replace")
         return cls(program.entry, files, texts)
 
@@ -160,7 +159,8 @@ class ApprovalStore:
         self._folder = state_dir / _FOLDER
 
     def judge(self, program: DeclaredProgram) -> Judgement:
-        """Return whether a program may run as it is now. Blocks while it reads its files."""
+        """Return whether a program may run as it is now. Blocks while it reads its files. Raises
+        UncheckableError."""
         seen = SeenProgram.of(program)
         record = self._records(program.folder).get(_key(program))
         if record is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
@@ -16,8 +16,8 @@ from forge_core.extensions.approvals import (
     SeenProgram,
     WaitingProgram,
 )
-from forge_core.extensions.hooks.hook_files import Hook, HookTable, load_hooks
-from forge_core.extensions.program_files import words_of_line
+from forge_core.extensions.hooks.hook_files import MAX_SUMMARY, Hook, HookTable, SkippedHook, load_hooks
+from forge_core.extensions.program_files import UncheckableError, words_of_arguments, words_of_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,17 @@ class HookApprovals:
     def load(cls, config: ForgeConfig) -> HookApprovals:
         """Return the hooks as they are now. Runs nothing. Blocks while it reads."""
         table, store = load_hooks(config), ApprovalStore(config.state_dir)
-        judged = {
-            hook.key: JudgedHook(hook, store.judge(declared_program(hook)))
-            for hook in table.hooks
-            if hook.source.needs_approval
-        }
+        judged: dict[tuple[Path, str], JudgedHook] = {}
+        skipped: dict[tuple[Path, str], SkippedHook] = {}
+        for hook in table.hooks:
+            if hook.source.needs_approval:
+                try:
+                    judged[hook.key] = JudgedHook(hook, store.judge(declared_program(hook)))
+                except UncheckableError as error:
+                    what = hook.command_line[:MAX_SUMMARY]
+                    skipped[hook.key] = SkippedHook(hook.source, str(hook.event), what, str(error))
+        kept = tuple(hook for hook in table.hooks if hook.key not in skipped)
+        table = replace(table, hooks=kept, skipped=(*table.skipped, *skipped.values()))
         return cls(table, judged, frozenset(config.approved_programs))
 
     def state(self, hook: Hook) -> ApprovalState | None:
@@ -104,7 +110,10 @@ class HookApprovals:
         """Return why a hook that was approved must not run now: it or its files have changed meanwhile.
         Blocks while it reads the files."""
         before = self.judged[hook.key].judgement.seen
-        now = SeenProgram.of(declared_program(hook))
+        try:
+            now = SeenProgram.of(declared_program(hook))
+        except UncheckableError as error:
+            return str(error)
         if now.digest == before.digest:
             return ""
         first = next(iter(now.differences(before)), "it has changed").rstrip(":")
@@ -113,10 +122,11 @@ class HookApprovals:
 
 def declared_program(hook: Hook) -> DeclaredProgram:
     """Return a hook as what the user approves."""
+    folder = str(hook.source.folder)
+    known = {"CLAUDE_PROJECT_DIR": folder, "FORGE_PROJECT_DIR": folder, "PWD": folder}
+    known["HOME"] = str(Path.home())
     if hook.args is None:
-        folder = str(hook.source.folder)
-        known = {"CLAUDE_PROJECT_DIR": folder, "FORGE_PROJECT_DIR": folder, "PWD": folder}
-        words = words_of_line(hook.command, {**known, "HOME": str(Path.home())})
+        words = words_of_line(hook.command, known)
     else:
-        words = [hook.command, *hook.args]
+        words = words_of_arguments([hook.command, *hook.args], known)
     return DeclaredProgram(ProgramKind.HOOK, hook.name, hook.source.folder, hook.entry, tuple(words))

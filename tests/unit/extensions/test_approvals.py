@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from forge_core.extensions.approvals import ApprovalState, ApprovalStore, DeclaredProgram, ProgramKind
-from forge_core.extensions.program_files import missing_script, named_files, words_of_line
+from forge_core.extensions.program_files import (
+    UncheckableError,
+    missing_script,
+    named_files,
+    words_of_arguments,
+    words_of_line,
+)
 
 NEW, CHANGED = ApprovalState.NEW, ApprovalState.CHANGED
 APPROVED, DECLINED = ApprovalState.APPROVED, ApprovalState.DECLINED
@@ -114,13 +120,76 @@ def test_nothing_is_approved_by_a_record_that_cannot_be_read(
         ("FOO=1 sudo hooks/check.sh", ["hooks/check.sh"]),
         ("sh hooks/check.sh; 'unclosed", ["hooks/check.sh"]),
         ("/bin/true", []),
+        # Each would run a file that a later commit may change.
+        ("bin/touch x", ["bin/touch"]),
+        ("tee copy < data.json | sh", ["data.json"]),
+        ("touch() { sh $1; }; touch data.json", ["data.json"]),
+        ("link/../run", ["bin/run"]),
+        ("cd bin && cd deep && sh run", ["bin/deep/run", "bin/run"]),
+        ("sh bin/*", ["bin/__main__.py", "bin/check.js", "bin/mod.py", "bin/run", "bin/touch"]),
+        ("for one in bin/r*; do sh $one; done", ["bin/run"]),
+        ("ls bin/*; case $x in *.json) ;; esac", []),
+        ("PATH=bin:$PATH run", ["bin/run"]),
+        ('"$(git rev-parse --show-toplevel)"/bin/run', ["bin/run"]),
+        ('"$(git rev-parse --show-toplevel)/bin/run"', ["bin/run"]),
+        ("python3 -c 'exec(open(\"bin/run\").read())'", ["bin/run"]),
+        ("python3 -m bin.mod", ["bin/mod.py"]),
+        ("python3 bin", ["bin/__main__.py"]),
+        ("node bin/check", ["bin/check.js"]),
+        ("make lint", ["Makefile"]),
+        ("npm run lint", ["package.json"]),
+        ("run-parts bin", ["bin/__main__.py", "bin/check.js", "bin/mod.py", "bin/run", "bin/touch"]),
+        ("jq '.a[0]/.b[1]/.c[2]/.d[3]' < data.json", ["data.json"]),
+        (f"python3 -c '{'x = 1;' * 100}'", []),
+        ("cat /\ud800/x", []),
         ("cat ../outside.txt", []),
     ],
 )
 def test_the_files_that_a_line_names(folder: Path, line: str, files: list[str]) -> None:
     (folder.parent / "outside.txt").write_text("x")
+    (folder / "bin/deep").mkdir(parents=True)
+    (folder / "link").symlink_to("bin/deep")
+    more = ("run", "touch", "deep/run", "mod.py", "check.js", "__main__.py", "../Makefile", "../package.json")
+    for name in more:
+        (folder / "bin" / name).write_text("exit 0\n")
     words = words_of_line(line, {"CLAUDE_PROJECT_DIR": str(folder)})
     assert [os.path.relpath(path, folder) for path in named_files(words, folder)] == files
+
+
+def test_an_argument_list_names_what_its_words_and_the_code_in_them_name(folder: Path) -> None:
+    def named(*argv: str) -> list[str]:
+        words = words_of_arguments(argv, {"CLAUDE_PROJECT_DIR": str(folder)})
+        return [os.path.relpath(path, folder) for path in named_files(words, folder)]
+
+    (folder / "check.sh -v").write_text("exit 0\n")
+    assert named("sh", "-c", "cd hooks && ./check.sh") == ["hooks/check.sh"]
+    assert named("sh", "-c", '"$CLAUDE_PROJECT_DIR"/hooks/check.sh') == ["hooks/check.sh"]
+    assert named("./check.sh -v") == ["check.sh -v"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [("sh many/*", "more than 200 files"), ("sh */*/*/*", "too many folders"), ("ls {dirs}", "32 folders")],
+)
+def test_what_names_too_much_to_check_is_refused(folder: Path, line: str, problem: str) -> None:
+    names = [f"d{number}" for number in range(40)]
+    for name in ("many", *names):
+        (folder / name).mkdir()
+    for number in range(201):
+        (folder / f"many/{number}").touch()
+    with pytest.raises(UncheckableError, match=problem):
+        named_files(words_of_line(line.format(dirs=" ".join(names)), {}), folder)
+
+
+def test_a_large_file_is_known_by_what_changes_with_each_write(folder: Path, tmp_path: Path) -> None:
+    store, one = ApprovalStore(tmp_path / "state"), program(folder, "sh hooks/large")
+    with (folder / "hooks/large").open("wb") as file:
+        file.truncate(1_000_000_000_000)
+    approve(store, one)
+    assert store.judge(one).state is APPROVED
+    with (folder / "hooks/large").open("r+b") as file:
+        file.write(b"x")
+    assert store.judge(one).differences == ("hooks/large has changed",)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.extensions.hooks.approved_hooks import HookApprovals
 from forge_core.extensions.hooks.hook_files import HookTable, load_hooks
 from forge_core.runtime import load_session_config
 
@@ -207,3 +208,16 @@ def test_only_so_many_hooks_of_a_file_count(config: ForgeConfig) -> None:
 
     assert [hook.command for hook in table.hooks] == [*["x"] * 200, "y"]
     assert skipped(table) == ["30 more : the file declares more than 200 hooks"]
+
+
+def test_a_hook_that_cannot_be_bound_to_its_files_is_not_run(config: ForgeConfig) -> None:
+    many = config.working_dir / "many"
+    many.mkdir()
+    for number in range(201):
+        (many / str(number)).touch()
+    declare(config.working_dir / ".forge/hooks.json", {"Stop": [{"hooks": [run("sh many/*"), run("y")]}]})
+
+    approvals = HookApprovals.load(config)
+
+    assert [one.hook.command for one in approvals.waiting] == ["y"]
+    assert skipped(approvals.table) == ["Stop sh many/*: its command line names more than 200 files"]
