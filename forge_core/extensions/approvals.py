@@ -22,6 +22,7 @@ from forge_core.config.project_state import locked, replace_file
 from forge_core.errors import ConfigError
 from forge_core.extensions.program_files import named_files, read_named_file
 from forge_core.private_folders import make_private_folder
+from forge_core.workspace.beneath import open_file
 
 _VERSION = 1
 _FOLDER = "approvals"
@@ -166,7 +167,12 @@ class ApprovalStore:
         if record is None:
             return Judgement(ApprovalState.NEW, seen)
         if record.get("digest") != seen.digest:
-            before = SeenProgram(record.get("entry", {}), record.get("files", {}), record.get("texts", {}))
+            entry = record.get("entry")
+            before = SeenProgram(
+                entry if isinstance(entry, dict) else {},
+                _texts(record.get("files")),
+                _texts(record.get("texts")),
+            )
             return Judgement(ApprovalState.CHANGED, seen, seen.differences(before))
         state = ApprovalState.APPROVED if record.get("approved") is True else ApprovalState.DECLINED
         at = record.get("at")
@@ -206,7 +212,7 @@ class ApprovalStore:
     def _records(self, folder: Path) -> dict[str, Any]:
         """Return the records of a folder; none where they cannot be read: nothing is approved then."""
         try:
-            with self._file(folder).open("rb") as file:
+            with open_file(self._file(folder)) as file:
                 content = json.loads(file.read(_MAX_BYTES))
         except (OSError, ValueError, RecursionError):
             return {}
@@ -224,6 +230,12 @@ class ApprovalStore:
 
 def _key(program: DeclaredProgram) -> str:
     return f"{program.kind} {program.name}"
+
+
+def _texts(value: object) -> dict[str, str]:
+    """Return the texts of a JSON object; the record may be damaged."""
+    items = value.items() if isinstance(value, dict) else ()
+    return {name: one for name, one in items if isinstance(one, str)}
 
 
 def _shown(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -103,6 +104,21 @@ def test_nothing_is_approved_by_a_record_that_cannot_be_read(
     approve(store, one)
     assert store.judge(one).state is APPROVED
     assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("key", ["entry", "files", "texts", "digest", "approved", "at"])
+@pytest.mark.parametrize("value", [None, 1, "x", [], {"hooks/check.sh": 1}, {"hooks/check.sh": [[]]}])
+def test_a_damaged_record_of_a_program_approves_nothing_that_has_changed(
+    folder: Path, tmp_path: Path, key: str, value: object
+) -> None:
+    store, one = ApprovalStore(tmp_path), program(folder)
+    approve(store, one)
+    [path] = (tmp_path / "approvals").glob("*.json")
+    content = json.loads(path.read_text())
+    content["programs"]["hook check"][key] = value
+    path.write_text(json.dumps(content))
+    (folder / "hooks/check.sh").write_text("exit 1\n")
+    assert store.judge(one).state is CHANGED
 
 
 @pytest.mark.parametrize(
