@@ -179,7 +179,7 @@ class ApprovePrograms:
     """A request to ask which programs of files may run: `session.hooks.decide` stores the decision."""
 
     programs: tuple[WaitingProgram, ...]
-    """At least one, in the order of `session.hooks.waiting`."""
+    """At least one, of `session.hooks.waiting`."""
     body: str = ""
     """Plain text to show before."""
     title: str = ""

@@ -133,7 +133,10 @@ class Judgement:
 class WaitingProgram:
     """A program that waits for the user's decision, as it is shown. All text in it is untrusted."""
 
+    folder: Path
     name: str
+    digest: str
+    """Of `SeenProgram`: a decision counts for the program of this folder, name and digest alone."""
     source: str
     """The file that declares it."""
     command_line: str

@@ -154,9 +154,10 @@ class SessionHooks:
         """Return the programs about which the user has not decided as they are now."""
         return [] if self.approvals is None else self.approvals.shown
 
-    async def decide(self, approved: Collection[int]) -> None:
-        """Store the user's decision about each program of `waiting`, by its index; those that are approved
-        run from now on, those for the start of a session at once.
+    async def decide(self, shown: Sequence[WaitingProgram], approved: Collection[int]) -> int:
+        """Store the user's decision about each of these programs of `waiting`, by its index; those that are
+        approved run from now on, those for the start of a session at once. Return how many are approved: one
+        that is no longer as it was shown is not.
 
         Raises:
             ConfigError: the decision cannot be stored.
@@ -166,17 +167,18 @@ class SessionHooks:
 
         before = self.approvals
         if before is None:
-            return
-        new = {one.hook.key for at, one in enumerate(before.waiting) if at in approved}
-        await asyncio.to_thread(before.decide, self._config, approved)
+            return 0
+        agreed = await asyncio.to_thread(before.decide, self._config, shown, approved)
+        new = {hook.key for hook in agreed}
         await self.reload()
         if self.approvals is None:
-            return
+            return len(agreed)
         hooks = [hook for hook in self.approvals.allowed if hook.key in new]
         runner = self._runner(self.approvals, hooks)
         event = HookEvent.SESSION_START
         occasion = Occasion({**self._facts(), "source": self.start}, (self.start,))
         self._add_context(event, await runner.run(event, occasion))
+        return len(agreed)
 
     # Events of the session
 

@@ -237,11 +237,11 @@ class PlainCommands:
             return
         approved = {int(word) - 1 for word in words if int(word)}
         try:
-            await self._chat.session.hooks.decide(approved)
+            agreed = await self._chat.session.hooks.decide(wanted.programs, approved)
         except ForgeError as error:
             out.say(ERROR, str(error))
         else:
-            out.say(NOTICE, f"{len(approved)} of {count} hooks approved.")
+            out.say(NOTICE, f"{agreed} of {count} hooks approved.")
 
     # Commands of the screen
 

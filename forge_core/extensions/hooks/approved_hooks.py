@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -89,7 +89,9 @@ class HookApprovals:
         """What the user is shown of those."""
         return [
             WaitingProgram(
+                one.hook.source.folder,
                 one.hook.name,
+                one.judgement.seen.digest,
                 one.hook.source.label,
                 one.hook.command_line,
                 ", ".join(filter(None, (str(one.hook.event), one.hook.matcher, one.hook.condition))),
@@ -98,13 +100,17 @@ class HookApprovals:
             for one in self.waiting
         ]
 
-    def decide(self, config: ForgeConfig, approved: Collection[int]) -> None:
-        """Store the decision about each that waits: it is approved if its index is given. Raises ConfigError
-        when that fails."""
+    def decide(
+        self, config: ForgeConfig, shown: Sequence[WaitingProgram], approved: Collection[int]
+    ) -> list[Hook]:
+        """Store the decision about each program that was shown and still waits as it was: it is approved if
+        its index is given. Return the approved hooks. Raises ConfigError when it cannot be stored."""
+        decided = {(one.folder, one.name, one.digest): at in approved for at, one in enumerate(shown)}
+        found = [(one, decided.get((*one.hook.key, one.judgement.seen.digest))) for one in self.waiting]
         ApprovalStore(config.state_dir).decide(
-            (declared_program(one.hook), one.judgement.seen, at in approved)
-            for at, one in enumerate(self.waiting)
+            (declared_program(one.hook), one.judgement.seen, yes) for one, yes in found if yes is not None
         )
+        return [one.hook for one, yes in found if yes]
 
     def refusal(self, hook: Hook) -> str:
         """Return why a hook that was approved must not run now: it or its files have changed meanwhile.

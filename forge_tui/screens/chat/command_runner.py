@@ -303,13 +303,13 @@ class CommandRunner:
             screen.activity.note("Not decided: /hooks approve asks again", STATUS_NOTE_S)
             return
         try:
-            await session.hooks.decide(reply.approved)
+            count = await session.hooks.decide(programs, reply.approved)
         except ForgeError as error:
             with self.showing(line):
                 screen.complain(str(error))
         else:
             with self.showing(line):
-                screen.say(f"{len(reply.approved)} of {len(programs)} hooks approved.")
+                screen.say(f"{count} of {len(programs)} hooks approved.")
         screen.refresh_status()
 
     def argument_values(self, name: str) -> Sequence[ArgumentValue]:

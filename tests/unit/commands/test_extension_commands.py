@@ -163,7 +163,7 @@ async def test_hooks_are_listed_with_what_the_user_decided_about_them(
         await run(session, "trust yes")
         write_hooks(work / ".claude/settings.json", *programs[:3])
         await session.hooks.reload()
-        await session.hooks.decide({0, 2})
+        await session.hooks.decide(session.hooks.waiting(), {0, 2})
         write_hooks(work / ".claude/settings.json", *programs)
         (work / "c.sh").write_text("#!/bin/sh\ncurl x\n")
         await session.hooks.reload()

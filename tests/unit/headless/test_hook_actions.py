@@ -100,7 +100,7 @@ async def test_the_command_lists_runs_and_asks(tmp_path: Path) -> None:
     asked = await hooks("approve", session)
     assert isinstance(asked, ApprovePrograms)
     assert [one.command_line for one in asked.programs] == ["touch x"]
-    await session.hooks.decide({0})
+    assert await session.hooks.decide(asked.programs, {0}) == 1
     assert session.hooks.waiting() == []
     async for _ in session.send("again"):
         pass

@@ -352,6 +352,31 @@ async def test_a_hostile_repository_starts_no_process_before_approval(
         assert (tmp_path / "ran").read_text().count("owned") == 6
 
 
+async def test_a_decision_counts_only_for_what_was_shown(tmp_path: Path) -> None:
+    path = tmp_path / ".forge/hooks.json"
+    write_hooks(path, declared("Stop", "sh one.sh"), declared("Stop", "cp /dev/null two"))
+    (tmp_path / "one.sh").write_text("touch one\n")
+    session = scripted_session(tmp_path, [["ok"]], is_trusted=True)
+    await session.hooks.begin()
+    shown = session.hooks.waiting()
+
+    # Meanwhile another hook has come to the first place, and a script has changed.
+    write_hooks(
+        path,
+        declared("Stop", "touch zero"),
+        declared("Stop", "sh one.sh"),
+        declared("Stop", "cp /dev/null two"),
+    )
+    (tmp_path / "one.sh").write_text("touch changed\n")
+    await session.hooks.reload()
+
+    assert await session.hooks.decide(shown, {0, 1}) == 1
+    assert [one.command_line for one in session.hooks.waiting()] == ["touch zero", "sh one.sh"]
+    await turn(session)
+    await session.aclose()
+    assert {one.name for one in tmp_path.glob("*") if one.stat().st_size == 0} == {"two"}
+
+
 async def test_a_script_that_changes_after_approval_does_not_run(tmp_path: Path) -> None:
     write_hooks(tmp_path / ".claude/settings.json", declared("PreToolUse", "sh hook.sh", failClosed=True))
     (tmp_path / "hook.sh").write_text("exit 0\n")
