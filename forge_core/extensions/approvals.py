@@ -150,7 +150,8 @@ class WaitingProgram:
         """What the user has to see before they decide; the first line is the command line."""
         about = f"{self.occasion}, in {self.source}"
         changes = ["Changed since you decided about it:", *self.differences] if self.differences else []
-        return [*self.command_line.splitlines(), about, *changes]
+        # Other line ends are no line ends to a shell.
+        return [*self.command_line.split("\n"), about, *changes]
 
 
 OUTSIDE_SANDBOX = "Hooks run as you, outside the sandbox, unasked until they change."

@@ -33,6 +33,7 @@ from forge_tui.plain.labelled_output import (
 )
 from forge_tui.submitted_line import Command
 from forge_tui.theme_files import theme_names
+from forge_tui.widgets.exact_text import exact_line
 
 if TYPE_CHECKING:
     from forge_core.commands.result import CommandResult
@@ -225,7 +226,7 @@ class PlainCommands:
         out, count = self._out, len(wanted.programs)
         out.say(QUESTION, f"{count} program{'s want'[count == 1 :]} to run as hooks. {OUTSIDE_SANDBOX}")
         for number, program in enumerate(wanted.programs, 1):
-            first, *rest = map(safe_line, program.lines)
+            first, *rest = map(exact_line, program.lines)
             out.line(f"{number} {first}")
             out.lines("\n".join(f"  {line}" for line in rest))
         typed = await self._chat.prompts.line("Approve (numbers, 0: none of them, empty: decide later): ")

@@ -158,3 +158,34 @@ async def test_the_card_of_a_call_names_the_hook_that_it_waits_for(tmp_path: Pat
         await until(pilot, lambda: "Waiting for the hook PreToolUse:until" in shown(app))
         (tmp_path / "go").touch()
         await until(pilot, lambda: "Fine." in shown(app))
+
+
+async def test_a_program_is_ticked_only_after_all_of_it_was_on_the_screen(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
+    long = "true " + " ".join(f"--word-{number}" for number in range(400)) + " ; touch evil"
+    folded = "true" + "\n" * 5_000 + "touch hidden"
+    hooks = [declared("Stop", command) for command in (long, folded, "touch a\vb", long.replace("evil", "x"))]
+    write_hooks(tmp_path / ".claude/settings.json", *hooks)
+    app = hook_app(config)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await ready(pilot)
+        await asked(app, pilot, "/trust yes")
+        app.clock.pass_(2)
+        assert "PageDown shows the rest first" in shown(app)
+        await pilot.press("space", "enter")
+        assert "[x]" not in shown(app)
+
+        await pilot.press("down")
+        assert "4,999 empty lines" in shown(app) and "touch hidden" in shown(app)
+        await pilot.press("down")
+        assert "touch a␋b" in shown(app)
+
+        await pilot.press("up", "up", *["pagedown"] * 10)
+        assert "; touch evil" in shown(app)
+        await pilot.press("space")
+        assert "[x]" in shown(app)
+        await pilot.press("space", *["down"] * 3)
+        assert "--word-1 " in shown(app)  # from its beginning
+        await pilot.press("space")
+        assert "[x]" not in shown(app)

@@ -75,6 +75,11 @@ class ExactView(ScrollView, can_focus=False):
             self._lines, self._rows_width = tuple(lines), -1
             self.refresh(layout=True)
 
+    def start_over(self) -> None:
+        """Begin at the top: what is shown next is something else, of which nothing has been on the screen."""
+        self._characters_shown = 0
+        self.scroll_home(animate=False)
+
     @property
     def row_count(self) -> int:
         return len(self._rows)

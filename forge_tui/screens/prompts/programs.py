@@ -15,13 +15,14 @@ from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.exact_view import ExactView
 from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt
 from forge_tui.widgets.choices import Choice, ChoiceList
-from forge_tui.widgets.exact_text import ExactLine, command_lines
+from forge_tui.widgets.exact_text import ExactLine, command_lines, fold_blank_lines
 
 if TYPE_CHECKING:
     from forge_core.extensions.approvals import WaitingProgram
 
 TICKED, NOT_TICKED = "[x]", "[ ]"
 NOT_TICKED_TEXT = "What is not ticked does not run. If it changes, you are asked again."
+UNREAD_HINT = "PageDown shows the rest first"
 LATER_LABEL = "Not now, and your message:"
 
 
@@ -36,7 +37,7 @@ class ProgramsReply:
 
 
 class ProgramsPrompt(Prompt[ProgramsReply]):
-    """Resolves with the ticked programs. Nothing is ticked at first."""
+    """Resolves with the ticked programs. At first none is, and each only once all of it was on the screen."""
 
     DEFAULT_CSS = """
     ProgramsPrompt > ChoiceList { margin-top: 1; }
@@ -52,6 +53,10 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
         self._body = ExactView(self._lines(0))
         self._is_cut = False
         """Whether the selected program has more rows than are visible."""
+        self._at = 0
+        """The program that is shown."""
+        self._read: set[int] = set()
+        """The programs of which everything has been on the screen."""
         super().__init__(
             self._body,
             ChoiceList(self._rows()),
@@ -66,6 +71,22 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
         yield self._body
         yield self._choices
         yield self._line
+
+    def on_mount(self) -> None:
+        self.watch(self._body, "scroll_y", self._follow_reading, init=False)
+
+    def _follow_reading(self) -> None:
+        """Take note of what is on the screen now."""
+        if self.is_attached and self.is_answerable and self._at == self._choices.chosen:
+            self._body.note_shown()
+            if self._body.has_shown(self._body.row_count):
+                self._read.add(self._at)
+            self.show_hint()
+
+    @property
+    def _is_unread(self) -> bool:
+        """Whether not all of the selected program was on the screen yet."""
+        return self._is_cut and self._at not in self._read
 
     def _rows(self) -> list[Choice]:
         rows = [
@@ -82,11 +103,10 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
         """Return all of a program; for the last answer, what it means."""
         if index >= len(self._programs):
             return [ExactLine(NOT_TICKED_TEXT, "heading")]
-        first, *rest = self._programs[index].lines
-        lines = self._programs[index].command_line.splitlines()
-        shown = command_lines("\n".join(lines) or first)
-        about = [ExactLine(line, is_code=True) for line in rest[max(len(lines) - 1, 0) :]]
-        return [*shown, *about, ExactLine(OUTSIDE_SANDBOX, "heading")]
+        program = self._programs[index]
+        command = command_lines(program.command_line)
+        about = [ExactLine(line, is_code=True) for line in program.lines[len(command) :]]
+        return fold_blank_lines([*command, *about, ExactLine(OUTSIDE_SANDBOX, "heading")])
 
     # What `Prompt` asks for
 
@@ -110,7 +130,10 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
     def fit(self) -> None:
         """Distribute the rows: answers first, then the selected program."""
         width, rows, blank = self.measure()
-        self._body.show(self._lines(self._choices.chosen))
+        if self._at != self._choices.chosen:
+            self._at = self._choices.chosen
+            self._body.start_over()
+        self._body.show(self._lines(self._at))
         shown = self._choices.shown_rows
         left = rows - BESIDE_ROWS - FRAME_ROWS - blank - shown - self.is_writing
         wanted = len(self._body.rows_for(width - 1))
@@ -118,6 +141,7 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
         self._body.styles.max_height = height
         self._is_cut = wanted > height
         self.show_hint()
+        self.call_after_refresh(self._follow_reading)
 
     def hints(self) -> list[str]:
         if self.is_writing:
@@ -126,6 +150,8 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
             return [TYPING_HINT]
         if self._choices.chosen == len(self._programs):
             return ["Enter decide · Up, Down select a program · Esc not now", "Enter decide · Esc not now"]
+        if self._is_unread:
+            return [f"{UNREAD_HINT} · Down to decide · Esc not now", f"{UNREAD_HINT} · Esc not now"]
         more = " · PageDown for more" if self._is_cut else ""
         return [f"Space or Enter tick{more} · Down to decide · Esc not now", "Space tick · Esc not now"]
 
@@ -138,7 +164,8 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
     def action_tick(self) -> None:
         """Tick the selected program, or take the tick away."""
         at = self._choices.chosen
-        if self.is_answerable and at < len(self._programs):
+        is_locked = self._is_unread and at not in self._ticked
+        if self.is_answerable and at < len(self._programs) and not is_locked:
             self._ticked ^= {at}
             self._choices.show(self._rows(), at)
             self.fit()
