@@ -24,6 +24,7 @@ from forge_core.extensions.hooks.hook_namespace import ExitReport, namespaced
 from forge_core.extensions.program_files import missing_program, missing_script
 from forge_core.tools.shell.environment import child_environment
 from forge_core.tools.shell.process_tree import processes_of_call, send_signal
+from forge_core.workspace.beneath import open_file
 
 MAX_STDOUT = 1_000_000
 """Bytes that count; what follows is read and dropped."""
@@ -277,7 +278,7 @@ def _env_file(event: HookEvent) -> Iterator[Path | None]:
     if event is not HookEvent.SESSION_START:
         yield None
         return
-    with tempfile.TemporaryDirectory(prefix="forge-hook-") as folder:
+    with tempfile.TemporaryDirectory(prefix="forge-hook-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "environment"
         path.touch()
         yield path
@@ -288,7 +289,8 @@ def read_exports(path: Path, known: Mapping[str, str]) -> dict[str, str]:
     variables are replaced, and lines with anything else that a shell would evaluate are left out."""
     exports: dict[str, str] = {}
     try:
-        text = path.read_bytes()[:MAX_STDOUT].decode("utf-8", "replace")
+        with open_file(path) as file:  # the hook may have put a FIFO or a device in its place
+            text = file.read(MAX_STDOUT).decode("utf-8", "replace")
     except OSError:
         return {}
     for line in text.splitlines():

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,23 @@ async def test_session_start_exports_variables_for_commands(bench: MakeBench) ->
     made = bench(declared("SessionStart", 'echo "export NODE_ENV=test" >> "$CLAUDE_ENV_FILE"'))
     await made.runner.run(START, Occasion({}))
     assert made.runner.processes.variables == {"NODE_ENV": "test"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkfifo $D/pipe; mv $D/pipe $CLAUDE_ENV_FILE",
+        "ln -sf /dev/zero $CLAUDE_ENV_FILE",
+        "rm -r $D; touch $D",
+        "rm -r $D",
+    ],
+)
+async def test_a_file_for_exports_that_a_hook_has_replaced_is_not_read(
+    bench: MakeBench, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = bench(declared("SessionStart", f'D=$(dirname "$CLAUDE_ENV_FILE"); {command}; echo told'))
+    async with asyncio.timeout(20):
+        verdict = await made.runner.run(START, Occasion({}))
+    assert verdict.context == "told"
+    assert made.runner.processes.variables == {}
