@@ -32,6 +32,11 @@ def frame_tool_output(tool: str, text: str) -> str:
     return frame_text(OUTPUT, text, tool=tool)
 
 
+def frame_hook_output(text: str) -> str:
+    """Return what a hook has printed, framed: it may hold text of files and of other programs."""
+    return frame_text("hook-output", text)
+
+
 def unframe_tool_output(text: str) -> str:
     """Return the text inside a frame of `frame_tool_output`; other text unchanged."""
     found = _OUTPUT.match(text)  # instructions for the model may follow the frame

@@ -17,7 +17,8 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.events import Notice
 from forge_core.extensions.hook_locations import hook_sources
-from forge_core.sanitize import safe_line
+from forge_core.sanitize import safe_line, safe_text
+from forge_core.untrusted import frame_hook_output
 
 if TYPE_CHECKING:
     from forge_core.extensions.approvals import WaitingProgram
@@ -330,7 +331,8 @@ class SessionHooks:
             self._notify(Notice(level="warning", text=text))
             return ""
         self._blocks[agent_id] = blocks + 1
-        return f"The hook {verdict.hook} reports that the work is not done: {verdict.reason}"
+        reason = frame_hook_output(safe_text(verdict.reason))
+        return f"The hook {verdict.hook} reports that the work is not done:\n{reason}"
 
     def _event(self, name: str) -> HookEvent | None:
         """Return an event if any hook runs at it."""
@@ -392,5 +394,7 @@ class SessionHooks:
 
 
 def _context_of(event: HookEvent, verdict: HookVerdict) -> list[str]:
-    """Return the context of the hooks of an event, as lines of a message."""
-    return [f"From a hook of {event}: {verdict.context}"] if verdict.context else []
+    """Return the context of the hooks of an event, as parts of a message."""
+    if not verdict.context:
+        return []
+    return [f"From a hook of {event}:\n{frame_hook_output(safe_text(verdict.context))}"]

@@ -100,3 +100,13 @@ def running_in(folder: Path) -> list[int]:
             if entry.name.isdigit() and (entry / "cwd").readlink() == folder:
                 found.append(int(entry.name))
     return found
+
+
+def written_objects(path: Path) -> list[dict[str, Any]]:
+    """Return the JSON objects that hooks have appended to a file; those of parallel calls may share a line."""
+    text, decoder, found = path.read_text().strip() if path.exists() else "", json.JSONDecoder(), []
+    while text:
+        one, end = decoder.raw_decode(text)
+        found.append(one)
+        text = text[end:].lstrip()
+    return found

@@ -13,9 +13,10 @@ from forge_core.extensions.hooks.hook_input import ClaudeCall, claude_calls, for
 from forge_core.extensions.hooks.hook_runner import HookRunner, HookVerdict, Occasion
 from forge_core.extensions.hooks.matching import CalledTool
 from forge_core.permissions.verdict import Decision
-from forge_core.sanitize import safe_line
+from forge_core.sanitize import safe_line, safe_text
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.tool_hooks import CallOpinion, ResultOpinion
+from forge_core.untrusted import frame_hook_output
 
 _INTERRUPTED = "interrupted"
 
@@ -61,7 +62,8 @@ class ToolCallHooks:
             about |= {"error": result.for_model(), "is_interrupt": result.outcome == _INTERRUPTED}
         calls = claude_calls(tool, arguments, context)
         verdict = await self._run(event, tool, arguments, context, calls, about)
-        reports = [f"The hook {verdict.hook} reports: {verdict.reason}"] if verdict.blocks else []
+        reason = frame_hook_output(safe_text(verdict.reason))
+        reports = [f"The hook {verdict.hook} reports:\n{reason}"] if verdict.blocks else []
         context_text = _texts(*reports, _context(verdict))
         return ResultOpinion(verdict.updated_output, context_text, self._ends_turn(verdict), has_run=True)
 
@@ -157,7 +159,7 @@ def _response(tool: BaseTool, result: ToolResult) -> dict[str, Any]:
 
 def _context(verdict: HookVerdict) -> str:
     """Return the context for the model, with its source."""
-    return f"From a hook: {verdict.context}" if verdict.context else ""
+    return f"From a hook:\n{frame_hook_output(safe_text(verdict.context))}" if verdict.context else ""
 
 
 def _texts(*texts: str) -> str:
