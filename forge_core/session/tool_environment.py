@@ -143,7 +143,9 @@ class ToolEnvironment:
         self.skills.forget()
 
     async def begin_turn(self, text: str, at: float) -> None:
-        """Begin a turn, at this time: what calls change from here on is undone together."""
+        """Begin a turn, at this time: what calls change from here on is undone together. What skills have
+        granted in the background since the last turn does not count in it."""
+        self.policy.end_turn()
         if self.undo is not None:
             await self.undo.begin_turn(text, at)
 

@@ -161,6 +161,21 @@ async def test_own_commands_pre_approve_for_their_message_only(tmp_path: Path) -
     assert str(Rule("bash", "touch:*")) not in str(turn.session.policy.rules())
 
 
+async def test_what_an_agent_in_the_background_was_granted_does_not_count_in_the_next_turn(
+    tmp_path: Path,
+) -> None:
+    replies = [[Call("bash", {"command": "touch one"})], ["Done."]]
+    turn = Turn(tmp_path, replies=replies, tools=[BashTool()])
+    turn.session.policy.allow_for_turn(Rule("bash", "touch:*"))  # by a skill of the user's own
+
+    async for _ in turn.session.send("Do it."):
+        pass
+    await turn.session.aclose()
+
+    assert turn.asked == ["touch one"]
+    assert not (tmp_path / "one").exists()
+
+
 async def test_commands_of_a_project_pre_approve_nothing(tmp_path: Path) -> None:
     turn = Turn(tmp_path, Answer.NO)
 
