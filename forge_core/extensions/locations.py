@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -125,10 +126,11 @@ def _listed(path: str, real: str) -> tuple[list[tuple[str, str]], list[tuple[str
             for entry in entries:
                 is_link = entry.is_symlink()
                 named = (entry.name, os.path.realpath(entry.path) if is_link else f"{real}/{entry.name}")
-                if entry.is_dir():
-                    folders.append(named)
-                elif entry.is_file():
-                    files.append(named)
+                with suppress(OSError):  # a link to itself, or out of reach
+                    if entry.is_dir():
+                        folders.append(named)
+                    elif entry.is_file():
+                        files.append(named)
     except OSError:
         return [], []
     return sorted(files), sorted(folders)

@@ -132,6 +132,7 @@ def test_one_unusable_file_hides_no_other(config: ForgeConfig) -> None:
     write(folder / "good.md")
     write(folder / "odd.md", "---\n- a\n---\nBody")
     os.mkfifo(folder / "pipe.md")
+    (folder / "self.md").symlink_to("self.md")
     write(config.working_dir / ".claude/skills/mute/SKILL.md", "---\nname: mute\n---\nBody")
 
     catalog = load_catalog(config)
