@@ -43,7 +43,7 @@ from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.executor import cancel_and_wait, wait_for_first
 from forge_core.tools.output import OUTPUT_LIMIT
-from forge_core.untrusted import frame_tool_output
+from forge_core.untrusted import escape_tags, frame_tool_output
 
 MAX_ENDED_KEPT = 32
 """Ended sub-agents that are still listed; the oldest go first."""
@@ -319,7 +319,7 @@ class SubAgents:
             Notice(level="info", text=f"{line}. The model gets its report with your next message.")
         )
         report = agent.report[:OUTPUT_LIMIT]
-        self._inform(f"{line}. Its report:\n{frame_tool_output('task', report)}")
+        self._inform(f"{escape_tags(line)}. Its report:\n{frame_tool_output('task', report)}")
 
     def _forget(self, agent: SubAgent) -> None:
         self._tasks.pop(agent, None)
