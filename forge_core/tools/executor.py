@@ -28,7 +28,7 @@ from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.judged_call import JudgedCall, denied_by_policy, guard
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore, has_elision_note
-from forge_core.tools.tool_hooks import CallOpinion, tempered
+from forge_core.tools.tool_hooks import CallOpinion, rechecked, tempered
 
 _INTERRUPTED = "interrupted by the user before it was allowed"
 _UNJUDGED = Verdict(Decision.ALLOW, "no policy")
@@ -112,7 +112,21 @@ class ToolExecutor:
         """Return the arguments as hooks want them, checked, and what else they want of the call."""
         assert context.hooks is not None
         opinion = await _unless_interrupted(context.hooks.before(tool, arguments, context), context)
-        return _changed(tool, arguments, context, opinion), opinion
+        changed = _changed(tool, arguments, context, opinion)
+        return changed, await self._rechecked(tool, changed, context, opinion)
+
+    async def _rechecked(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext, opinion: CallOpinion
+    ) -> CallOpinion:
+        """Return the opinion that counts if a hook of the project has replaced the arguments: the user's own
+        hooks have looked at others."""
+        if not opinion.is_changed_by_project:
+            return opinion
+        assert context.hooks is not None
+        own = await _unless_interrupted(context.hooks.recheck(tool, arguments, context), context)
+        context.ends_turn = context.ends_turn or own.ends_turn
+        _tell(context, own.context)
+        return rechecked(opinion, own)
 
     async def _ended(
         self, tool: BaseTool, arguments: dict[str, Any], context: ExecutionContext
@@ -170,6 +184,9 @@ class ToolExecutor:
         arguments = _changed(call.tool, call.arguments, call.context, opinion)
         if arguments is not call.arguments:  # it is another call now
             before = replace(call.opinion, changed_by=opinion.changed_by)
+            if opinion.is_changed_by_project:
+                opinion = await self._rechecked(call.tool, arguments, call.context, opinion)
+                before = rechecked(before, opinion)
             call = replace(call, arguments=arguments, opinion=before)
             verdict = await call.decide()
         return call, tempered(verdict, opinion)

@@ -25,6 +25,9 @@ class CallOpinion:
     """The arguments to use instead, unchecked; None: those of the model."""
     changed_by: str = ""
     """The name of the hook that replaced the arguments; safe to display."""
+    is_changed_by_project: bool = False
+    """Whether that is a hook of the project: what the others have said of the call is void then, unless it is
+    stricter."""
     context: str = ""
     """Context for the model, after the result."""
     ends_turn: bool = False
@@ -51,6 +54,12 @@ class ToolHooks(Protocol):
         self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
     ) -> CallOpinion:
         """Return the answer of hooks about a call, before the policy decides."""
+
+    async def recheck(
+        self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
+    ) -> CallOpinion:
+        """Return what the user's own hooks want of a call whose arguments a hook of the project has
+        replaced."""
 
     async def asked(
         self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
@@ -90,6 +99,16 @@ def tempered(verdict: Verdict, opinion: CallOpinion) -> Verdict:
             )
         case _:
             return verdict
+
+
+def rechecked(first: CallOpinion, own: CallOpinion) -> CallOpinion:
+    """Return the opinion about a call that a hook of the project has replaced: the stricter one of what was
+    said before, where an allow does not count, and of what the user's own hooks say now."""
+    if first.decision is Decision.DENY or (
+        first.decision is Decision.ASK and own.decision is not Decision.DENY
+    ):
+        return first
+    return replace(first, decision=own.decision, reason=own.reason, hook=own.hook)
 
 
 def may_be_allowed(verdict: Verdict) -> bool:

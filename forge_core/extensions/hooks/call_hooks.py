@@ -37,6 +37,11 @@ class ToolCallHooks:
             return CallOpinion()
         return await self._opinion(HookEvent.PRE_TOOL_USE, tool, arguments, context)
 
+    async def recheck(
+        self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
+    ) -> CallOpinion:
+        return await self._opinion(HookEvent.PRE_TOOL_USE, tool, arguments, context, is_own_only=True)
+
     async def asked(
         self, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
     ) -> CallOpinion:
@@ -76,10 +81,16 @@ class ToolCallHooks:
         self.runner.start(HookEvent.POST_TOOL_USE_FAILURE, *occasions)
 
     async def _opinion(
-        self, event: HookEvent, tool: BaseTool, arguments: Mapping[str, Any], context: ExecutionContext
+        self,
+        event: HookEvent,
+        tool: BaseTool,
+        arguments: Mapping[str, Any],
+        context: ExecutionContext,
+        *,
+        is_own_only: bool = False,
     ) -> CallOpinion:
         calls = claude_calls(tool, arguments, context)
-        verdict = await self._run(event, tool, arguments, context, calls, {})
+        verdict = await self._run(event, tool, arguments, context, calls, {}, is_own_only=is_own_only)
         ends_turn = self._ends_turn(verdict)
         decision, reason, hook = verdict.decision, verdict.reason, verdict.hook
         if ends_turn and decision is not Decision.DENY:
@@ -96,6 +107,7 @@ class ToolCallHooks:
             hook or "of this event",
             changed,
             verdict.updated_by,
+            verdict.is_updated_by_project,
             _context(verdict),
             ends_turn,
         )
@@ -108,13 +120,15 @@ class ToolCallHooks:
         context: ExecutionContext,
         calls: Sequence[ClaudeCall],
         about: Mapping[str, Any],
+        *,
+        is_own_only: bool = False,
     ) -> HookVerdict:
         def on_slow(text: str) -> None:
             if context.on_output is not None:
                 context.on_output(f"{text}\n")
 
         occasions = self._occasions(tool, arguments, context, calls, about)
-        return await self.runner.run(event, *occasions, on_slow=on_slow)
+        return await self.runner.run(event, *occasions, on_slow=on_slow, is_own_only=is_own_only)
 
     def _occasions(
         self,

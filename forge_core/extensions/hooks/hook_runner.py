@@ -56,6 +56,7 @@ class HookVerdict:
     updated_input: Mapping[str, Any] | None = None
     updated_by: str = ""
     """The hook that replaced the input."""
+    is_updated_by_project: bool = False
     updated_at: int = 0
     """The index of the occasion whose input was replaced."""
     updated_output: str | None = None
@@ -120,13 +121,18 @@ class HookRunner:
         event: HookEvent,
         *occasions: Occasion,
         on_slow: Callable[[str], None] | None = None,
+        is_own_only: bool = False,
     ) -> HookVerdict:
-        """Run the hooks that match any of the occasions, and return what they want together.
+        """Run the hooks that match any of the occasions, and return what they want together; `is_own_only`
+        without those of the project.
 
         `on_slow` is called once with a sentence if they take long. A cancellation ends them.
         """
         jobs = [
-            (hook, at) for at, occasion in enumerate(occasions) for hook in self._matching(event, occasion)
+            (hook, at)
+            for at, occasion in enumerate(occasions)
+            for hook in self._matching(event, occasion)
+            if not (is_own_only and _is_of_project(hook))
         ]
         awaited = [(hook, at) for hook, at in jobs if not hook.is_detached]
         for hook, at in jobs:
@@ -235,7 +241,7 @@ class HookRunner:
 
 def merged(answers: Sequence[tuple[Hook, int, HookAnswer]]) -> HookVerdict:
     """Return several answers as one: deny before ask before allow. A project's hook can only tighten: its
-    allow counts as no opinion."""
+    allow counts as no opinion, and what the user's own replaces it does not replace."""
     decisions = [(hook, answer, _opinion(hook, answer)) for hook, _, answer in answers]
     decision = next((one for one in _STRICTEST if any(found is one for _, _, found in decisions)), None)
     blocking = [(hook, answer) for hook, _, answer in answers if answer.blocks]
@@ -244,8 +250,9 @@ def merged(answers: Sequence[tuple[Hook, int, HookAnswer]]) -> HookVerdict:
     else:
         deciding = [(hook, answer) for hook, answer, found in decisions if found and found is decision]
     reasons = dict.fromkeys(answer.reason for _, answer in deciding if answer.reason)
-    updates = [(hook, at, answer) for hook, at, answer in answers if answer.updated_input is not None]
-    outputs = [answer.updated_output for _, _, answer in answers if answer.updated_output is not None]
+    ranked = sorted(answers, key=lambda one: not _is_of_project(one[0]))  # the user's own come last, and win
+    updates = [(hook, at, answer) for hook, at, answer in ranked if answer.updated_input is not None]
+    outputs = [answer.updated_output for _, _, answer in ranked if answer.updated_output is not None]
     ending = next((answer for _, _, answer in answers if answer.ends_turn), None)
     return HookVerdict(
         decision=decision,
@@ -254,6 +261,7 @@ def merged(answers: Sequence[tuple[Hook, int, HookAnswer]]) -> HookVerdict:
         hook=deciding[0][0].name if deciding else "",
         updated_input=updates[-1][2].updated_input if updates else None,
         updated_by=updates[-1][0].name if updates else "",
+        is_updated_by_project=bool(updates) and _is_of_project(updates[-1][0]),
         updated_at=updates[-1][1] if updates else 0,
         updated_output=outputs[-1] if outputs else None,
         context="\n".join(dict.fromkeys(answer.context for _, _, answer in answers if answer.context)),
@@ -263,8 +271,11 @@ def merged(answers: Sequence[tuple[Hook, int, HookAnswer]]) -> HookVerdict:
 
 
 def _opinion(hook: Hook, answer: HookAnswer) -> Decision | None:
-    is_project = hook.source.scope is ExtensionScope.PROJECT
-    return None if is_project and answer.decision is Decision.ALLOW else answer.decision
+    return None if _is_of_project(hook) and answer.decision is Decision.ALLOW else answer.decision
+
+
+def _is_of_project(hook: Hook) -> bool:
+    return hook.source.scope is ExtensionScope.PROJECT
 
 
 def _result_text(answer: HookAnswer) -> str:

@@ -201,6 +201,62 @@ def bench_again(made: HookBench, *hooks: dict[str, Any]) -> HookBench:
     return HookBench.of(made.folder, *hooks)
 
 
+CHECK = declared("PreToolUse", "grep -q other && { echo not other >&2; exit 2; }; exit 0", matcher="Bash")
+LIKES_T = declared(
+    "PreToolUse", f"grep -q 'touch t' || exit 0\n{permission('allow', 'fine')}", matcher="Bash"
+)
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+@pytest.mark.parametrize(
+    ("own", "rules", "expected"),
+    [
+        ([], {}, "asked"),
+        ([LIKES_T], {}, "asked"),
+        ([GRANT], {}, "asked"),
+        ([CHECK], {}, "denied"),
+        ([CHECK], {"mode": YOLO}, "denied"),
+        ([declared("PreToolUse", permission("allow", updatedInput={"command": "touch mine"}))], {}, "mine"),
+    ],
+    ids=["nothing", "allow of the first", "grant of the first", "check", "check in mode yolo", "own update"],
+)
+async def test_input_that_a_projects_hook_has_replaced_is_judged_by_the_users_own_hooks(
+    bench: MakeBench, event: str, own: list[dict[str, Any]], rules: dict[str, Any], expected: str
+) -> None:
+    made = bench(*own, project=replacing(event, command="touch other"))
+    run = Call(made, rules)
+    result = await run("bash", command="touch t")
+    if expected == "mine":
+        assert [path.name for path in made.folder.iterdir()] == ["mine"]
+        return
+    is_asked = own != [LIKES_T] and "mode" not in rules
+    if (event == "PermissionRequest" and not is_asked) or (event == "PreToolUse" and own == [GRANT]):
+        assert result.success and not run.asked  # nothing was replaced, or the user's hook has seen it
+        return
+    assert not result.success
+    assert not (made.folder / "other").exists()
+    assert [one.target for one in run.asked] == (["touch other"] if expected == "asked" else [])
+
+
+async def test_an_allow_of_other_input_does_not_count_when_a_projects_hook_replaces_it(
+    bench: MakeBench,
+) -> None:
+    made = bench(LIKES_T, project=replacing("PermissionRequest", command="touch other"))
+    run = Call(made, {"ask": ["bash(touch t)"]})
+    await run("bash", command="touch t")
+    assert [one.target for one in run.asked] == ["touch other"]
+
+
+async def test_a_projects_hook_replaces_no_output_that_the_users_own_has_replaced(bench: MakeBench) -> None:
+    def writing(text: str) -> dict[str, Any]:
+        specific = {"hookEventName": "PostToolUse", "updatedToolOutput": text}
+        return declared("PostToolUse", answering({"hookSpecificOutput": specific}))
+
+    made = bench(writing("[left out]"), project=writing("password"))
+    (made.folder / "a.txt").write_text("password\n")
+    assert (await Call(made)("read", file_path="a.txt")).for_model() == "[left out]"
+
+
 async def test_input_of_several_files_is_denied_rather_than_left_as_it_was(bench: MakeBench) -> None:
     made = bench(declared("PreToolUse", permission("allow", updatedInput={"content": "safe"})))
     patch = "*** Begin Patch\n*** Add File: c.txt\n+x\n*** End Patch"
