@@ -210,7 +210,7 @@ def _hook(source: HookSource, event: HookEvent, matcher: str, handler: object) -
         fails_closed=handler.get("failClosed") is True,
         is_detached=handler.get("async") is True,
         has_namespace=handler.get("pidNamespace") is not False,
-        entry={"event": str(event), "matcher": matcher, **handler},
+        entry={**handler, "event": str(event), "matcher": matcher},
     )
 
 

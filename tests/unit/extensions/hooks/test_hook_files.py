@@ -200,6 +200,15 @@ def test_every_hook_has_a_key_of_its_own(config: ForgeConfig) -> None:
     ]
 
 
+def test_an_entry_cannot_hide_when_it_runs(config: ForgeConfig) -> None:
+    entry = run("x", event="Stop", matcher="Bash")
+    declare(config.working_dir / ".forge/hooks.json", {"PreToolUse": [{"matcher": "*", "hooks": [entry]}]})
+
+    [hook] = load_hooks(config).hooks
+
+    assert hook.entry == {"type": "command", "command": "x", "event": "PreToolUse", "matcher": "*"}
+
+
 def test_only_so_many_hooks_of_a_file_count(config: ForgeConfig) -> None:
     declare(config.config_dir / "hooks.json", {"Stop": [{"hooks": [run("x")] * 230}]})
     declare(config.working_dir / ".forge/hooks.json", {"Stop": [{"hooks": [run("y")]}]})
