@@ -276,7 +276,7 @@ class SubAgents:
         sub = ForgeAgent(
             llm=parts.provider.make_llm(agent.model),
             tools=definition.select(main.registry),
-            max_iterations=definition.max_turns or main.max_iterations,
+            max_iterations=min(definition.max_turns or main.max_iterations, main.max_iterations),
             max_retries=main.max_retries,
             timeout=None,
             executor=main.executor if policy is environment.policy else main.executor.with_policy(policy),

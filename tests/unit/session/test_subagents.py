@@ -447,6 +447,23 @@ async def test_a_file_can_only_make_an_agent_ask_more_often(
     assert bool(warned) == ("sonnet" in front_matter)
 
 
+async def test_a_file_gives_an_agent_no_more_model_calls_than_a_turn_has(tmp_path: Path) -> None:
+    scripts = {
+        "go": [calling("0.01", task_call("t1", "look", agent="one")), saying("0.02", "Done.")],
+        "look": [reading("0.01", 1), reading("0.01", 2), saying("0.01", "Never said.")],
+    }
+    with AgentServer(scripts) as server:
+        config = config_for(tmp_path, server, is_trusted=True, max_iterations=2)
+        (tmp_path / "work/.forge/agents").mkdir(parents=True)
+        (tmp_path / "work/.forge/agents/one.md").write_text(
+            "---\nname: one\nmaxTurns: 99999\n---\nYou are one."
+        )
+        session = build_session(config, deny_all)
+        _, events = await turn(session)
+        await session.aclose()
+    assert "was ended after 2 model calls, its limit" in ends_of(events)["t1"].result
+
+
 async def test_the_text_of_sub_agents_brings_no_events(tmp_path: Path) -> None:
     counts = []
     for number in (1, 300):
