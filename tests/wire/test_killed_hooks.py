@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.hooks import declared, running_in, working_bwrap, write_hooks
 
+pytestmark = pytest.mark.slow
+
 HOOK = """
 setsid sh -c 'touch daemon; exec sleep 600' &
 env -i /bin/sh -c '(setsid /bin/sleep 600 &) ; touch bare'
