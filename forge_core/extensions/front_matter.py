@@ -1,8 +1,9 @@
 """The one reader of Markdown files with front matter: YAML between two `---` lines, then a body.
 
 Files made for other assistants are read as those read them. YAML that cannot be parsed is tried again with
-the values quoted (`description: Use when: asked` is common); if that fails too, the body counts without
-fields. Unknown fields are kept, and ignored by whoever reads the document.
+the values quoted (`description: Use when: asked` is common), then with text at the left margin joined to the
+field above it; if that fails too, the body counts without fields. Unknown fields are kept, and ignored by
+whoever reads the document.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ _MAX_DEPTH = 20
 _SUSPECT = re.compile(r"[&\[{?]|-[ \t]+-[ \t]|^ {40}", re.MULTILINE)
 """What aliases and deep nesting need. Most files have none of it, and are parsed only once."""
 _FENCE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_OPENING = re.compile(r"---[ \t]*\n[ \t]*[A-Za-z_][\w-]*:(?:[ \t]|$)", re.MULTILINE)
+"""The beginning of front matter; text that begins with a rule has no field below it."""
+_UNCLOSED = "the front matter has no second line of three dashes; it was read as text"
 _PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)")
+_FIELD = re.compile(r"[A-Za-z_][\w-]*:(?:[ \t]+.*)?")
+_CONTINUATION = re.compile(r"(?!-[ \t])[^\s#].*")
+"""Text at the left margin, if it is no field: not a list item, a comment or a blank line."""
 _INDICATORS = "'\"[{*&!|>"
 """What begins a value that is not plain text in YAML."""
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?")
@@ -41,6 +48,8 @@ class MarkdownFile:
     """What follows the front matter, without blank lines around it."""
     problems: tuple[str, ...] = ()
     """What is wrong with the front matter, as sentences without a subject: "the front matter …"."""
+    is_readable: bool = True
+    """False if it has front matter whose fields could not be read."""
 
     def text(self, name: str) -> str:
         """Return a field as one line; empty where it is missing or holds a list or an object."""
@@ -76,9 +85,12 @@ def parse_markdown_file(data: bytes) -> MarkdownFile:
     )
     found = _FENCE.match(text)
     if found is None:
-        return MarkdownFile({}, text.strip(), tuple(problems))
+        is_open = _OPENING.match(text) is not None
+        problems += [_UNCLOSED] if is_open else []
+        return MarkdownFile({}, text.strip(), tuple(problems), is_readable=not is_open)
     fields, problem = _parse_fields(found[1])
-    return MarkdownFile(fields, text[found.end() :].strip(), (*problems, *([problem] if problem else [])))
+    problems += [problem] if problem else []
+    return MarkdownFile(fields or {}, text[found.end() :].strip(), tuple(problems), fields is not None)
 
 
 def split_words(text: str) -> list[str]:
@@ -94,19 +106,33 @@ def split_words(text: str) -> list[str]:
     return [word for word in (*words, current) if word]
 
 
-def _parse_fields(text: str) -> tuple[dict[str, Any], str]:
-    """Return the fields, and what is wrong; fields that could be read only with their values quoted are not
-    wrong."""
+def _parse_fields(text: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the fields, and what is wrong; None if they cannot be read. Fields that could be read only with
+    their values quoted are not wrong."""
     if len(text) > MAX_FRONT_MATTER:
-        return {}, f"the front matter is longer than {MAX_FRONT_MATTER // 1024} KB; it was ignored"
+        return None, f"the front matter is longer than {MAX_FRONT_MATTER // 1024} KB; it was ignored"
     fields, problem = _load(text)
     if fields is None:
         fields, _ = _load(_quoted(text))
-    return (
-        ({}, f"the front matter is not valid YAML ({problem}); it was ignored")
-        if fields is None
-        else (fields, "")
-    )
+    if fields is not None:
+        return fields, ""
+    fields, _ = _load(_quoted(_joined(text)))
+    if fields is None:
+        return None, f"the front matter is not valid YAML ({problem}); it was ignored"
+    return fields, "the front matter is not valid YAML; it was read line by line"
+
+
+def _joined(text: str) -> str:
+    """Return the lines, text at the left margin added to the field above it."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if lines and not _FIELD.fullmatch(line) and _CONTINUATION.fullmatch(line):
+            above = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].strip()), 0)
+            if _FIELD.fullmatch(lines[above]):
+                lines[above] += f" {line}"
+                continue
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _load(text: str) -> tuple[dict[str, Any] | None, str]:

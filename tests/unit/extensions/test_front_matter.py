@@ -27,7 +27,7 @@ from forge_core.extensions.front_matter import MAX_BYTES, parse_markdown_file
         ),
         ("---\n---\nBody", {}, "Body"),
         ("---\nname: a\n---", {"name": "a"}, ""),
-        ("---\nname: never closed\n", {}, "---\nname: never closed"),
+        ("---\n\nA text below a rule: no fields.", {}, "---\n\nA text below a rule: no fields."),
         ("Text\n---\nname: a\n---\n", {}, "Text\n---\nname: a\n---"),
         ("---\nx-unknown: kept\n---\n", {"x-unknown": "kept"}, ""),
     ],
@@ -51,9 +51,35 @@ def test_fields_and_body(text: str, fields: dict[str, object], body: str) -> Non
 def test_unusable_front_matter_keeps_the_body_and_says_why(yaml: str, reason: str) -> None:
     document = parse_markdown_file(f"---\n{yaml}\n---\nBody".encode())
 
-    assert (document.fields, document.body) == ({}, "Body")
+    assert (document.fields, document.body, document.is_readable) == ({}, "Body", False)
     assert len(document.problems) == 1
     assert reason in document.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("yaml", "fields"),
+    [
+        ("description: Text: it\ngoes on.\nmodel: a", {"description": "Text: it goes on.", "model": "a"}),
+        (
+            'description: Use it.\n\n<example>\nuser: "Hi"\nassistant: "Ho"\n</example>\n\nmodel: a',
+            {"description": "Use it. <example>", "user": "Hi", "assistant": '"Ho" </example>', "model": "a"},
+        ),
+        ("disallowedTools: [Write,\nEdit]\na: b: c", {"disallowedTools": ["Write", "Edit"], "a": "b: c"}),
+        ("tools:\nRead, Grep", {"tools": "Read, Grep"}),
+    ],
+)
+def test_text_at_the_left_margin_continues_the_field_above(yaml: str, fields: dict[str, object]) -> None:
+    file = parse_markdown_file(f"---\n{yaml}\n---\nBody".encode())
+
+    assert (file.fields, file.body, file.is_readable) == (fields, "Body", True)
+    assert file.problems == ("the front matter is not valid YAML; it was read line by line",)
+
+
+def test_front_matter_without_an_end_is_text() -> None:
+    file = parse_markdown_file(b"---\nname: never closed\n")
+
+    assert (file.fields, file.body, file.is_readable) == ({}, "---\nname: never closed", False)
+    assert file.problems == ("the front matter has no second line of three dashes; it was read as text",)
 
 
 def test_what_is_over_the_limit_is_not_read() -> None:
