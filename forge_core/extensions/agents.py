@@ -19,6 +19,7 @@ from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind
 from forge_core.sanitize import safe_line
 from forge_core.tools.base import BaseTool
+from forge_core.tools.builtin.skill import SkillTool
 from forge_core.tools.builtin.task import DEFAULT_AGENT
 from forge_core.tools.registry import builtin_tools
 
@@ -35,6 +36,8 @@ _MODES: Mapping[str, PermissionMode] = {
     "bypasspermissions": PermissionMode.YOLO,
 }
 """Claude Code's names, in lower case, and Forge's."""
+AGENT_COLORS = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan")
+"""The colours of Claude Code, which a theme has its own tones for."""
 _NOT_RUN = {
     "hooks": "its hooks are not run",
     "mcpServers": "its MCP servers are not started",
@@ -70,13 +73,15 @@ class AgentDefinition:
     """Counts where it asks more often than the session's."""
     skills: tuple[str, ...] = ()
     color: str = ""
+    """One of `AGENT_COLORS`; empty: none."""
     problems: tuple[str, ...] = ()
     """What of the file does not count, each a clause that follows its path."""
 
     def select(self, tools: Iterable[BaseTool]) -> list[BaseTool]:
-        """Return those of the session's tools that it may use."""
+        """Return those of the session's tools that it may use; one with skills can load them."""
         given = [tool for tool in tools if tool.for_agents]
-        chosen = given if self.tools is None else _named(self.tools, given)
+        names = (*(self.tools or ()), *([SkillTool.name] if self.skills else ()))
+        chosen = given if self.tools is None else _named(names, given)
         refused = {tool.name for tool in _named(self.disallowed_tools, given)}
         return [
             tool
@@ -171,23 +176,35 @@ def _agent_of(definition: Definition, name: str, known: Sequence[BaseTool]) -> A
     problems = [meaning for key, meaning in _NOT_RUN.items() if file.fields.get(key)]
     mode = _mode(file.text("permissionMode"), problems)
     tools = _tools(file.fields.get("tools"), file.words("tools"), known, problems)
-    model = file.text("model")
+    if not file.is_readable:
+        problems.append("its front matter cannot be read, so it has no tools")
+        tools = ()
+    max_turns = file.number("maxTurns")
+    if max_turns is None and "maxTurns" in file.fields:
+        given = safe_line(str(file.fields["maxTurns"]))
+        problems.append(f"its maxTurns {given!r} is no whole number above 0")
+    model, color = file.text("model"), file.text("color").lower()
     if not definition.body:
         problems.append("it has no text after the front matter, so the agent has no prompt of its own")
     return AgentDefinition(
         name=name,
-        description=definition.description,
+        description=_one_line(definition.description),
         prompt=definition.body,
         origin=str(definition.scope),
         tools=tools,
         disallowed_tools=file.words("disallowedTools"),
         model="" if model.lower() == _INHERIT else safe_line(model),
-        max_turns=file.number("maxTurns"),
+        max_turns=max_turns,
         mode=mode,
         skills=tuple(map(safe_line, file.words("skills"))),
-        color=safe_line(file.text("color")),
+        color=color if color in AGENT_COLORS else "",
         problems=tuple(problems),
     )
+
+
+def _one_line(description: str) -> str:
+    r"""Return a description in which Claude Code has written line breaks as `\n`."""
+    return " ".join(description.replace("\\n", " ").split())
 
 
 def _mode(text: str, problems: list[str]) -> PermissionMode | None:

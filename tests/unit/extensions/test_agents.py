@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from forge_core.extensions.agents import (
     AgentDefinition,
     agents_of,
 )
-from forge_core.extensions.catalog import load_catalog
+from forge_core.extensions.catalog import ExtensionCatalog, load_catalog
+from forge_core.extensions.locations import ExtensionKind
 from forge_core.permissions.verdict import stricter
 from forge_core.runtime import load_session_config
 from forge_core.tools.registry import builtin_tools
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 @pytest.fixture
@@ -27,10 +31,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "work/.claude/agents"
 
 
-def loaded(folder: Path, own: Path | None = None) -> AgentCatalog:
+def catalog_of(folder: Path, own: Path | None = None) -> ExtensionCatalog:
     config = load_session_config(folder.parent.parent, trust=True)
-    catalog = load_catalog(dataclasses.replace(config, own_extensions=() if own is None else (own,)))
-    return agents_of(catalog)
+    return load_catalog(dataclasses.replace(config, own_extensions=() if own is None else (own,)))
+
+
+def loaded(folder: Path, own: Path | None = None) -> AgentCatalog:
+    return agents_of(catalog_of(folder, own))
 
 
 def agent(folder: Path, front_matter: str, body: str = "Do it.") -> AgentDefinition:
@@ -67,6 +74,10 @@ EDITS = ["edit", "multi_edit", "apply_patch"]
         ("permissionMode: acceptEdits", {"mode": PermissionMode.ACCEPT_EDITS}, FOR_AGENTS, 0),
         ("permissionMode: dontAsk", {"mode": PermissionMode.ASK}, FOR_AGENTS, 1),
         ("skills: pdf, xlsx\ncolor: purple", {"skills": ("pdf", "xlsx"), "color": "purple"}, FOR_AGENTS, 0),
+        ("tools: Read\nskills: pdf\ncolor: chartreuse", {"color": ""}, ["read", "skill"], 0),
+        ("skills: pdf\ndisallowedTools: Skill", {}, [one for one in FOR_AGENTS if one != "skill"], 0),
+        ("maxTurns: many", {"max_turns": None}, FOR_AGENTS, 1),
+        ("tools: Read\n\tmodel: {", {"tools": (), "description": "Do it."}, [], 1),
         ("hooks:\n  Stop: []\n  PreToolUse: [{matcher: Bash}]", {}, FOR_AGENTS, 1),
         ("mcpServers: {git: {command: rm}}\nisolation: worktree", {}, FOR_AGENTS, 2),
     ],
@@ -80,6 +91,43 @@ def test_a_file_narrows_what_an_agent_may_use(
     assert sorted(tools_of(found)) == sorted(tools)
     assert len(found.problems) == problems, found.problems
     assert (found.prompt, found.origin) == ("Do it.", "project")
+
+
+def test_published_agent_files_mean_what_the_table_says(folder: Path) -> None:
+    _, *files = (FIXTURES / "claude_agents.txt").read_text("utf-8").split("\n%%% ")
+    for file in files:
+        head, _, text = file.partition("\n")
+        name, *encoding = head.split(", ")
+        lines = f"{text}\n".replace("\n", "\r\n" if "crlf" in encoding else "\n")
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(lines.encode("utf-8-sig" if "bom" in encoding else "utf-8"))
+    catalog, tools = catalog_of(folder), builtin_tools()
+    found = {}
+    for definition in catalog.of_kind(ExtensionKind.AGENT):
+        one = agents_of(catalog).find(definition.name)
+        assert one is not None
+        names = [tool.name for tool in one.select(tools)]
+        fields = {
+            "name": one.name,
+            "description": one.description[:100],
+            "tools": [*names, *(name for name in one.tools or () if name.startswith("mcp__"))],
+            "disallowed_tools": [*one.disallowed_tools],
+            "model": one.model,
+            "max_turns": one.max_turns,
+            "mode": one.mode,
+            "skills": [*one.skills],
+            "color": one.color,
+            "problems": [*definition.problems, *one.problems],
+            "prompt": one.prompt.splitlines()[:1],
+        }
+        fields["tools"] = "all" if names == FOR_AGENTS else fields["tools"]
+        found[str(definition.path.relative_to(folder))] = {
+            key: value for key, value in fields.items() if value not in ("", None, []) or key == "tools"
+        }
+
+    assert len(found) == len(files) >= 25
+    assert found == json.loads((FIXTURES / "claude_agents.json").read_text("utf-8"))
 
 
 def test_the_agents_that_are_built_in_have_the_tools_of_their_purpose() -> None:
