@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,8 +74,12 @@ async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> i
     session = build_session(
         config, responder, responder, responder, shows_figures=False, resume=options.resume
     )
-    for notice in (*_notices(config), *(one.text for one in session.waiting_notices())):
-        print(safe_line(redact(notice)), file=sys.stderr)
+
+    def complain(notices: Iterable[str]) -> None:
+        for notice in notices:
+            _complain(redact(notice))
+
+    complain((*_notices(config), *(one.text for one in session.waiting_notices())))
     try:
         if options.reads_stream:
             code = await _drive(driver.stop, driver.run(session, sys.stdin))
@@ -83,6 +87,7 @@ async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> i
             code = await _drive_to_match(session, prompt, printer, options, known_only)
         else:
             code = await _drive(session.interrupt, _turn(session, prompt, printer))
+        complain(one.text for one in session.waiting_notices())  # those that came after the end of a turn
         if folder is not None:
             await folder.finish(session)
         return code

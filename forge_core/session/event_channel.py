@@ -40,7 +40,8 @@ class EventChannel:
         self._queue = None
 
     def notify(self, notice: Notice) -> None:
-        """Emit a notice in the running turn's stream if there is room, else to `notices`.
+        """Emit a notice in the running turn's stream if there is room and the run has not ended, else to
+        `notices`.
 
         Safe from other threads once a turn has begun, or `notices` is being read.
         """
@@ -89,8 +90,9 @@ class EventChannel:
             yield await self._notices.get()
 
     def _put(self, notice: Notice) -> None:
-        if self._queue is not None and not self._queue.is_full:
+        queue = self._queue
+        if queue is not None and not (queue.is_full or queue.is_over):
             self._record(notice)
-            self._queue.emit(notice)
+            queue.emit(notice)
         else:
             self._notices.put_nowait(notice)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
-from forge_core.events import AgentEvent
+from forge_core.events import AgentEnd, AgentEvent
 
 CAPACITY = 256
 """Unread events at which the stream of the model pauses: about 5 s of a fast model."""
@@ -91,10 +91,13 @@ class EventQueue:
         self._capacity = capacity
         self._is_handling = False
         self._is_closed = False
+        self.is_over = False
+        """Whether AGENT_END has been emitted, which is the last event."""
         self._caught_up = asyncio.Event()
 
     def emit(self, event: AgentEvent) -> None:
         if not self._is_closed:
+            self.is_over = self.is_over or isinstance(event, AgentEnd)
             self._queue.put_nowait(event)
 
     async def ready(self) -> None:

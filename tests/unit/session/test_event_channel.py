@@ -1,13 +1,18 @@
-"""What the person reads while a request is tried again."""
+"""What a session reports beside the events of its turns."""
 
 from __future__ import annotations
 
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
+from forge_core.approval import deny_all
+from forge_core.events import AgentEnd, Notice
 from forge_core.llm.http.retry import RetryNotice
+from forge_core.runtime import build_session
 from forge_core.session.event_channel import EventChannel
+from tests.support.agent_server import AgentServer, config_for, saying
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,16 @@ async def test_a_retry_notice_does_not_repeat_advice_to_retry(reason: str, wait_
     channel.retry(RetryNotice(1, wait_s, reason, 2))
     async with aclosing(channel.notices()) as notices:
         assert (await anext(notices)).text == told
+
+
+async def test_a_notice_after_the_end_of_the_run_is_not_in_the_stream_and_not_lost(tmp_path: Path) -> None:
+    with AgentServer({"go": [saying("0.01", "Done.")]}) as server:
+        session = build_session(config_for(tmp_path, server), deny_all)
+        events = []
+        async for event in session.send("go"):
+            events.append(event)
+            if isinstance(event, AgentEnd):
+                session.notify(Notice(level="info", text="late"))
+        await session.aclose()
+    assert isinstance(events[-1], AgentEnd)
+    assert [one.text for one in session.waiting_notices()] == ["late"]

@@ -70,7 +70,7 @@ def assert_whole(events: list[AgentEvent]) -> None:
                 pass
     assert not open_calls
     assert not open_llm
-    assert [type(one) for one in events].index(AgentEnd) == len(events) - 1
+    assert [one for one in events if isinstance(one, AgentEnd)] == events[-1:]
 
 
 def ends_of(events: list[AgentEvent], name: str = "task") -> dict[str, ToolEnd]:
