@@ -142,6 +142,8 @@ class ToolStart(AgentEvent):
     """What the call looks at; None for one that does more than look."""
     preview_rows: int = 0
     """Rows of the output that show while the call's card is folded."""
+    color: str = ""
+    """Of the name with which `target` begins, where a sub-agent is called: "red", "cyan"; empty: none."""
 
     @property
     def heading(self) -> tuple[str, str]:

@@ -174,6 +174,9 @@ class AgentTask:
 class AgentSpawner(Protocol):
     """Starts sub-agents (the session plugs in here)."""
 
+    def color(self, agent: str) -> str:
+        """Return the colour of the agent of this name; empty: none."""
+
     async def spawn(self, task: AgentTask, context: ExecutionContext) -> ToolResult:
         """Run a sub-agent and return its report; in the background, return once it has started.
 
@@ -330,8 +333,10 @@ class BaseTool(ABC):
         more than read. The arguments are unchecked."""
         return None
 
-    def start_event(self, call_id: str, arguments: Mapping[str, Any]) -> ToolStart:
-        """Return the event that announces a call."""
+    def start_event(
+        self, call_id: str, arguments: Mapping[str, Any], context: ExecutionContext | None = None
+    ) -> ToolStart:
+        """Return the event that announces a call. The arguments are unchecked."""
         return ToolStart(
             call_id=call_id,
             name=self.name,

@@ -40,6 +40,8 @@ class Choice:
     """The indexes of the label's characters that match what was typed."""
     short: str = ""
     """The label where all choices are in one row."""
+    name: tuple[int, int, str] | None = None
+    """Where a name begins and ends in the label, and its role."""
 
 
 class ChoiceList(Widget):
@@ -168,7 +170,7 @@ class ChoiceList(Widget):
         hint_room = room - len(MARK) - 1 - cell_len(label)
         role = "chosen" if is_chosen else "plain"
         texts = [
-            *_marked((MARK if is_chosen else NO_MARK) + label, [at + len(MARK) for at in row.marks], role),
+            *_label_parts(row, MARK if is_chosen else NO_MARK, label, role),
             ("hint", f" {clip(row.hint, hint_room)}" if row.hint else ""),
         ]
         if row.detail:
@@ -241,6 +243,15 @@ class ChoiceList(Widget):
             return next((at for at, end in enumerate(ends) if offset.x < end), None)
         index = len(self.rows) if offset is None or offset.y >= self._max_rows else self._first + offset.y
         return index if index < len(self.rows) else None
+
+
+def _label_parts(row: Choice, mark: str, label: str, role: str) -> list[tuple[str, str]]:
+    """Return the mark and the clipped label of a row in parts, each with its role."""
+    if row.name is None:
+        return _marked(mark + label, [at + len(mark) for at in row.marks], role)
+    start, end, name_role = row.name
+    parts = [(role, mark + label[:start]), (name_role, label[start:end]), (role, label[end:])]
+    return [(one, text) for one, text in parts if text]
 
 
 def _marked(label: str, marks: Sequence[int], role: str) -> list[tuple[str, str]]:

@@ -128,7 +128,9 @@ async def session_with_agents(root: Path, server: AgentServer) -> ForgeSession:
     """Return a session of `two_agents` in which agent 1 has ended, and agent 2 runs in the background."""
     folder = root / "work/.forge/agents"
     folder.mkdir(parents=True)
-    (folder / "tester.md").write_text("---\ndescription: Tests it\nhooks: {Stop: []}\n---\nTest.")
+    (folder / "tester.md").write_text(
+        "---\ndescription: Tests it\ncolor: cyan\nhooks: {Stop: []}\n---\nTest."
+    )
     session = build_session(config_for(root, server, is_trusted=True), deny_all, no_answer)
     async for _ in session.send("go"):
         pass

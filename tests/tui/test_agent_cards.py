@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
+
+from rich.style import Style
 
 from forge_core.events import AgentEvent, LLMEnd, LLMStart, Notice, Permission
 from forge_core.llm.models import TokenUsage
 from forge_tui.widgets.transcript.calls.tool_card import AgentCard
 from tests.support.tool_events import tool_start
-from tests.support.transcripts import drawn, layout_of, tool_ended, tool_started
+from tests.support.transcripts import STYLES, drawn, layout_of, tool_ended, tool_started, turn_ended
 
 REPORT = "\n".join(f"finding {number}" for number in range(1, 11))
 
@@ -55,6 +58,20 @@ def test_a_running_sub_agent_shows_its_step_and_what_it_has_used() -> None:
     ]  # fmt: skip
     waits = Notice(level="warning", text="Busy. Trying again in 4 s.", parent_id="1")
     assert rows_after(thinks(), waits) == ["● Agent explore: find the parser Busy. Trying again in 4 s."]
+
+
+def test_the_name_has_the_colour_of_the_agent() -> None:
+    begun = tool_started("task", "1", agent="user:explore", description="find: the parser", prompt="look")
+
+    def parts(color: str, width: int = 100, *later: AgentEvent) -> dict[str, Style | None]:
+        card, *_ = layout_of(replace(begun, color=color), *later).blocks
+        return {one.text.strip(): one.style for one in card.render(width, STYLES).rows[0].segments}
+
+    named = parts("cyan")
+    assert (named["user:explore"], named[": find: the parser"]) == (STYLES.agents["cyan"], STYLES.text)
+    for uncoloured in (parts("chartreuse"), parts(""), parts("cyan", 100, turn_ended("cancelled"))):
+        assert "user:explore: find: the parser" in uncoloured
+    assert "user:explore" not in parts("cyan", 24)  # clipped within the name
 
 
 def test_an_ended_sub_agent_shows_the_beginning_of_its_report_and_unfolded_its_calls() -> None:

@@ -146,8 +146,8 @@ class ToolRound:
             await asyncio.wait(tasks)
 
     async def _run_call(self, call: PendingCall) -> None:
-        self._emit(_start_event(call, self._tools.get(call.name)))
         context = self._context_for(call)
+        self._emit(_start_event(call, self._tools.get(call.name), context))
         started = time.monotonic()
         result = _interrupted()
         try:
@@ -249,12 +249,12 @@ def result_message(record: ToolCallRecord, *, is_data: bool = False, instruction
     return Message.tool_result(record.id, text, name=record.name, **extra)
 
 
-def _start_event(call: PendingCall, tool: BaseTool | None) -> ToolStart:
+def _start_event(call: PendingCall, tool: BaseTool | None, context: ExecutionContext) -> ToolStart:
     plain = ToolStart(call_id=call.id, name=call.name, arguments=call.arguments)
     if tool is None:
         return plain
     try:
-        return tool.start_event(call.id, call.arguments)
+        return tool.start_event(call.id, call.arguments, context)
     except Exception:  # the tool may be foreign code, and its arguments are unchecked: a call must start
         return plain
 

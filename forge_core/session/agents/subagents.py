@@ -78,6 +78,11 @@ class SubAgents:
         """The agents that are built in, and those of files."""
         return self._parts.extensions.agents
 
+    def color(self, agent: str) -> str:
+        """Return the colour of the agent of this name; empty: none."""
+        found = self.catalog.find(agent)
+        return "" if found is None else found.color
+
     def list(self) -> tuple[SubAgent, ...]:
         """Return the running sub-agents and the last ended ones, the oldest first."""
         return tuple(self._agents)

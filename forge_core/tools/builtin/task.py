@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from forge_core.approval import Effect, ToolKind
 from forge_core.errors import ToolError
+from forge_core.events import ToolStart
 from forge_core.tools.base import (
     AgentTask,
     BaseTool,
@@ -98,6 +100,16 @@ class TaskTool(BaseTool):
             )
         return await context.agents.spawn(task, context)
 
+    def start_event(
+        self, call_id: str, arguments: Mapping[str, Any], context: ExecutionContext | None = None
+    ) -> ToolStart:
+        event = super().start_event(call_id, arguments, context)
+        agents = None if context is None else context.agents
+        return event if agents is None else replace(event, color=agents.color(_agent_of(arguments)))
+
     def target(self, arguments: Mapping[str, Any]) -> str:
-        agent = " ".join(str(arguments.get("agent") or DEFAULT_AGENT).split())
-        return f"{agent}: {arguments.get('description', '')}"
+        return f"{_agent_of(arguments)}: {arguments.get('description', '')}"
+
+
+def _agent_of(arguments: Mapping[str, Any]) -> str:
+    return " ".join(str(arguments.get("agent") or DEFAULT_AGENT).split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,9 +21,11 @@ from forge_tui.keymap import KeyContext, bindings
 from forge_tui.keys.effective import effective_keys
 from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, Overlay
 from forge_tui.screens.panels.second_press import SecondPress
+from forge_tui.widgets.blockview.styles import AGENT_VARIABLES
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
 
 if TYPE_CHECKING:
+    from forge_core.extensions.agents import AgentDefinition
     from forge_core.session.agents.sub_agent import SubAgent
     from forge_core.session.agents.subagents import SubAgents
 
@@ -34,6 +36,16 @@ _OTHER_ROWS = 5
 _STOP = "jobs.stop"
 _NONE = "No agent has been started in this session"
 _SIGNS = {"waiting": "○", "running": "●", "done": "✓", "failed": "✗", "stopped": "◌"}
+
+
+class AgentList(ChoiceList):
+    """Sub-agents, their names in the colours of their definitions."""
+
+    DEFAULT_CSS = "\n".join(
+        f"AgentList > .choices--{color} {{ color: ${variable}; }}"
+        for color, variable in AGENT_VARIABLES.items()
+    )
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"choices--{color}" for color in AGENT_VARIABLES}
 
 
 class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
@@ -52,7 +64,7 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
         super().__init__()
         self._stopping = SecondPress(_STOP, clock)
         self._agents = agents
-        self._defined = defined
+        self._defined = _with_names_coloured(defined, agents.catalog.agents)
         listed = agents.list()
         running = [one for one in listed if one.is_running]
         self._chosen_number = (running or listed)[-1].number if listed else 0
@@ -61,11 +73,11 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
 
     def compose(self) -> ComposeResult:
         rows = min(MOST_AGENTS, max(self.app.size.height // 4, 2))
-        self._list = ChoiceList([], max_rows=rows, label_share=None)
+        self._list = AgentList([], max_rows=rows, label_share=None)
         with Vertical(classes="panel"):
             yield self._list
             yield self._about
-            yield Static(Content(self._defined), classes="defined", markup=False)
+            yield Static(self._defined, classes="defined", markup=False)
 
     def on_mount(self) -> None:
         self._show()
@@ -145,7 +157,21 @@ class AgentsPanel(workers.WorkerErrorsEndApp, Overlay[int | None]):
 
 
 def _row(agent: SubAgent) -> Choice:
-    return Choice(f"{_SIGNS[agent.state]} {agent.number} {safe_line(agent.label)}", detail=state_text(agent))
+    before, color = f"{_SIGNS[agent.state]} {agent.number} ", agent.definition.color
+    name = (len(before), len(before) + len(agent.name), color) if color else None
+    return Choice(f"{before}{safe_line(agent.label)}", detail=state_text(agent), name=name)
+
+
+def _with_names_coloured(defined: str, agents: Iterable[AgentDefinition]) -> Content:
+    """Return the list of the available agents, the names that have a colour in it."""
+    variables = {one.name: AGENT_VARIABLES[one.color] for one in agents if one.color}
+    content, at = Content(defined), 0
+    for line in defined.split("\n"):
+        name = line.removeprefix("  ").partition("  ")[0]
+        if line.startswith("  ") and name in variables:
+            content = content.stylize(f"${variables[name]}", at + 2, at + 2 + len(name))
+        at += len(line) + 1
+    return content
 
 
 def _facts(agent: SubAgent) -> str:

@@ -25,6 +25,17 @@ _SYNTAX = {
 }
 """Kind of code token → the theme variable of its colour, and its substitute in themes without it."""
 SYNTAX_KINDS = tuple(_SYNTAX)
+AGENT_VARIABLES = {
+    "red": "diff-removed",
+    "orange": "syntax-number",
+    "yellow": "syntax-class",
+    "green": "syntax-string",
+    "cyan": "syntax-builtin",
+    "blue": "syntax-function",
+    "purple": "syntax-keyword",
+    "pink": "syntax-keyword",
+}
+"""Colour of an agent → the theme variable of the tone in which its name is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +78,17 @@ class TranscriptStyles:
     match: Style
     match_current: Style
     syntax: Mapping[str, Style] = field(default_factory=dict)
+    agents: Mapping[str, Style] = field(default_factory=dict)
+    """Of their names, by the colours in `AGENT_VARIABLES`."""
 
     @classmethod
     @cache
     def bare(cls) -> TranscriptStyles:
         """Return a set without any style: for what is drawn for its text alone."""
         plain = Style.null()
-        names = [field.name for field in fields(cls) if field.name != "syntax"]
-        return cls(**dict.fromkeys(names, plain), syntax=dict.fromkeys(_SYNTAX, plain))
+        names = [field.name for field in fields(cls) if field.name not in ("syntax", "agents")]
+        kinds = dict.fromkeys(_SYNTAX, plain)
+        return cls(**dict.fromkeys(names, plain), syntax=kinds, agents={})
 
     @classmethod
     def from_theme(
@@ -127,6 +141,7 @@ class TranscriptStyles:
             match_current=Style(color=background.rich_color, bold=True, underline=True)
             + palette.style(background="warning"),
             syntax={kind: palette.style(*names) for kind, names in _SYNTAX.items()},
+            agents={color: palette.style(name) for color, name in AGENT_VARIABLES.items()},
         )
 
 

@@ -435,13 +435,14 @@ async def test_a_file_can_only_make_an_agent_ask_more_often(
         config = config_for(tmp_path, server, is_trusted=True, permission_mode=PermissionMode(mode))
         (tmp_path / "work/.forge/agents").mkdir(parents=True)
         (tmp_path / "work/.forge/agents/one.md").write_text(
-            f"---\nname: one\n{front_matter}\n---\nYou are one."
+            f"---\nname: one\ncolor: Purple\n{front_matter}\n---\nYou are one."
         )
         session = build_session(config, approve)
         result, events = await turn(session)
         await session.aclose()
     assert (result.output, len(requests), (tmp_path / "work/b.txt").exists()) == ("Done.", asked, written)
     assert {one.agent for one in requests} <= {"one"}
+    assert [one.color for one in events if isinstance(one, ToolStart)] == ["purple", ""]
     assert "You are one." in str(server.bodies("look")[0]["messages"][0])
     warned = [one.text for one in events if isinstance(one, Notice) and "sonnet" in one.text]
     assert bool(warned) == ("sonnet" in front_matter)

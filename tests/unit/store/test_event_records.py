@@ -53,6 +53,7 @@ EVENTS: list[AgentEvent] = [
         kind=ToolKind.WRITE,
         subject=Subject("read", "file", "/a.py", "a.py"),
         preview_rows=2,
+        color="cyan",
         parent_id="c0",
     ),
     ToolProgress(call_id="c1", text="\rline"),

@@ -25,12 +25,14 @@ def draw_header(
     time: str,
     note: str = "",
     *,
+    name: StyledSpan | None = None,
     is_target_kept: bool = False,
 ) -> None:
     """Add the row of a header. Its texts must be safe to show.
 
-    The target is clipped in the middle, the result at the end, the muted `note` after it not at all. With
-    `is_target_kept`, the result is clipped before the target is.
+    The target is clipped in the middle, the result at the end, the muted `note` after it not at all. `name`
+    is the beginning of the target, in another style. With `is_target_kept`, the result is clipped before the
+    target is.
     """
     width = canvas.width
     time_width = next((cells for cells in _TIME_WIDTHS if len(time) < cells), len(time) + 1)
@@ -43,11 +45,12 @@ def draw_header(
     left = room - min(cell_len(target[0]), room if is_target_kept else room // 2) - 2
     outcome = clip(result[0], left) if result[0] and left >= _LEAST_RESULT else ""
     left = room - (cell_len(outcome) + 2 if outcome else 0)
-    spans: list[StyledSpan] = [
-        (shown_verb, verb[1]),
-        (" ", styles.text),
-        (clip_middle(target[0], max(0, left)), target[1]),
-    ]
+    spans: list[StyledSpan] = [(shown_verb, verb[1]), (" ", styles.text)]
+    shown_target = clip_middle(target[0], max(0, left))
+    if name is not None and shown_target.startswith(name[0]):
+        spans.append(name)
+        shown_target = shown_target.removeprefix(name[0])
+    spans.append((shown_target, target[1]))
     if outcome:
         spans += [("  " if target[0] else " ", styles.text), (outcome, result[1])]
     if shown_note:

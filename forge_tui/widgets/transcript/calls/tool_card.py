@@ -16,7 +16,7 @@ from forge_core.sanitize import safe_line, safe_text
 from forge_tui.terminal.editor_links import Links, find_mentions
 from forge_tui.widgets.blockview.blocks import MARGIN, RIGHT_EDGE, Linkable, Passage
 from forge_tui.widgets.blockview.folding import Fold
-from forge_tui.widgets.blockview.rows import Canvas
+from forge_tui.widgets.blockview.rows import Canvas, StyledSpan
 from forge_tui.widgets.blockview.styles import TranscriptStyles
 from forge_tui.widgets.transcript.calls.card_block import HEADER, CardBlock, CardPart, ClickTarget
 from forge_tui.widgets.transcript.calls.card_body import CardBody, beyond_changes, omission_row
@@ -197,7 +197,7 @@ class ToolCard(CardBlock):
         first = [Segment(SIGNS[self.state], sign), Segment(" ")]
         with canvas.limited(RIGHT_EDGE), canvas.indented([Segment("  ")], first):
             words = (self._verb, verb), (self._target, self._linked(target)), (self._result(), result)
-            draw_header(canvas, styles, *words, self._time())
+            draw_header(canvas, styles, *words, self._time(), name=self._name_span(styles))
 
     def _draw(self, canvas: Canvas, styles: TranscriptStyles, *, is_alone: bool) -> None:
         self.draw_header(canvas, styles)
@@ -228,6 +228,10 @@ class ToolCard(CardBlock):
                 return sign, quiet, styles.text, quiet
             case _:
                 return quiet, quiet, quiet, quiet
+
+    def _name_span(self, styles: TranscriptStyles) -> StyledSpan | None:
+        """Return the part of the target that is shown in the colour of an agent."""
+        return None
 
     def _linked(self, style: Style) -> Style:
         """Return the style of the target, as a link if all of it is the path of a file."""
@@ -321,6 +325,7 @@ class AgentCard(ToolCard):
     def __init__(self, start: ToolStart, fold: Fold | None = None) -> None:
         super().__init__(start, fold)
         self.body.shows_beginning = True
+        self._color = start.color
         self._step = "starting"
         self._tokens = 0
         self._cost_usd = Decimal(0)
@@ -351,6 +356,11 @@ class AgentCard(ToolCard):
             self._step,
         )
         return " · ".join(filter(None, figures))
+
+    def _name_span(self, styles: TranscriptStyles) -> StyledSpan | None:
+        name, colon, _ = self._target.partition(": ")
+        color = styles.agents.get(self._color)
+        return (name, color) if color is not None and colon and self.state != "interrupted" else None
 
     def _calls_text(self) -> str:
         return ""  # the summary says how many
