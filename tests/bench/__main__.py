@@ -1,4 +1,4 @@
-"""python -m tests.bench [--quick] [--only start,session,later,history] [--peer 'codex=codex -c …']
+"""python -m tests.bench [--quick] [--only start,session,later,agents,history] [--peer 'codex=codex -c …']
 
 Prints every figure with its bar, measured on a terminal of 120 by 40 cells against a model on loopback.
 Compare figures of one run only: machines differ, ratios count. Others' work on the machine shows in the
@@ -18,13 +18,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.bench import history, session, starting
+from tests.bench import agents, history, session, starting
 from tests.bench.chat import scratch
 from tests.bench.figures import Figure, header
 from tests.bench.peers import peer_figures
 from tests.bench.server import Model
 
-_PARTS = ("start", "session", "later", "history")
+_PARTS = ("start", "session", "later", "agents", "history")
 
 
 def groups(
@@ -39,6 +39,7 @@ def groups(
     yield "session", lambda: session.session_figures(model, folder, lengths)
     if lengths.turns_before:
         yield "later", lambda: session.later_figures(model, folder, lengths)
+    yield "agents", lambda: agents.agent_figures(model, folder, 4, 1 if is_quick else 6)
     yield "history", lambda: history.history_figures(model, folder, sizes, 1 if is_quick else 4)
     for name, command in peers.items():
         yield "session", lambda name=name, command=command: peer_figures(model, folder, name, command)  # type: ignore[misc]

@@ -2,26 +2,32 @@
 
 The last user message says what: `say 900 tokens at 200 marked ab` streams 900 tokens at 200 a second with a mark
 word every 20 tokens; `at 0` four to a chunk, as fast as the socket takes them; `lines` instead of `tokens` gives
-one long open fence; `seconds` says nothing for so long.
+one long open fence; `seconds` says nothing for so long. `say 400 tokens at 100 beside 4 agents of 500 at 50 marked
+ab` first calls four agents in the background, each to be answered with 500 unmarked tokens; `after` instead of
+`beside` has the answer wait for them.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import socketserver
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 
 from tests.bench.script import pieces, prose_positions, tokens_per_round
 from tests.bench.wires import ChatCompletions, Responses, Wire
 
 _ORDER = re.compile(
-    r"say (?P<count>\d+) (?P<kind>tokens|lines|seconds) at (?P<rate>\d+) marked (?P<mark>[a-z]+)"
+    r"say (?P<count>\d+) (?P<kind>tokens|lines|seconds) at (?P<rate>\d+)"
+    r"(?: (?P<place>beside|after) (?P<agents>\d+) agents of (?P<each>\d+) at (?P<their_rate>\d+))?"
+    r"(?: marked (?P<mark>[a-z]+))?"
 )
 _MARK_EVERY = 20
+_numbers = itertools.count()
 
 
 class Model:
@@ -35,7 +41,9 @@ class Model:
         self.progress = 0
         """Pieces of the last answer that have been sent."""
         self.finished = threading.Event()
-        """Set when an answer has been sent in full."""
+        """Set when an answer with a mark has been sent in full."""
+        self._lock = threading.Lock()
+        self._unmarked = 0
         model = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -59,7 +67,7 @@ class Model:
                 self.send_header("connection", "close")
                 self.end_headers()
                 wire: Wire = Responses() if self.path.endswith("/responses") else ChatCompletions()
-                model._answer(_order(body), wire, self, came)
+                model._answer(body, wire, self, came)
                 self.close_connection = True
 
             def _json(self, value: object) -> None:
@@ -88,18 +96,30 @@ class Model:
         self._server.shutdown()
         self._server.server_close()
 
+    @property
+    def runs_agents(self) -> bool:
+        """Whether the answer to an agent is being sent."""
+        return self._unmarked > 0
+
     def _answer(
-        self, order: re.Match[str] | None, wire: Wire, handler: BaseHTTPRequestHandler, came: float
+        self, body: dict[str, object], wire: Wire, handler: BaseHTTPRequestHandler, came: float
     ) -> None:
         def send(data: bytes) -> None:
             handler.wfile.write(data)
             handler.wfile.flush()
 
+        order, is_first = _order(body)
         send(wire.start())
         if order is None:
             send(wire.text("Ok.") + wire.end(1))
             return
         count, rate, mark = int(order["count"]), int(order["rate"]), order["mark"]
+        if order["agents"] and is_first:
+            send(_agent_calls(order))
+            return
+        if mark is None:
+            self._answer_agent(count, rate, wire, send)
+            return
         self.progress = 0
         self.asked[mark] = came
         if order["kind"] == "seconds":
@@ -115,6 +135,17 @@ class Model:
         send(wire.text(f"\n\n{word}"))
         send(wire.end(count))
         self.finished.set()
+
+    def _answer_agent(self, count: int, rate: int, wire: Wire, send: Callable[[bytes], None]) -> None:
+        with self._lock:
+            self._unmarked += 1
+        try:
+            for text in self._timed(pieces(count, size=1 if rate else 4), rate, ""):
+                send(wire.text(text))
+            send(wire.end(count))
+        finally:
+            with self._lock:
+                self._unmarked -= 1
 
     def _timed(self, texts: Iterator[str], rate: int, mark: str) -> Iterator[str]:
         """The texts when they are due, with the marks among them."""
@@ -133,12 +164,28 @@ class Model:
                 yield text
 
 
-def _order(body: dict[str, object]) -> re.Match[str] | None:
-    """The order in the last thing that the person said."""
+def _order(body: dict[str, object]) -> tuple[re.Match[str] | None, bool]:
+    """The order in the last message of the user, and whether nothing has followed it."""
     messages = body.get("messages") or body.get("input")
     assert isinstance(messages, list)
     last = next((message for message in reversed(messages) if message.get("role") == "user"), {})
-    return _ORDER.search(json.dumps(last.get("content", "")))
+    return _ORDER.search(json.dumps(last.get("content", ""))), bool(messages) and messages[-1] is last
+
+
+def _agent_calls(order: re.Match[str]) -> bytes:
+    """An answer that calls the agents of an order."""
+    prompt = f"say {order['each']} tokens at {order['their_rate']}"
+    is_beside = order["place"] == "beside"
+    # No two alike: Forge asks the user about a call that is repeated.
+    tasks = [
+        {
+            "description": f"stream {number}",
+            "prompt": f"{prompt}, number {next(_numbers)}",
+            "background": is_beside,
+        }
+        for number in range(int(order["agents"]))
+    ]
+    return ChatCompletions().calls([("task", task) for task in tasks])
 
 
 def _fence(lines: int) -> Iterator[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Sequence
 from typing import Protocol
 
 _MODEL = "bench/model"
+_numbers = itertools.count()
 
 
 class Wire(Protocol):
@@ -34,6 +37,20 @@ class ChatCompletions:
             "usage": usage | {"cost": 0.001},
         }
         return self._chunk(last) + b"data: [DONE]\n\n"
+
+    def calls(self, wanted: Sequence[tuple[str, dict[str, object]]]) -> bytes:
+        """A whole answer that calls tools, each a name and its arguments."""
+        made = [
+            {
+                "index": index,
+                "id": f"call_{next(_numbers)}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for index, (name, arguments) in enumerate(wanted)
+        ]
+        delta = {"choices": [{"index": 0, "delta": {"tool_calls": made}, "finish_reason": "tool_calls"}]}
+        return self._chunk(delta) + self.end(10)
 
     @staticmethod
     def _chunk(value: dict[str, object]) -> bytes:
