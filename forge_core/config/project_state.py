@@ -43,12 +43,17 @@ class ProjectState:
     """Allow rule → the scripts that its line named when it was allowed."""
 
 
-def state_file(state_dir: Path, root: Path) -> Path:
-    """Return the file with the decisions about `root`. Raises OSError when its real path is unknown."""
+def record_of(root: Path, records: Path) -> Path:
+    """Return the file about the folder `root` in the folder `records`, named after the real path of `root`.
+    Raises OSError when that is unknown."""
     import hashlib  # here: most starts come before anything was ever decided, and need no hash
 
-    name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
-    return state_dir / _FOLDER / f"{name}.json"
+    return records / f"{hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]}.json"
+
+
+def state_file(state_dir: Path, root: Path) -> Path:
+    """Return the file with the decisions about `root`. Raises OSError when its real path is unknown."""
+    return record_of(root, state_dir / _FOLDER)
 
 
 def read_project_state(state_dir: Path, root: Path) -> tuple[ProjectState, str | None]:

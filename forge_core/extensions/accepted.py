@@ -9,7 +9,6 @@ repository cannot change it.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import os
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.config.project_state import locked, replace_file
+from forge_core.config.project_state import locked, record_of, replace_file
 from forge_core.errors import ConfigError
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionScope
@@ -174,8 +173,7 @@ class AcceptedDefinitions:
 
 def record_file(state_dir: Path, root: Path) -> Path:
     """Return the file with what was accepted in a folder."""
-    name = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
-    return state_dir / _FOLDER / f"{name}.json"
+    return record_of(root, state_dir / _FOLDER)
 
 
 def forget_accepted(state_dir: Path, root: Path) -> None:

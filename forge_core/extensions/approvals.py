@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from forge_core.config.project_state import locked, replace_file
+from forge_core.config.project_state import locked, record_of, replace_file
 from forge_core.errors import ConfigError
 from forge_core.extensions.program_files import named_files, read_named_file
 from forge_core.private_folders import make_private_folder
@@ -198,7 +198,7 @@ class ApprovalStore:
             self._save(folder, records)
 
     def _save(self, folder: Path, records: Mapping[str, Any]) -> None:
-        path = self._file(folder)
+        path = record_of(folder, self._folder)
         try:
             make_private_folder(path.parent)
             with locked(path.parent / "lock"):
@@ -216,7 +216,7 @@ class ApprovalStore:
     def _records(self, folder: Path) -> dict[str, Any]:
         """Return the records of a folder; none where they cannot be read: nothing is approved then."""
         try:
-            with open_file(self._file(folder)) as file:
+            with open_file(record_of(folder, self._folder)) as file:
                 content = json.loads(file.read(_MAX_BYTES))
         except (OSError, ValueError, RecursionError):
             return {}
@@ -226,10 +226,6 @@ class ApprovalStore:
         if not isinstance(records, dict) or not all(isinstance(one, dict) for one in records.values()):
             return {}
         return records
-
-    def _file(self, folder: Path) -> Path:
-        name = hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32]
-        return self._folder / f"{name}.json"
 
 
 def _key(program: DeclaredProgram) -> str:
