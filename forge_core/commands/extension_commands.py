@@ -192,7 +192,7 @@ def _pending_lines(one: PendingDefinition, config: ForgeConfig) -> Iterator[str]
 
 def _problems(session: ForgeSession, words: str) -> str:
     catalog = session.extensions.catalog
-    problems = [*catalog.problems, *grant_problems(catalog)]
+    problems = [*catalog.limits, *catalog.problems, *grant_problems(catalog)]
     if not problems or words:
         return ""
     more = [f"  … and {len(problems) - _ROWS} more"] if len(problems) > _ROWS else []

@@ -28,6 +28,9 @@ def extension_findings(config: ForgeConfig) -> Iterator[Finding]:
     if catalog.pending:
         advice = "Look at them with /extensions, and use them with /reload accept."
         yield Finding(_SECTION, "left out", catalog.pending_text, Level.WARNING, advice)
+    for limit in catalog.limits:
+        advice = "Remove files and folders that you do not use."
+        yield Finding(_SECTION, "limit", limit, Level.WARNING, advice)
     problems = [*catalog.problems, *grant_problems(catalog)]
     for problem in problems[:_MAX_PROBLEMS]:
         yield Finding(_SECTION, "problem", problem, Level.WARNING, "Correct the file that is named.")

@@ -33,6 +33,8 @@ class ExtensionCatalog:
     """The strongest first."""
     problems: tuple[str, ...] = ()
     """What could not be read, and what is wrong with what could, as sentences; safe to display."""
+    limits: tuple[str, ...] = ()
+    """What was not searched or read because there is too much, as sentences; safe to display."""
     pending: tuple[PendingDefinition, ...] = ()
     """What is left out because it is new or changed since the user accepted the project's files."""
 
@@ -83,10 +85,10 @@ def load_catalog(config: ForgeConfig, accepted: AcceptedDefinitions | None = Non
 
     Runs nothing. A file that cannot be read hides no other. Blocks while it reads.
     """
-    found, problems = _read_all(config)
+    found, problems, limits = _read_all(config)
     problems += [f"{safe_line(str(one.path))}: {problem}." for one in found for problem in one.problems]
     if accepted is None:
-        return ExtensionCatalog(tuple(found), tuple(problems))
+        return ExtensionCatalog(tuple(found), tuple(problems), tuple(limits))
     problems += [accepted.problem] if accepted.problem else []
     if accepted.accepts_all:
         try:
@@ -95,17 +97,19 @@ def load_catalog(config: ForgeConfig, accepted: AcceptedDefinitions | None = Non
             problems.append(str(error))
     counting = tuple(one for one in found if accepted.accepts(one))
     pending = tuple(accepted.pending(one) for one in found if not accepted.accepts(one))
-    return ExtensionCatalog(counting, tuple(problems), pending)
+    return ExtensionCatalog(counting, tuple(problems), tuple(limits), pending)
 
 
-def _read_all(config: ForgeConfig) -> tuple[list[Definition], list[str]]:
-    """Return what the files define, and what could not be read."""
+def _read_all(config: ForgeConfig) -> tuple[list[Definition], list[str], list[str]]:
+    """Return what the files define, what could not be read, and which limits were reached."""
     found: list[Definition] = []
     problems: list[str] = []
+    limits: list[str] = []
     left_bytes, unread = MAX_BYTES, 0
     for kind in ExtensionKind:
         for folder in searched_folders(config, kind):
-            for file in find_files(folder, kind):
+            reached: list[str] = []
+            for file in find_files(folder, kind, reached.append):
                 if left_bytes <= 0:
                     unread += 1
                     continue
@@ -119,9 +123,10 @@ def _read_all(config: ForgeConfig) -> tuple[list[Definition], list[str]]:
                 except (OSError, ValueError) as error:
                     reason = getattr(error, "strerror", None) or error
                     problems.append(f"{safe_line(str(file.path))} was not read: {reason}.")
+            limits += [f"{safe_line(str(folder.path))}: {limit}." for limit in reached]
     if unread:
-        problems.append(f"{unread:,} files were not read: those before them hold {MAX_BYTES // 2**20} MB.")
-    return [*_real_once(found)], problems
+        limits.append(f"{unread:,} files were not read: those before them hold {MAX_BYTES // 2**20} MB.")
+    return [*_real_once(found)], problems, limits
 
 
 def project_definitions(working_dir: Path) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -90,13 +90,16 @@ def project_searched_folders(working_dir: Path, kind: ExtensionKind) -> list[Sea
     ]
 
 
-def find_files(folder: SearchedFolder, kind: ExtensionKind) -> Iterator[FoundFile]:
+def find_files(
+    folder: SearchedFolder, kind: ExtensionKind, on_limit: Callable[[str], object] = lambda text: None
+) -> Iterator[FoundFile]:
     """Yield the files that define something of a kind, in the order of their paths within each folder.
 
-    Each real folder is visited once. Stops quietly at the limits.
+    Each real folder is visited once. `on_limit` is called at the end with each limit that left something out,
+    as a clause that follows the path of the folder.
     """
     waiting = deque([(str(folder.path), os.path.realpath(folder.path), 0)])
-    visited, found = set[str](), 0
+    visited, found, is_deeper = set[str](), 0, False
     while waiting and len(visited) <= MAX_FOLDERS:  # the folder itself does not count
         path, real, depth = waiting.popleft()
         if real in visited or not _is_inside(real, folder.boundary):
@@ -110,11 +113,20 @@ def find_files(folder: SearchedFolder, kind: ExtensionKind) -> Iterator[FoundFil
         else:
             files = [one for one in files if one[0].endswith(".md")]
         for name, real_file in files:
-            if found < MAX_FILES and _is_inside(real_file, folder.boundary):
+            if _is_inside(real_file, folder.boundary):
                 found += 1
-                yield FoundFile(Path(path, name), Path(real_file))
+                if found <= MAX_FILES:
+                    yield FoundFile(Path(path, name), Path(real_file))
         if depth < MAX_DEPTH:
             waiting += [(f"{path}/{name}", real_folder, depth + 1) for name, real_folder in folders]
+        else:
+            is_deeper |= bool(folders)
+    if waiting:
+        on_limit(f"only the first {MAX_FOLDERS:,} folders below it were searched")
+    elif is_deeper:
+        on_limit(f"folders more than {MAX_DEPTH} levels below it were not searched")
+    if found > MAX_FILES:
+        on_limit(f"only the first {MAX_FILES:,} files count")
 
 
 def _listed(path: str, real: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

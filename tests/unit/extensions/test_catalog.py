@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.catalog import ExtensionCatalog, load_catalog, project_definitions
-from forge_core.extensions.locations import MAX_FOLDERS, ExtensionKind
+from forge_core.extensions.locations import MAX_FILES, MAX_FOLDERS, ExtensionKind
 from forge_core.runtime import load_session_config
 from forge_core.workspace.trust import what_would_act
 
@@ -153,13 +154,24 @@ def test_the_search_is_bounded(config: ForgeConfig) -> None:
         (folder / f"n{number:05}").mkdir()
     write(folder / f"n{MAX_FOLDERS + 4:05}/last.md")
 
-    assert names(load_catalog(config), COMMAND) == []
+    catalog = load_catalog(config)
+    assert (names(catalog, COMMAND), catalog.problems) == ([], ())
+    assert catalog.limits == (f"{folder}: only the first 2,000 folders below it were searched.",)
 
     for number in range(MAX_FOLDERS + 5):
         if number != MAX_FOLDERS + 4:
             (folder / f"n{number:05}").rmdir()
 
-    assert names(load_catalog(config), COMMAND) == ["a:b:c:d:deep", f"n{MAX_FOLDERS + 4:05}:last"]
+    catalog = load_catalog(config)
+    assert names(catalog, COMMAND) == ["a:b:c:d:deep", f"n{MAX_FOLDERS + 4:05}:last"]
+    assert catalog.limits == (f"{folder}: folders more than 4 levels below it were not searched.",)
+
+    shutil.rmtree(folder / "a/b/c/d/e")
+    for number in range(MAX_FILES - 1):
+        (folder / f"{number}.md").touch()
+    assert load_catalog(config).limits == (f"{folder}: only the first 5,000 files count.",)
+    (folder / "0.md").unlink()
+    assert load_catalog(config).limits == ()
 
 
 def test_changes_between_two_readings_are_one_line(config: ForgeConfig) -> None:
