@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.commands.columns import left_columns
-from forge_core.commands.extension_names import RenamedDefinition, renamed_definitions
+from forge_core.commands.extension_names import RenamedDefinition, changes_text, renamed_definitions
 from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
@@ -56,10 +56,11 @@ async def extensions(argument: str, session: ForgeSession) -> CommandResult:
 async def reload(argument: str, session: ForgeSession) -> CommandResult:
     """Read all files again; `accept` also uses what was left out because it was new or had changed."""
     try:
-        changes = await (session.extensions.accept() if argument else session.extensions.reload())
+        before = await (session.extensions.accept() if argument else session.extensions.reload())
     except ConfigError as error:
         return Failure(str(error))
     await session.hooks.reload()
+    changes = changes_text(before, session.extensions.catalog)
     report = f"Read again: {changes}." if changes else "Read again: nothing has changed."
     pending = _pending(session, "")
     body = f"{report}\n\n{pending}" if pending else report

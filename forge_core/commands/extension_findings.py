@@ -8,14 +8,13 @@ from forge_core.commands.extension_names import renamed_definitions
 from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.accepted import AcceptedDefinitions
-from forge_core.extensions.catalog import ExtensionCatalog, load_catalog
+from forge_core.extensions.catalog import ExtensionCatalog, listed, load_catalog
 from forge_core.extensions.custom_commands import grant_problems
 from forge_core.extensions.locations import ExtensionKind
 from forge_core.extensions.skills import LIST_SHARE, skill_list, skills_for_model
 
 _SECTION = "Extensions"
 _MAX_PROBLEMS = 10
-_NAMES = 5
 
 
 def extension_findings(config: ForgeConfig) -> Iterator[Finding]:
@@ -44,9 +43,7 @@ def _counts(catalog: ExtensionCatalog) -> Iterator[Finding]:
         yield Finding(_SECTION, "files", "none in use")
     for kind in ExtensionKind:
         count, shadowed = len(catalog.of_kind(kind)), catalog.shadowed(kind)
-        names = ", ".join(one.qualified_name for one in shadowed[:_NAMES])
-        more = f" and {len(shadowed) - _NAMES} more" if len(shadowed) > _NAMES else ""
-        hidden = f"; another one has the name of {names}{more}" if shadowed else ""
+        hidden = f"; shadowed: {listed([one.qualified_name for one in shadowed])}" if shadowed else ""
         if count:
             yield Finding(_SECTION, f"{kind}s", f"{count:,} in use{hidden}")
 

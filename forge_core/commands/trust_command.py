@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from forge_core.commands.extension_names import changes_text
 from forge_core.commands.result import ApprovePrograms, CommandResult, Text
 from forge_core.config.forge_config import Origin
 from forge_core.config.load import read_project_settings
@@ -25,7 +26,8 @@ async def trust(argument: str, session: ForgeSession) -> CommandResult:
         return _state(session)
     trusted = argument.lower() == "yes"
     decided = _decide(session, trusted=trusted)
-    if changes := await session.extensions.reload(accepts_all=trusted):
+    before = await session.extensions.reload(accepts_all=trusted)
+    if changes := changes_text(before, session.extensions.catalog):
         decided = replace(decided, body=f"{decided.body}\n  {changes}")
     await session.hooks.reload()
     if waiting := session.hooks.waiting():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
@@ -22,6 +23,15 @@ from forge_core.sanitize import safe_line
 MAX_BYTES = 32 * 2**20
 """Of all files together."""
 _LISTED = 6
+
+
+class CatalogChanges(NamedTuple):
+    """The definitions that differ between two catalogs."""
+
+    new: Sequence[Definition]
+    changed: Sequence[Definition]
+    """As they are now."""
+    gone: Sequence[Definition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +70,22 @@ class ExtensionCatalog:
         names = [one.name for one in self.of_kind(kind)]
         return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=0.6)), "")
 
-    def changes_since(self, before: ExtensionCatalog) -> str:
-        """Return what came, changed and went, in one line; empty if nothing did."""
+    def changes_since(self, before: ExtensionCatalog) -> CatalogChanges:
+        """Return what is different from an earlier catalog."""
         old = {one.path: one for one in before.definitions}
         new = {one.path: one for one in self.definitions}
-        changed = [one for path, one in new.items() if path in old and one.digest != old[path].digest]
-        parts = [
-            ("new", [one for path, one in new.items() if path not in old]),
-            ("changed", changed),
-            ("gone", [one for path, one in old.items() if path not in new]),
-        ]
-        return "; ".join(f"{word}: {_listed(some)}" for word, some in parts if some)
+        return CatalogChanges(
+            new=[one for path, one in new.items() if path not in old],
+            changed=[one for path, one in new.items() if path in old and one.digest != old[path].digest],
+            gone=[one for path, one in old.items() if path not in new],
+        )
 
     @property
     def pending_text(self) -> str:
         """What is pending, in one line: "skill pdf (changed), command /a (new)"; empty if nothing is."""
-        names = [f"{one.definition.title} ({'new' if one.is_new else 'changed'})" for one in self.pending]
-        return ", ".join(names[:_LISTED]) + _more(names)
+        return listed(
+            [f"{one.definition.title} ({'new' if one.is_new else 'changed'})" for one in self.pending]
+        )
 
 
 def load_catalog(config: ForgeConfig, accepted: AcceptedDefinitions | None = None) -> ExtensionCatalog:
@@ -146,11 +155,7 @@ def _real_once(found: Iterable[Definition]) -> Iterator[Definition]:
             yield one
 
 
-def _listed(some: list[Definition]) -> str:
-    """Return "command /a, skill b and 3 more"."""
-    names = [one.title for one in some]
-    return ", ".join(names[:_LISTED]) + _more(names)
-
-
-def _more(names: list[str]) -> str:
-    return f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are: "command /a, skill b and 3 more"."""
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

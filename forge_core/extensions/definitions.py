@@ -48,7 +48,11 @@ class Definition:
     @property
     def title(self) -> str:
         """Its kind and name, as it is displayed: "command /a", "skill pdf"."""
-        return f"{self.kind} {'/' if self.kind is ExtensionKind.COMMAND else ''}{self.name}"
+        return self.title_as(self.name)
+
+    def title_as(self, name: str) -> str:
+        """Return the title with another name that reaches it."""
+        return f"{self.kind} {'/' if self.kind is ExtensionKind.COMMAND else ''}{name}"
 
     @property
     def is_for_model(self) -> bool:

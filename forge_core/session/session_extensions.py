@@ -68,8 +68,8 @@ class SessionExtensions:
         loading.add_done_callback(lambda done: self._use(done.result()) if self._is_loading else None)
         await asyncio.wait({loading}, timeout=_WAIT_S)
 
-    async def reload(self, *, accepts_all: bool = False) -> str:
-        """Read all files again; return what came, changed and went, in one line; empty if nothing did.
+    async def reload(self, *, accepts_all: bool = False) -> ExtensionCatalog:
+        """Read all files again; return the catalog that was in use before.
 
         What is new or changed in the project since the user accepted its files is left out, unless
         `accepts_all`: the user has just decided whether the folder is trusted.
@@ -77,9 +77,9 @@ class SessionExtensions:
         await self.loaded()
         before = self.catalog
         self._use(await asyncio.to_thread(self._read, accepts_all=accepts_all))
-        return self.catalog.changes_since(before)
+        return before
 
-    async def accept(self) -> str:
+    async def accept(self) -> ExtensionCatalog:
         """Accept what is pending, as it was when it was read, and return what `reload` returns.
 
         Raises:
@@ -91,8 +91,8 @@ class SessionExtensions:
         try:
             await asyncio.to_thread(accepted.accept, pending)
         finally:
-            changes = await self.reload()
-        return changes
+            before = await self.reload()
+        return before
 
     def take_notice(self) -> str:
         """Return what the user is to be told of what is left out, in one line; empty if that was told, or is

@@ -114,6 +114,18 @@ async def test_what_has_the_name_of_something_built_in_is_listed_by_the_name_tha
             for one in extension_findings(dataclasses.replace(session.config, state_dir=tmp_path / "s"))
             if one.name == "name"
         ]
+        define(
+            tmp_path / "work/.claude",
+            "Do it.",
+            "commands/fix.md",
+            "commands/help.md",
+            "skills/fix/SKILL.md",
+            "agents/verify.md",
+        )
+        trusted = await run(session, "trust yes")
+        (tmp_path / "work/.claude/commands/help.md").unlink()
+        (tmp_path / "own/commands/fix.md").unlink()
+        reloaded = await run(session, "reload")
     finally:
         await session.aclose()
 
@@ -134,6 +146,11 @@ async def test_what_has_the_name_of_something_built_in_is_listed_by_the_name_tha
         "hyphens.",
         "Extensions",
     )
+    assert isinstance(trusted, Text)
+    assert trusted.body.split("\n  new: ")[1] == (
+        "command /fix, command /project:help, skill fix, agent project:verify"
+    )
+    assert reloaded == CommandNotice("Read again: gone: command /project:help, command /user:fix.")
     assert [use is None for use in uses] == [True, False, False, False]
     assert agent is not None
     assert findings == [

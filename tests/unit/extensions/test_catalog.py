@@ -174,7 +174,7 @@ def test_the_search_is_bounded(config: ForgeConfig) -> None:
     assert load_catalog(config).limits == ()
 
 
-def test_changes_between_two_readings_are_one_line(config: ForgeConfig) -> None:
+def test_what_has_changed_between_two_readings_is_known(config: ForgeConfig) -> None:
     folder = config.working_dir / ".claude/commands"
     for name in "ab":
         write(folder / f"{name}.md")
@@ -185,8 +185,8 @@ def test_changes_between_two_readings_are_one_line(config: ForgeConfig) -> None:
 
     after = load_catalog(config)
 
-    assert after.changes_since(before) == "new: command /c; changed: command /b; gone: command /a"
-    assert after.changes_since(after) == ""
+    assert [[one.name for one in some] for some in after.changes_since(before)] == [["c"], ["b"], ["a"]]
+    assert after.changes_since(after) == ([], [], [])
 
 
 def test_names_and_descriptions_are_safe_to_display(config: ForgeConfig) -> None:

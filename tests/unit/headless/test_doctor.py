@@ -162,7 +162,7 @@ def test_extensions_are_counted_and_their_problems_named(tmp_path: Path) -> None
     findings = [one for one in diagnose(config, "", colours="") if one.section == "Extensions"]
 
     assert [(one.name, one.text.replace(str(tmp_path), "")) for one in findings] == [
-        ("commands", "1 in use; another one has the name of user:a"),
+        ("commands", "1 in use; shadowed: user:a"),
         ("skills", "400 in use"),
         (
             "skill list",
