@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,12 +62,9 @@ class ExtensionCatalog:
         """Return the definition of this name or qualified name; case is ignored."""
         wanted = name.lower()
         matches = (one for one in self.definitions if one.kind is kind)
-        return next((one for one in matches if wanted in (one.name.lower(), one.qualified_name)), None)
-
-    def nearest(self, kind: ExtensionKind, name: str) -> str:
-        """Return the name of a kind that is most similar; empty if none is."""
-        names = [one.name for one in self.of_kind(kind)]
-        return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=0.6)), "")
+        return next(
+            (one for one in matches if wanted in (one.name.lower(), one.qualified_name.lower())), None
+        )
 
     def changes_since(self, before: ExtensionCatalog) -> CatalogChanges:
         """Return what is different from an earlier catalog."""

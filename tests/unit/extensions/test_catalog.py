@@ -40,7 +40,7 @@ def test_each_kind_is_found_in_its_folders(config: ForgeConfig, tmp_path: Path) 
     work = config.working_dir
     write(work / ".claude/commands/git/review.md")
     write(work / ".agents/skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Read PDFs\n---\nBody")
-    write(work / ".claude/agents/tester.md", "---\nname: test-runner\ndescription: Runs tests\n---\n")
+    write(work / ".claude/agents/tester.md", "---\nname: Test-Runner\ndescription: Runs tests\n---\n")
     write(tmp_path / "own/styles/short.md")
     write(tmp_path / "claude/output-styles/long.md")
     write(work / ".claude/commands/notes.txt")
@@ -49,11 +49,12 @@ def test_each_kind_is_found_in_its_folders(config: ForgeConfig, tmp_path: Path) 
 
     assert names(catalog, COMMAND) == ["git:review"]
     assert names(catalog, SKILL) == ["pdf"]
-    assert names(catalog, AGENT) == ["test-runner"]
+    assert names(catalog, AGENT) == ["Test-Runner"]
     assert names(catalog, STYLE) == ["long", "short"]
     assert catalog.problems == ()
     found = catalog.find(SKILL, "PDF")
     assert found is not None
+    assert catalog.find(AGENT, "project:Test-Runner") is catalog.of_kind(AGENT)[0]
     assert (found.description, found.body, found.folder) == (
         "Read PDFs",
         "Body",
