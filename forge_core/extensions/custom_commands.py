@@ -67,8 +67,6 @@ class CustomCommand:
     """As written: an id, or a name of Claude Code's; empty for the current model."""
     agent: str
     """The sub-agent that is to run it; empty for none."""
-    is_for_model: bool
-    """Whether the model may run it too: not with `disable-model-invocation`."""
 
     @classmethod
     def of(cls, definition: Definition) -> Self:
@@ -83,7 +81,6 @@ class CustomCommand:
             file.words("allowed-tools"),
             file.text("model"),
             file.text("agent"),
-            definition.is_for_model,
         )
 
     @property

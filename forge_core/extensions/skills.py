@@ -68,11 +68,6 @@ def skills_for_model(catalog: ExtensionCatalog) -> list[Definition]:
     return [one for one in catalog.of_kind(ExtensionKind.SKILL) if one.is_for_model]
 
 
-def skills_for_user(catalog: ExtensionCatalog) -> list[Definition]:
-    """Return the skills that the user can run by `/name`, sorted by name."""
-    return [one for one in catalog.of_kind(ExtensionKind.SKILL) if one.is_for_user]
-
-
 def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
     """Return the section for these skills, at most `LIST_SHARE` of a window of so many tokens.
 

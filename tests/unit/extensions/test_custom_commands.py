@@ -54,7 +54,7 @@ def test_published_command_files_mean_what_the_table_says(tmp_path: Path) -> Non
             "refused": [*refused],
             "model": one.model,
             "agent": one.agent,
-            "is_for_model": one.is_for_model,
+            "is_for_model": one.definition.is_for_model,
             "problems": [*one.definition.problems],
             "with_a_b": [
                 part.text if isinstance(part, MessageText) else {"run": part.command}

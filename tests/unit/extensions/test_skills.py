@@ -9,7 +9,7 @@ import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.catalog import load_catalog
-from forge_core.extensions.custom_commands import CustomCommand
+from forge_core.extensions.custom_commands import CustomCommand, named_commands
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind
 from forge_core.extensions.skills import (
@@ -24,7 +24,6 @@ from forge_core.extensions.skills import (
     skill_message,
     skill_text,
     skills_for_model,
-    skills_for_user,
 )
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.runtime import load_session_config
@@ -98,7 +97,7 @@ def test_skills_are_hidden_from_the_model_or_the_user(config: ForgeConfig, tmp_p
     catalog = load_catalog(config)
 
     assert [one.name for one in skills_for_model(catalog)] == ["background"]
-    assert [one.name for one in skills_for_user(catalog)] == ["manual"]
+    assert list(named_commands(catalog, ())) == ["manual"]
 
 
 def test_the_text_names_the_folder_and_its_files(config: ForgeConfig, tmp_path: Path) -> None:
