@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
+import yaml
 
 from forge_core.extensions.front_matter import MAX_BYTES, parse_markdown_file
 
@@ -42,11 +45,12 @@ def test_fields_and_body(text: str, fields: dict[str, object], body: str) -> Non
     ("yaml", "reason"),
     [
         ("a: b\n  c: [", "not valid YAML"),
+        ("a: b\x07", "not valid YAML"),
         ("- a\n- b", "it is no mapping"),
         ("a: &x [1]\nb:\n  - *x", "aliases are not supported"),
         ("a:\n  " + "[" * 5000, "not valid YAML"),
     ],
-    ids=["broken", "list", "alias", "deep"],
+    ids=["broken", "control", "list", "alias", "deep"],
 )
 def test_unusable_front_matter_keeps_the_body_and_says_why(yaml: str, reason: str) -> None:
     document = parse_markdown_file(f"---\n{yaml}\n---\nBody".encode())
@@ -80,6 +84,58 @@ def test_front_matter_without_an_end_is_text() -> None:
 
     assert (file.fields, file.body, file.is_readable) == ({}, "---\nname: never closed", False)
     assert file.problems == ("the front matter has no second line of three dashes; it was read as text",)
+
+
+def test_valid_yaml_means_what_yaml_says() -> None:
+    names = "name", "a-b", "x1", "on", "Null", "a b", "2x", "é"
+    values = (
+        *(
+            "text",
+            "a b",
+            "a #b",
+            "a#b",
+            "a:b",
+            "it's",
+            'a "b"',
+            "a ",
+            "é",
+            "a é",
+            "a\u2028b",
+            "a\x85b",
+            "a\tb",
+        ),
+        *(
+            "on",
+            "Yes",
+            "tRue",
+            "null",
+            "None",
+            "y",
+            "2",
+            "2fa",
+            "0x1",
+            "~",
+            "=",
+            "<<",
+            "[a]",
+            "'a'",
+            "&a b",
+            "",
+        ),
+    )
+    for name, value in product(names, values):
+        for text in (
+            f"{name}: {value}",
+            f"z: plain\n{name}: {value}\n",
+            f"{name}: {value}\n more\n",
+            f"a: b\n\n{name}: {value}\n# c",
+        ):
+            try:
+                expected = yaml.safe_load(text)
+            except yaml.YAMLError:
+                continue
+            fields = parse_markdown_file(f"---\n{text}\n---\n".encode()).fields
+            assert fields == {str(one): expected[one] for one in expected}, text
 
 
 def test_what_is_over_the_limit_is_not_read() -> None:
