@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.extensions.catalog import ExtensionCatalog
-from forge_core.extensions.custom_commands import CustomCommand, MessageText, ShellPart
+from forge_core.extensions.custom_commands import CustomCommand, MessageText, ShellPart, argument_hint
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import FOLDERS, ExtensionKind, ExtensionScope, SearchedFolder
 from forge_core.extensions.model_aliases import named_model
@@ -35,7 +35,7 @@ def documented(kind: ExtensionKind, name: str, folder: Path) -> Definition:
 def test_the_command_does_what_the_page_says(tmp_path: Path) -> None:
     command = CustomCommand.of(documented(ExtensionKind.COMMAND, "review", tmp_path))
 
-    assert (command.name, command.argument_hint) == ("review", "[file]")
+    assert (command.name, argument_hint(command.definition)) == ("review", "[file]")
     assert command.definition.description == "Look for bugs in a file"
     assert [str(rule) for rule in command.grants()[0]] == ["bash(git log:*)"]
     assert command.expand("src/main.py") == (

@@ -9,7 +9,7 @@ from forge_core.commands.command_table import BUILT_IN_NAMES, CommandTable, spli
 from forge_core.errors import ConfigError
 from forge_core.events import AgentEvent
 from forge_core.extensions.catalog import ExtensionCatalog
-from forge_core.extensions.custom_commands import CommandUse, CustomCommand, named_commands
+from forge_core.extensions.custom_commands import CommandUse, CustomCommand, argument_hint, named_commands
 from forge_core.session.session import ForgeSession
 
 
@@ -24,7 +24,7 @@ def prompt_specs(catalog: ExtensionCatalog) -> list[CommandSpec]:
             scope=Scope.PROMPT,
             accepts=("TEXT...",),
             tier=Tier.IDLE,
-            hint=CustomCommand.of(one).argument_hint,
+            hint=argument_hint(one),
             source=str(one.scope),
         )
         for name, one in sorted(named.items())

@@ -143,9 +143,9 @@ def project_definitions(working_dir: Path) -> Iterator[Path]:
 
 def _real_once(found: Iterable[Definition]) -> Iterator[Definition]:
     """Yield each real file once: `.agents/skills` is often a link to `.claude/skills`."""
-    seen: set[tuple[ExtensionKind, Path]] = set()
+    seen: set[tuple[ExtensionKind, str]] = set()
     for one in found:
-        key = (one.kind, one.real)
+        key = (one.kind, str(one.real))
         if key not in seen:
             seen.add(key)
             yield one

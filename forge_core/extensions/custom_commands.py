@@ -59,8 +59,6 @@ class CustomCommand:
     """One command of a file. All text in it is untrusted."""
 
     definition: Definition
-    argument_hint: str
-    """Which arguments it expects, for menus; safe to display."""
     allowed_tools: tuple[str, ...]
     """Rules as written; see `grants`."""
     model: str
@@ -72,12 +70,8 @@ class CustomCommand:
     def of(cls, definition: Definition) -> Self:
         """Return the command that a definition of kind COMMAND describes."""
         file = definition.file
-        hint = file.fields.get("argument-hint")
-        # `argument-hint: [file]` is a list in YAML.
-        shown = f"[{', '.join(map(str, hint))}]" if isinstance(hint, list) else file.text("argument-hint")
         return cls(
             definition,
-            safe_line(" ".join(shown.split()))[:MAX_HINT],
             file.words("allowed-tools"),
             file.text("model"),
             file.text("agent"),
@@ -125,6 +119,16 @@ class CommandUse:
     arguments: str
     request: str = ""
     """What follows the message that the command becomes."""
+
+
+def argument_hint(definition: Definition) -> str:
+    """Return which arguments a command expects, for menus; safe to display."""
+    hint = definition.file.fields.get("argument-hint")
+    # `argument-hint: [file]` is a list in YAML.
+    shown = (
+        f"[{', '.join(map(str, hint))}]" if isinstance(hint, list) else definition.file.text("argument-hint")
+    )
+    return safe_line(" ".join(shown.split()))[:MAX_HINT]
 
 
 def named_commands(catalog: ExtensionCatalog, taken: Iterable[str]) -> dict[str, Definition]:

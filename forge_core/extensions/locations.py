@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -105,18 +106,21 @@ def find_files(
         if real in visited or not _is_inside(real, folder.boundary):
             continue
         visited.add(real)
-        files, folders = _listed(path, real)
         if kind is ExtensionKind.SKILL:
-            files = [one for one in files if one[0] == SKILL_FILE]
+            files = _skill_file(path, real)
             # What is below a skill belongs to it.
-            folders = [] if files else folders
+            folders = [] if files else _listed(path, real)[1]
         else:
+            files, folders = _listed(path, real)
             files = [one for one in files if one[0].endswith(".md")]
         for name, real_file in files:
             if _is_inside(real_file, folder.boundary):
                 found += 1
                 if found <= MAX_FILES:
-                    yield FoundFile(Path(path, name), Path(real_file))
+                    file = Path(path, name)
+                    yield FoundFile(
+                        file, file if path == real and real_file == str(file) else Path(real_file)
+                    )
         if depth < MAX_DEPTH:
             waiting += [(f"{path}/{name}", real_folder, depth + 1) for name, real_folder in folders]
         else:
@@ -127,6 +131,18 @@ def find_files(
         on_limit(f"folders more than {MAX_DEPTH} levels below it were not searched")
     if found > MAX_FILES:
         on_limit(f"only the first {MAX_FILES:,} files count")
+
+
+def _skill_file(path: str, real: str) -> list[tuple[str, str]]:
+    """Return the name and the real path of the file that makes a folder a skill; none if there is none."""
+    file = f"{path}/{SKILL_FILE}"
+    try:
+        mode = os.lstat(file).st_mode
+        if stat.S_ISLNK(mode) and stat.S_ISREG(os.stat(file).st_mode):  # noqa: PTH116  many folders
+            return [(SKILL_FILE, os.path.realpath(file))]
+    except OSError:
+        return []
+    return [(SKILL_FILE, f"{real}/{SKILL_FILE}")] if stat.S_ISREG(mode) else []
 
 
 def _listed(path: str, real: str) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

@@ -77,17 +77,19 @@ def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
     if not skills:
         return SkillList()
     limit = int((window or UNKNOWN_WINDOW) * LIST_SHARE)
-    # If not even the shortest ones fit, nothing between needs to be tried.
-    shortest = _listed(skills, _LENGTHS[-1])
-    for length in _LENGTHS if estimate_tokens(shortest) <= limit else ():
-        text = _listed(skills, length)
-        if estimate_tokens(text) <= limit:
-            return SkillList(text, len(skills), sum(len(one.description) > length for one in skills))
     names = [escape_tags(one.name) for one in skills]
-    count = len(names)
-    while count and estimate_tokens(text := _names(names, count)) > limit:
-        count = min(count - 1, count * limit // max(estimate_tokens(text), 1))
-    text = _names(names, count)
+    count, text = len(names), _names(names, len(names))
+    tokens = estimate_tokens(text)
+    # If not even the shortest ones fit, nothing between needs to be tried; they are longer than the names.
+    has_room = tokens <= limit and estimate_tokens(_listed(skills, _LENGTHS[-1])) <= limit
+    for length in _LENGTHS if has_room else ():
+        listed = _listed(skills, length)
+        if estimate_tokens(listed) <= limit:
+            return SkillList(listed, len(skills), sum(len(one.description) > length for one in skills))
+    while count and tokens > limit:
+        count = min(count - 1, count * limit // tokens)
+        text = _names(names, count)
+        tokens = estimate_tokens(text)
     return SkillList(text, len(skills), len(skills), has_only_names=True, unlisted=len(skills) - count)
 
 

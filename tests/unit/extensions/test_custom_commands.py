@@ -12,6 +12,7 @@ from forge_core.extensions.custom_commands import (
     CustomCommand,
     MessageText,
     ShellPart,
+    argument_hint,
     message_text,
     written_text,
 )
@@ -49,7 +50,7 @@ def test_published_command_files_mean_what_the_table_says(tmp_path: Path) -> Non
         fields = {
             "name": one.name,
             "description": one.definition.description,
-            "argument_hint": one.argument_hint,
+            "argument_hint": argument_hint(one.definition),
             "grants": [*map(str, rules)],
             "refused": [*refused],
             "model": one.model,
