@@ -25,6 +25,12 @@ _REMINDER = re.compile(
     r"|\n\n<forge-note>\n.*\n</forge-note>\Z",
     re.DOTALL | re.I,
 )
+_SKILL = re.compile(
+    r'(?:^\[Forge adds [^\n]*\]\n)?<skill mark="([0-9a-f]+)"[^>\n]*>\n.*?\n</skill mark="\1">',
+    re.DOTALL | re.MULTILINE,
+)
+"""The instructions of a skill, as Forge gives them."""
+_USES_SKILL = re.compile(r"\AUse the skill (.+?) now: ")
 _DENIED = re.compile(
     r"\b(?:denied|declined|rejected|not (?:allow(?:ed)?|permitted)|said no|forbidden by"
     r"|refused by the (?:user|person))\b",
@@ -87,6 +93,8 @@ class ConversationTurn:
     """All texts of the answer."""
     images: tuple[str, ...] = ()
     """The kind, the dimensions and the size of each image that came with the request."""
+    skill: str = ""
+    """The name of the skill that the request is to be served with; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +192,7 @@ class _OpenTurn:
     calls: list[tuple[str, Call]] = field(default_factory=list)
     results: dict[str, str] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
+    skill: str = ""
 
     @property
     def is_fresh(self) -> bool:
@@ -196,7 +205,7 @@ class _OpenTurn:
         )
         answer = self.texts[-1] if self.texts else ""
         request, full_answer = "\n".join(self.requests).strip(), "\n\n".join(self.texts)
-        return ConversationTurn(request, done, answer, full_answer, tuple(self.images))
+        return ConversationTurn(request, done, answer, full_answer, tuple(self.images), self.skill)
 
 
 def _read_turns(messages: object) -> list[ConversationTurn]:
@@ -206,8 +215,11 @@ def _read_turns(messages: object) -> list[ConversationTurn]:
             continue
         role, text = message.get("role"), content_text(message.get("content"))
         if role == "user":
-            request = replace_written(_REMINDER.sub("", text), lambda _: "")
-            _add_request(found, request.strip(), _images_in(message.get("content")))
+            has_skill, text = _SKILL.search(text) is not None, _SKILL.sub("", text)
+            request = replace_written(_REMINDER.sub("", text), lambda _: "").strip()
+            _add_request(found, request, _images_in(message.get("content")))
+            if has_skill and (used := _USES_SKILL.match(request)):
+                found[-1].skill = used[1]
         elif found and role == "assistant":
             _add_answer(found[-1], message, text)
         elif found and role in ("tool", "function"):

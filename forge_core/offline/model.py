@@ -82,6 +82,8 @@ def _is_introduced(conversation: ChatRequest) -> bool:
 
 def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
     """Serve the requests of the present message in order; each sees what the ones before it found."""
+    if conversation.now.skill:
+        return phrases.cannot_use_skill(conversation.now.skill)
     requests, images = resolve(conversation.now.request, memory), conversation.now.images
     if images and all(map(_may_be_about_image, requests)):
         return phrases.seen(images)

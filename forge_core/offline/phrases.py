@@ -178,6 +178,13 @@ def beyond(text: str) -> str:
     )
 
 
+def cannot_use_skill(name: str) -> str:
+    return (
+        f"I cannot use the skill {code(name)}: its instructions are for a language model, and I am the "
+        "offline model, which only follows rules.\n`connect` says how to use a real model."
+    )
+
+
 def no_such_file(path: str, near: Sequence[str]) -> str:
     if not near:
         return f"There is no {code(path)} here. `list the files` shows what is here."
