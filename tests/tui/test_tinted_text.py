@@ -29,3 +29,12 @@ def test_parts_of_a_text_have_the_colours_of_their_categories() -> None:
 
 def test_a_text_that_had_to_be_made_safe_has_no_colours() -> None:
     assert coloured(TextBlock("\x1b[2Jone", tints=(Tint(3, 5, 0),))) == []
+
+
+def test_a_wrapped_line_keeps_its_indent() -> None:
+    block = TextBlock("Problems\n  a.md: it has no description\n" + " " * 60 + "far to the right")
+
+    rows = drawn(block, 30)
+
+    assert rows[1:4] == ["   Problems", "     a.md: it has no", "     description"]
+    assert rows[-1] == " " * 11 + "far to the right", "there is room for text whatever the indent"

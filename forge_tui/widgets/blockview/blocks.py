@@ -32,6 +32,8 @@ RIGHT_EDGE = TEXT_COLUMN + TEXT_WIDTH
 _NO_LETTER = re.compile(r"[\W_]+")
 _UNWRAPPED = 100_000
 """Cells of a canvas on which no line is wrapped."""
+_MAX_INDENT = 8
+"""Cells of a line's indent that the rows on which it continues have too."""
 
 _LONG_MESSAGE = 60
 """Lines of a message of the user above which only its beginning shows while it is folded."""
@@ -199,7 +201,8 @@ class TextBlock(LinesBlock):
             for line in self._lines:
                 tints = [tint for tint in self._tints if at <= tint.start < at + len(line)]
                 spans = _tinted(line, at, tints, styles) if tints else [(line.expandtabs(8), styles.text)]
-                canvas.text(spans, original=line)
+                indent = len(line) - len(line.lstrip(" "))
+                canvas.text(spans, original=line, hanging=min(indent, _MAX_INDENT))
                 at += len(line) + 1
 
     def find_text(self) -> str:
