@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge_core.commands.columns import left_columns
+from forge_core.commands.extension_findings import problems_of
 from forge_core.commands.extension_names import RenamedDefinition, changes_text, renamed_definitions
 from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
 from forge_core.extensions.accepted import PendingDefinition
 from forge_core.extensions.catalog import project_definitions
-from forge_core.extensions.custom_commands import grant_problems
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import SKILL_FILE, ExtensionKind, ExtensionScope
 from forge_core.sanitize import safe_line
@@ -193,11 +193,12 @@ def _pending_lines(one: PendingDefinition, config: ForgeConfig) -> Iterator[str]
 
 def _problems(session: ForgeSession, words: str) -> str:
     catalog = session.extensions.catalog
-    problems = [*catalog.limits, *catalog.problems, *grant_problems(catalog)]
+    problems = [*catalog.limits, *problems_of(catalog)]
     if not problems or words:
         return ""
     more = [f"  … and {len(problems) - _ROWS} more"] if len(problems) > _ROWS else []
-    shown = (one.replace(f"{Path.home()}/", "~/") for one in problems[:_ROWS])
+    inside, home = f"{session.config.working_dir}/", f"{Path.home()}/"
+    shown = (one.replace(inside, "").replace(home, "~/") for one in problems[:_ROWS])
     return "\n".join(["Problems", *(f"  {one}" for one in shown), *more])
 
 

@@ -8,10 +8,12 @@ from forge_core.commands.extension_names import renamed_definitions
 from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.accepted import AcceptedDefinitions
+from forge_core.extensions.agents import agents_of
 from forge_core.extensions.catalog import ExtensionCatalog, listed, load_catalog
 from forge_core.extensions.custom_commands import grant_problems
 from forge_core.extensions.locations import ExtensionKind
 from forge_core.extensions.skills import LIST_SHARE, skill_list, skills_for_model
+from forge_core.sanitize import safe_line
 
 _SECTION = "Extensions"
 _MAX_PROBLEMS = 10
@@ -30,12 +32,24 @@ def extension_findings(config: ForgeConfig) -> Iterator[Finding]:
     for limit in catalog.limits:
         advice = "Remove files and folders that you do not use."
         yield Finding(_SECTION, "limit", limit, Level.WARNING, advice)
-    problems = [*catalog.problems, *grant_problems(catalog)]
+    problems = problems_of(catalog)
     for problem in problems[:_MAX_PROBLEMS]:
         yield Finding(_SECTION, "problem", problem, Level.WARNING, "Correct the file that is named.")
     if len(problems) > _MAX_PROBLEMS:
         more = f"{len(problems) - _MAX_PROBLEMS} more"
         yield Finding(_SECTION, "problem", more, Level.WARNING, "/extensions lists them.")
+
+
+def problems_of(catalog: ExtensionCatalog) -> list[str]:
+    """Return what is wrong with the files, as sentences; safe to display."""
+    return [*catalog.problems, *grant_problems(catalog), *_agent_problems(catalog)]
+
+
+def _agent_problems(catalog: ExtensionCatalog) -> Iterator[str]:
+    agents = agents_of(catalog)
+    for one in catalog.definitions:
+        agent = agents.find(one.qualified_name) if one.kind is ExtensionKind.AGENT else None
+        yield from (f"{safe_line(str(one.path))}: {text}." for text in (agent.problems if agent else ()))
 
 
 def _counts(catalog: ExtensionCatalog) -> Iterator[Finding]:

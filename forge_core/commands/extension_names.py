@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from forge_core.commands.command_table import BUILT_IN_NAMES
 from forge_core.context.output_style import BUILT_IN as BUILT_IN_STYLES
 from forge_core.extensions.agents import BUILT_IN_AGENTS
-from forge_core.extensions.catalog import ExtensionCatalog, listed
+from forge_core.extensions.catalog import ExtensionCatalog
 from forge_core.extensions.custom_commands import named_commands
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind, ExtensionScope
@@ -20,6 +21,8 @@ _TAKEN = {
     ExtensionKind.STYLE: frozenset(one.name for one in BUILT_IN_STYLES),
 }
 _TYPED = (ExtensionKind.COMMAND, ExtensionKind.SKILL)
+_NAMED = 5
+"""Changed definitions up to which each is named."""
 _RESERVED = tuple(f"{scope}:" for scope in ExtensionScope)
 
 
@@ -52,19 +55,23 @@ def renamed_definitions(catalog: ExtensionCatalog) -> Iterator[RenamedDefinition
 
 
 def changes_text(before: ExtensionCatalog, after: ExtensionCatalog) -> str:
-    """Return what came, changed and went, in one line, by the names that reach it; empty if nothing did."""
+    """Return what came, changed and went, in one line, by the names that reach it, or by number if they are
+    many; empty if nothing did."""
     changes = after.changes_since(before)
     parts = (
         ("new", changes.new, after),
         ("changed", changes.changed, after),
         ("gone", changes.gone, before),
     )
-    return "; ".join(f"{word}: {listed(_titles(some, catalog))}" for word, some, catalog in parts if some)
+    return "; ".join(f"{word}: {_listing(some, catalog)}" for word, some, catalog in parts if some)
 
 
-def _titles(definitions: Iterable[Definition], catalog: ExtensionCatalog) -> list[str]:
+def _listing(definitions: Sequence[Definition], catalog: ExtensionCatalog) -> str:
+    if len(definitions) > _NAMED:
+        counts = Counter(one.kind for one in definitions)
+        return ", ".join(f"{count:,} {kind}{'s'[: count != 1]}" for kind, count in counts.items())
     names = _names(catalog)
-    return [one.title_as(names[id(one)]) for one in definitions]
+    return ", ".join(one.title_as(names[id(one)]) for one in definitions)
 
 
 def _names(catalog: ExtensionCatalog) -> dict[int, str]:

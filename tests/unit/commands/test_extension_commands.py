@@ -126,6 +126,10 @@ async def test_what_has_the_name_of_something_built_in_is_listed_by_the_name_tha
         (tmp_path / "work/.claude/commands/help.md").unlink()
         (tmp_path / "own/commands/fix.md").unlink()
         reloaded = await run(session, "reload")
+        define(
+            tmp_path / "own", "Do it.", *(f"commands/c{number}.md" for number in range(5)), "styles/new.md"
+        )
+        many = await run(session, "reload")
     finally:
         await session.aclose()
 
@@ -151,6 +155,7 @@ async def test_what_has_the_name_of_something_built_in_is_listed_by_the_name_tha
         "command /fix, command /project:help, skill fix, agent project:verify"
     )
     assert reloaded == CommandNotice("Read again: gone: command /project:help, command /user:fix.")
+    assert many == CommandNotice("Read again: new: 5 commands, 1 style.")
     assert [use is None for use in uses] == [True, False, False, False]
     assert agent is not None
     assert findings == [
@@ -161,6 +166,29 @@ async def test_what_has_the_name_of_something_built_in_is_listed_by_the_name_tha
         f"explore is built in, so the agent in {tmp_path}/own/agents/explore.md is reached as user:explore",
         f"concise is built in, so the style in {tmp_path}/own/styles/concise.md is reached as user:concise",
     ]
+
+
+async def test_problems_name_the_file_as_briefly_as_the_list_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    define(tmp_path / "own", "Do it.", "skills/Odd/SKILL.md")
+    agent = tmp_path / "work/.claude/agents/worker.md"
+    agent.parent.mkdir(parents=True)
+    agent.write_text("---\ndescription: d\ntools: Read, Bash(git *)\n---\nWork.")
+    session = session_in(tmp_path / "work", tmp_path)
+    try:
+        await run(session, "trust yes")
+        listed = await run(session, "extensions")
+        found = [one.text for one in extension_findings(session.config) if one.name == "problem"]
+    finally:
+        await session.aclose()
+
+    left_out = "agents/worker.md: the tool 'Bash(git *)' was left out: tools of agents take no pattern."
+    odd = "own/skills/Odd/SKILL.md: its name 'Odd' has other characters than lower-case letters, digits and hyphens."
+    assert isinstance(listed, Text)
+    assert listed.body.endswith(f"Problems\n  ~/{odd}\n  .claude/{left_out}")
+    assert f"{agent.parents[1]}/{left_out}" in found
 
 
 async def test_hooks_are_listed_with_what_the_user_decided_about_them(

@@ -169,9 +169,9 @@ async def test_nothing_runs_or_reaches_the_prompt_before_trust_and_nothing_break
     for text in (after, everything, *(finding.text for finding in found)):
         assert CANARY not in text
         assert not {"\x1b", "\x07", "\u202e", "\u200b"} & set(text)
-    limit = f"{repository}/.claude/skills: only the first 2,000 folders below it were searched."
+    limit = ".claude/skills: only the first 2,000 folders below it were searched."
     assert f"  {limit}" in lists[0].split("\n")
-    assert limit in [finding.text for finding in found if finding.name == "limit"]
+    assert f"{repository}/{limit}" in [finding.text for finding in found if finding.name == "limit"]
     assert CANARY not in "".join(one.body for one in session.extensions.catalog.definitions)
     (result,) = [str(message.content) for message in llm.seen[1] if "[Forge adds" in str(message.content)]
     assert "which the user trusts" in result
