@@ -14,10 +14,8 @@ from forge_core.extensions.hooks.approved_hooks import HookApprovals
 from forge_core.extensions.hooks.hook_answer import HookAnswer, HookOutcome, printed_lines, read_answer
 from forge_core.extensions.hooks.hook_events import TOOL_EVENTS, HookEvent
 from forge_core.extensions.hooks.hook_files import Hook
-from forge_core.extensions.hooks.hook_namespace import namespace_program
 from forge_core.extensions.hooks.hook_process import HookProcesses
 from forge_core.extensions.hooks.matching import matches
-from forge_core.permissions.sandbox.probing import probe_now
 from forge_core.sanitize import safe_line, safe_text
 
 if TYPE_CHECKING:
@@ -54,8 +52,7 @@ async def _test(options: argparse.Namespace, config: ForgeConfig, approvals: Hoo
     event = HookEvent(options.event)
     fields = _input(event, options.file, config)
     subjects = [str(fields[key]) for key in _SUBJECTS if fields.get(key)]
-    state = await asyncio.to_thread(probe_now, config.sandbox, config.working_dir)
-    processes = HookProcesses(config.working_dir, namespace_program(state))
+    processes = HookProcesses(config.working_dir)
     found = [hook for hook in approvals.allowed if hook.event is event]
     matching = [hook for hook in found if not subjects or matches(hook.matcher, subjects[:1])]
     is_fine = True

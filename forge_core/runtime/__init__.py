@@ -124,7 +124,7 @@ def _assemble(
 
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
     logger = tooling.session_logger(config, session_id, redact)
-    hooks = tooling.build_hooks(config, journal, lambda: environment, events, logger)
+    hooks = tooling.build_hooks(config, journal, lambda: environment.policy.mode, events, logger)
     asks = SessionResponder(responder, clock, hooks.user_asked)
     style = SessionStyle(config.style, extensions, events.warning)
     budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)

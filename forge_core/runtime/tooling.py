@@ -104,23 +104,14 @@ def build_environment(
 def build_hooks(
     config: ForgeConfig,
     journal: Journal,
-    environment: Callable[[], ToolEnvironment],
+    mode: Callable[[], PermissionMode],
     events: EventChannel,
     logger: Logger,
 ) -> SessionHooks:
-    """Build what runs programs at events of the session of a journal. Reads no file, and does not call
-    `environment`, which needs the hooks."""
+    """Build what runs programs at events of the session of a journal. Reads no file."""
     from forge_core.session.session_hooks import SessionHooks
 
-    return SessionHooks(
-        config,
-        journal.path.stem,
-        journal.path,
-        lambda: environment().policy.mode,
-        events.notify,
-        lambda: environment().sandbox_state,
-        logger,
-    )
+    return SessionHooks(config, journal.path.stem, journal.path, mode, events.notify, logger)
 
 
 def build_budget(

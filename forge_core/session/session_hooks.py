@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from forge_core.extensions.hooks.hook_files import Hook
     from forge_core.extensions.hooks.hook_process import HookProcesses
     from forge_core.extensions.hooks.hook_runner import HookRunner, HookVerdict
-    from forge_core.permissions.sandbox.sandbox_state import SandboxState
     from forge_core.tools.tool_hooks import ToolHooks
 
 MAX_BLOCKS = 8
@@ -56,10 +55,9 @@ class SessionHooks:
         transcript: Path,
         mode: Callable[[], PermissionMode],
         notify: Callable[[Notice], None],
-        sandbox: Callable[[], SandboxState],
         logger: Logger,
     ) -> None:
-        """`mode` and `sandbox` return those of the session."""
+        """`mode` returns that of the session."""
         self.start: SessionStart = "startup"
         """How the session began."""
         self.ask: Callable[[], bool] = lambda: False
@@ -74,7 +72,6 @@ class SessionHooks:
         self._transcript = transcript
         self._mode = mode
         self._notify = notify
-        self._sandbox = sandbox
         self._logger = logger
         self._processes: HookProcesses | None = None
         self._running: _Running | None = None
@@ -103,12 +100,10 @@ class SessionHooks:
 
     def _use(self, approvals: HookApprovals) -> None:
         from forge_core.extensions.hooks.call_hooks import ToolCallHooks
-        from forge_core.extensions.hooks.hook_namespace import namespace_program
         from forge_core.extensions.hooks.hook_process import HookProcesses
 
         if self._processes is None:
-            bwrap = namespace_program(self._sandbox())
-            self._processes = HookProcesses(self._config.working_dir, bwrap)
+            self._processes = HookProcesses(self._config.working_dir)
         runner = self._runner(approvals, approvals.allowed)
         self.approvals = approvals
         self._running = _Running(runner, ToolCallHooks(runner, self._facts, self._notify))

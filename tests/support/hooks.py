@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -14,12 +13,9 @@ from typing import Any
 from forge_core.events import Notice
 from forge_core.extensions.hook_locations import HookSource
 from forge_core.extensions.hooks.hook_files import Hook, read_source
-from forge_core.extensions.hooks.hook_namespace import namespace_program
 from forge_core.extensions.hooks.hook_process import HookProcesses
 from forge_core.extensions.hooks.hook_runner import HookRunner
 from forge_core.extensions.locations import ExtensionScope
-from forge_core.permissions.sandbox.probing import probe_now
-from tests.package_shape import ROOT
 
 USER, PROJECT = ExtensionScope.USER, ExtensionScope.PROJECT
 
@@ -38,12 +34,6 @@ def write_hooks(path: Path, *contents: Mapping[str, Any]) -> None:
         for event, groups in content["hooks"].items():
             together.setdefault(event, []).extend(groups)
     path.write_text(json.dumps({"hooks": together}))
-
-
-@functools.cache
-def working_bwrap() -> str:
-    """Return the program that sets up the namespaces of hooks; "" where none works."""
-    return namespace_program(probe_now("auto", ROOT))
 
 
 def answering(content: object) -> str:
@@ -71,11 +61,9 @@ class HookBench:
         scope: ExtensionScope = USER,
         project: Mapping[str, Any] | None = None,
         refusal: Callable[[Hook], str] = lambda hook: "",
-        bwrap: str | None = None,
         logger: logging.Logger | None = None,
     ) -> HookBench:
-        """`contents` are hooks of `scope`, `project` one of the project. They run in namespaces of `bwrap`, by
-        default where it works; "" for none."""
+        """`contents` are hooks of `scope`, `project` one of the project."""
         hooks: list[Hook] = []
         for number, (content, of) in enumerate(
             [*((one, scope) for one in contents), *([(project, PROJECT)] if project else [])]
@@ -85,7 +73,7 @@ class HookBench:
             source = HookSource(path, of, path.parent, needs_approval=of is PROJECT, label=path.name)
             hooks += read_source(source).hooks
         notices: list[Notice] = []
-        processes = HookProcesses(folder, working_bwrap() if bwrap is None else bwrap)
+        processes = HookProcesses(folder)
         log = logger or logging.getLogger("tests.hooks")
         runner = HookRunner(hooks, processes, refusal, notices.append, log)
         return cls(runner, folder, notices)

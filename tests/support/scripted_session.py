@@ -31,7 +31,6 @@ from forge_core.langchain.agent.steering import Steering
 from forge_core.llm.account.spending import SpendingBook
 from forge_core.llm.models import TokenUsage
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.redact import Redactor
 from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.billing import SessionSpending, TurnSpending
@@ -162,14 +161,12 @@ class ScriptedSession:
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         self.config = config
         mode = config.permission_mode
-        state = SandboxState(SandboxKind.OFF)
         self.hooks = SessionHooks(
             config,
             self.id,
             journal.path,
             lambda: mode,
             lambda notice: None,
-            lambda: state,
             logging.getLogger("tests"),
         )
         self.responder: Responder = deny_all

@@ -90,7 +90,6 @@ def scripted_session(
         root / "state" / "journal.jsonl",
         lambda: environment.policy.mode,
         events.notify,
-        lambda: environment.sandbox_state,
         logging.getLogger("tests.scripted_session"),
     )
     environment = ToolEnvironment(

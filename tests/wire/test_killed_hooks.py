@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.hooks import declared, running_in, working_bwrap, write_hooks
+from forge_core.tools.shell.supervised import can_supervise
+from tests.support.hooks import declared, running_in, write_hooks
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +27,8 @@ LEFT_S = 3.0
 
 
 def test_a_kill_during_a_hook_leaves_no_process(tmp_path: Path) -> None:
-    if not working_bwrap():
-        pytest.skip("bubblewrap is not there, or does not work: apt install bubblewrap")
+    if not can_supervise():
+        pytest.skip("only Linux has subreapers")
     work = tmp_path / "work"
     work.mkdir()
     write_hooks(tmp_path / "config/hooks.json", declared("UserPromptSubmit", HOOK))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,8 +26,6 @@ MAX_LOGGED = 64_000
 _NOT_RUN = {NOT_EXECUTABLE: "it cannot be executed", NOT_FOUND: "the command was not found"}
 _SIGNALS = {128 + number: number.name for number in signal.Signals}
 """The exit codes of shells for a program that a signal has ended."""
-_LACKS_PRIVILEGES = re.compile(r"new privileges|setuid|owned by uid|Bad owner or permissions|uid_map")
-"""What sudo, pkexec, ssh and others print where they cannot gain privileges, or see no user but their own."""
 _PERMISSIONS = {
     "allow": Decision.ALLOW,
     "deny": Decision.DENY,
@@ -49,8 +46,6 @@ class HookOutcome:
     stderr: str = ""
     problem: str = ""
     """Why it did not start, or was ended: a clause without a subject."""
-    has_namespace: bool = False
-    """Whether it ran in a separate pid namespace."""
     duration_s: float = 0.0
 
 
@@ -125,9 +120,7 @@ def _failure(code: int, outcome: HookOutcome) -> str:
     """Return the exit code and the last line on standard error."""
     name = f", as after {_SIGNALS[code]}" if code in _SIGNALS else ""
     lines = outcome.stderr.strip().splitlines()
-    is_namespace = outcome.has_namespace and _LACKS_PRIVILEGES.search(outcome.stderr)
-    hint = '; sudo and ssh may need "pidNamespace": false in the hook' if is_namespace else ""
-    return f"it exited with {code}{name}{f': {lines[-1]}' if lines else ''}{hint}"
+    return f"it exited with {code}{name}{f': {lines[-1]}' if lines else ''}"
 
 
 def _denial(event: HookEvent, content: Mapping[str, Any]) -> HookAnswer:

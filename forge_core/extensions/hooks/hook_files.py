@@ -57,8 +57,6 @@ class Hook:
     """Whether a failure of the hook blocks what it was asked about."""
     is_detached: bool
     """It runs beside the action, which does not wait for its answer (`async`)."""
-    has_namespace: bool
-    """Whether it may run in a separate pid namespace (`pidNamespace`)."""
     entry: Mapping[str, Any]
     """What was declared, for the approval: event, matcher and the fields of the hook."""
 
@@ -209,7 +207,6 @@ def _hook(source: HookSource, event: HookEvent, matcher: str, handler: object) -
         condition=handler.get("if") or "",
         fails_closed=handler.get("failClosed") is True,
         is_detached=handler.get("async") is True,
-        has_namespace=handler.get("pidNamespace") is not False,
         entry={**handler, "event": str(event), "matcher": matcher},
     )
 

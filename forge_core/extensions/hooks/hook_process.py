@@ -1,5 +1,5 @@
-"""Runs the program of one hook: without a terminal, in a separate session and, where bubblewrap works, in a
-separate pid namespace, for a limited time."""
+"""Runs the program of one hook: without a terminal, in a separate session, under a supervisor, for a limited
+time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from pathlib import Path
 from forge_core.extensions.hooks.hook_answer import NOT_EXECUTABLE, NOT_FOUND, HookOutcome
 from forge_core.extensions.hooks.hook_events import HookEvent
 from forge_core.extensions.hooks.hook_files import Hook
-from forge_core.extensions.hooks.hook_namespace import ExitReport, namespaced
 from forge_core.extensions.program_files import missing_program, missing_script
 from forge_core.tools.shell.environment import child_environment
-from forge_core.tools.shell.process_tree import processes_of_call, send_signal
+from forge_core.tools.shell.supervised import ExitReport, can_supervise, supervised
 from forge_core.workspace.beneath import open_file
 
 MAX_STDOUT = 1_000_000
@@ -32,6 +31,8 @@ MAX_STDERR = 64_000
 """The last bytes are kept."""
 _PIPE_WAIT_S = 0.5
 """How long output is awaited after the program has ended: a child of it may keep the pipes open."""
+_KILL_WAIT_S = 2.0
+"""How long a supervisor may take to end everything: a program may fork faster than it is killed."""
 _SIGNALLED = 128
 """What a shell adds to the number of the signal that has ended a program, for the exit code."""
 _EXPORT = re.compile(r"export[ \t]+([A-Za-z_]\w*)=(.*)")
@@ -53,16 +54,10 @@ class HookProcesses:
 
     folder: Path
     """The project: programs start in it."""
-    bwrap: str = ""
-    """The path of the program that sets up namespaces; empty: hooks run without one."""
     variables: dict[str, str] = field(default_factory=dict)
     """What hooks of SessionStart have exported for commands."""
-    _mark: str = field(default_factory=lambda: f"hooks-{uuid.uuid4().hex}")
-    """In the environment of every program, so that what it starts can be found without a namespace."""
-    _has_marked: bool = False
-    """Whether a hook has run without a namespace."""
     _left: list[_RunningHook] = field(default_factory=list)
-    """The namespaces in which hooks have left programs running."""
+    """The supervisors of programs that hooks have left running."""
 
     async def run(self, hook: Hook, stdin: bytes) -> HookOutcome:
         """Run a hook to its end, its time limit, or a cancellation; nothing of its group is left after the
@@ -79,7 +74,7 @@ class HookProcesses:
 
     def environment(self) -> dict[str, str]:
         """Return the environment of hooks: what commands have, and where the project is."""
-        return child_environment(call=self._mark) | self.places()
+        return child_environment() | self.places()
 
     def places(self) -> dict[str, str]:
         """Return the variables that command lines of hooks use for the project."""
@@ -90,12 +85,6 @@ class HookProcesses:
         for one in self._left:
             await one.kill()
         self._left.clear()
-        if self._has_marked:
-            await asyncio.to_thread(self._kill_marked)
-
-    def _kill_marked(self) -> None:
-        for one in processes_of_call(self._mark):
-            send_signal(one, signal.SIGKILL)
 
     def _missing(self, hook: Hook) -> str:
         if hook.args is not None:
@@ -110,22 +99,16 @@ class HookProcesses:
         # The folder may be gone, after a command of the model.
         folder = self.folder if self.folder.is_dir() else Path.home()
         argv = ["/bin/sh", "-c", hook.command] if hook.args is None else [hook.command, *hook.args]
-        if self.bwrap and hook.has_namespace:
-            mark = f"forge-exit-{uuid.uuid4().hex}"
-            program = _Program(namespaced(self.bwrap, mark, argv, folder), folder, environment, mark)
-            if (outcome := await self._outcome(program, stdin, hook.timeout_s)) is not None:
-                return replace(outcome, has_namespace=True)
-            self.bwrap = ""  # it worked at the start of the session, and no longer does
-        self._has_marked = True
-        outcome = await self._outcome(_Program(argv, folder, environment), stdin, hook.timeout_s)
-        return outcome or HookOutcome(problem="it did not run")
+        mark = f"forge-exit-{uuid.uuid4().hex}" if can_supervise() else ""
+        program = _Program(supervised(mark, argv) if mark else argv, folder, environment, mark)
+        return await self._outcome(program, stdin, hook.timeout_s)
 
-    async def _outcome(self, program: _Program, stdin: bytes, timeout_s: float) -> HookOutcome | None:
-        """Run a program to its end or its time limit. Return None if its namespace could not be set up."""
+    async def _outcome(self, program: _Program, stdin: bytes, timeout_s: float) -> HookOutcome:
+        """Run a program to its end or its time limit."""
         try:
             running = await _started(program)
         except (OSError, ValueError) as error:
-            return None if program.mark else _not_started(error)
+            return _not_started(error)
         try:
             async with asyncio.timeout(timeout_s):
                 running.feed(stdin)
@@ -233,9 +216,8 @@ class _RunningHook(asyncio.SubprocessProtocol):
         pipe.write(data)
         pipe.close()
 
-    async def outcome(self) -> HookOutcome | None:
-        """Wait for the end of the hook and for what it has printed. Return None if its supervisor has not
-        started."""
+    async def outcome(self) -> HookOutcome:
+        """Wait for the end of the hook and for what it has printed."""
         await self._has_ended.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PIPE_WAIT_S):
@@ -243,15 +225,13 @@ class _RunningHook(asyncio.SubprocessProtocol):
         code = self._report.exit_code
         if code is None:
             code = self._transport.get_returncode() or 0
-            if self._report.mark and 0 <= code <= _SIGNALLED:
-                return None
         if code < 0:  # by a signal, for which shells have exit codes
             code = _SIGNALLED - code
         return HookOutcome(code, self._texts[1].decode("utf-8", "replace"), self.stderr)
 
     async def end(self) -> bool:
         """Kill the whole group of a hook that still runs, and close the pipes. Return whether programs that
-        the hook has left run on, in its namespace."""
+        the hook has left run on."""
         if not self._has_ended.is_set():
             await self.kill()
         if not self.is_running:
@@ -264,7 +244,13 @@ class _RunningHook(asyncio.SubprocessProtocol):
         return True
 
     async def kill(self) -> None:
-        """Kill the whole group, and with a supervisor its namespace."""
+        """Kill the whole group; a supervisor kills all that it has adopted first."""
+        if self.is_running and self._report.mark:
+            with contextlib.suppress(ProcessLookupError):
+                self._transport.terminate()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_KILL_WAIT_S):
+                    await self._is_gone.wait()
         if self.is_running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Hooks in separate pid namespaces behave as without one."""
+"""Hooks under a supervisor behave as without one, and leave nothing running."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.extensions.hooks import hook_process
 from forge_core.extensions.hooks.hook_answer import HookOutcome
 from forge_core.extensions.hooks.hook_events import HookEvent
-from forge_core.extensions.hooks.hook_namespace import namespace_program
 from forge_core.extensions.hooks.hook_runner import Occasion
-from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
-from tests.support.hooks import HookBench, declared, running_in, working_bwrap
-
-pytestmark = pytest.mark.skipif(
-    not working_bwrap(), reason="bubblewrap is not there, or does not work: apt install bubblewrap"
-)
+from tests.support.hooks import HookBench, declared, running_in
 
 CASES: dict[str, tuple[str, int | None, str]] = {
     "input": ("cat", 0, '{"prompt": "é"}'),
@@ -44,6 +39,9 @@ CASES: dict[str, tuple[str, int | None, str]] = {
 """A line for the shell, the exit code, and what it prints."""
 
 
+LEAVES_PROGRAMS = {"in the background", "as a daemon"}
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LANG", "C.UTF-8")
@@ -52,12 +50,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-async def outcome_of(folder: Path, line: str, bwrap: str, timeout_s: float = 60) -> HookOutcome:
+async def outcome_of(folder: Path, line: str, timeout_s: float = 60) -> HookOutcome:
     """What comes of a hook in a folder of its own."""
     folder.mkdir()
     (folder / "plain.txt").touch()
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    bench = HookBench.of(folder, declared("Stop", line, timeout=timeout_s), bwrap=bwrap)
+    bench = HookBench.of(folder, declared("Stop", line, timeout=timeout_s))
     with socket.socket(socket.AF_UNIX) as agent:
         agent.bind(os.path.relpath(folder / "agent"))  # a path of a socket has 108 bytes at most
         agent.listen()
@@ -70,15 +68,20 @@ async def outcome_of(folder: Path, line: str, bwrap: str, timeout_s: float = 60)
     return outcome
 
 
-@pytest.mark.parametrize("bwrap", [working_bwrap(), ""], ids=["namespace", "mark"])
-async def test_a_hook_behaves_the_same_with_and_without_a_namespace(project: Path, bwrap: str) -> None:
+@pytest.mark.parametrize("has_supervisor", [True, False], ids=["supervisor", "none"])
+async def test_a_hook_behaves_the_same_with_and_without_a_supervisor(
+    project: Path, has_supervisor: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_supervisor:
+        monkeypatch.setattr(hook_process, "can_supervise", lambda: False)
+    cases = {name: case for name, case in CASES.items() if has_supervisor or name not in LEAVES_PROGRAMS}
     outcomes = [
-        outcome_of(project / str(at), line, bwrap, 0.5 if name == "timeout" else 60)
-        for at, (name, (line, _, _)) in enumerate(CASES.items())
+        outcome_of(project / str(at), line, 0.5 if name == "timeout" else 60)
+        for at, (name, (line, _, _)) in enumerate(cases.items())
     ]
-    found = dict(zip(CASES, await asyncio.gather(*outcomes), strict=True))
+    found = dict(zip(cases, await asyncio.gather(*outcomes), strict=True))
     assert {name: (one.exit_code, one.stdout) for name, one in found.items()} == {
-        name: (code, stdout) for name, (_, code, stdout) in CASES.items()
+        name: (code, stdout) for name, (_, code, stdout) in cases.items()
     }
     assert [found[name].stderr for name in ("exit 0", "exit 1", "exit 2", "timeout")] == [
         "err\n",
@@ -89,7 +92,7 @@ async def test_a_hook_behaves_the_same_with_and_without_a_namespace(project: Pat
     assert found["timeout"].problem == "it did not end within 0.5 s"
 
 
-async def test_a_namespace_lasts_as_long_as_a_program_in_it(project: Path) -> None:
+async def test_a_supervisor_lasts_as_long_as_a_program_that_it_has_adopted(project: Path) -> None:
     bench = HookBench.of(
         project, declared("Stop", "(mkfifo go; touch up; : <go) & until [ -e up ]; do :; done")
     )
@@ -102,48 +105,16 @@ async def test_a_namespace_lasts_as_long_as_a_program_in_it(project: Path) -> No
     await bench.runner.processes.kill_rest()
 
 
-async def test_a_hook_can_do_without_a_namespace(project: Path) -> None:
-    line = "readlink /proc/self/ns/pid"
+async def test_a_program_of_one_hook_can_be_stopped_by_another(project: Path) -> None:
     bench = HookBench.of(
         project,
-        declared("SessionStart", f"echo $({line})"),
-        declared("SessionStart", line, pidNamespace=False),
+        declared("SessionStart", "sleep 600 & echo $! > pid"),
+        declared("SessionEnd", "kill $(cat pid)"),
     )
-    verdict = await bench.runner.run(HookEvent.SESSION_START, Occasion({}))
-    inside, outside = verdict.context.splitlines()
-    assert inside != outside
-    assert outside == str(Path("/proc/self/ns/pid").readlink())
-
-
-@pytest.mark.parametrize("program", ["#!/bin/sh\necho forbidden >&2\nexit 1\n", ""], ids=["fails", "gone"])
-async def test_a_hook_runs_once_where_the_namespace_fails(project: Path, program: str) -> None:
-    bwrap = project / "bwrap"
-    if program:
-        bwrap.write_text(program)
-        bwrap.chmod(0o755)
-    bench = HookBench.of(project, declared("Stop", "echo x >> runs; cat >> runs"), bwrap=str(bwrap))
-    for _ in range(2):
-        await bench.runner.run(HookEvent.STOP, Occasion({}))
-    assert (project / "runs").read_text() == 2 * 'x\n{"hook_event_name": "Stop"}'
+    await bench.runner.run(HookEvent.SESSION_START, Occasion({}))
+    assert running_in(project)
+    await bench.runner.run(HookEvent.SESSION_END, Occasion({}))
     assert bench.texts == []
-
-
-async def test_a_failure_for_lack_of_privileges_names_the_field(project: Path) -> None:
-    line = "echo 'sudo: The \"no new privileges\" flag is set' >&2; exit 1"
-    bench = HookBench.of(project, declared("Stop", line))
-    await bench.runner.run(HookEvent.STOP, Occasion({}))
-    assert bench.texts[0].endswith('sudo and ssh may need "pidNamespace": false in the hook.')
-
-
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        (SandboxState(SandboxKind.BUBBLEWRAP, program="/bin/bwrap"), "/bin/bwrap"),
-        (SandboxState(SandboxKind.BUBBLEWRAP, "a reason", program="/bin/bwrap"), "/bin/bwrap"),
-        (SandboxState(SandboxKind.BUBBLEWRAP, program="/bin/bwrap", host_proc=True), ""),
-        (SandboxState(SandboxKind.SEATBELT, program="/usr/bin/sandbox-exec"), ""),
-        (SandboxState(SandboxKind.OFF, "turned off by choice"), ""),
-    ],
-)
-def test_namespaces_are_used_where_the_sandbox_has_them(state: SandboxState, expected: str) -> None:
-    assert namespace_program(state) == expected
+    async with asyncio.timeout(20):
+        while running_in(project):
+            await asyncio.sleep(0.01)
