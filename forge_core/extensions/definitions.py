@@ -76,7 +76,7 @@ class Definition:
     def read(cls, path: Path, kind: ExtensionKind, folder: SearchedFolder, real: Path | None = None) -> Self:
         """Return what a file defines. `real` is its real path, if that is known. Raises OSError when it
         cannot be read or is no regular file."""
-        data = _read(path)
+        data = _read(path if folder.boundary is None else real or path.resolve(), folder.boundary is not None)
         file = parse_markdown_file(data)
         name, problems = _name(path, kind, folder.path, file)
         digest = hashlib.sha256(data).hexdigest()
@@ -95,9 +95,11 @@ class Definition:
         )
 
 
-def _read(path: Path) -> bytes:
-    """Return the first bytes of a regular file, one more than count; never blocks on a FIFO."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+def _read(path: Path, is_real: bool) -> bytes:
+    """Return the first bytes of a regular file, one more than count; never blocks on a FIFO. A real path is
+    refused if a link has taken the file's place since it was resolved."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_NOFOLLOW if is_real else 0)
+    descriptor = os.open(path, flags)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(0, "it is no regular file")

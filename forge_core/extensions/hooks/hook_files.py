@@ -128,7 +128,7 @@ def _declared(source: HookSource) -> Mapping[str, Any]:
     real = Path(os.path.realpath(source.path))
     if source.scope is ExtensionScope.PROJECT and not real.is_relative_to(os.path.realpath(source.folder)):
         raise ValueError("it is a link to a file outside the project")
-    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ValueError("it is not a regular file")

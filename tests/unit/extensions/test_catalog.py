@@ -12,7 +12,14 @@ import pytest
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.catalog import ExtensionCatalog, load_catalog, project_definitions
-from forge_core.extensions.locations import MAX_FILES, MAX_FOLDERS, ExtensionKind
+from forge_core.extensions.definitions import Definition
+from forge_core.extensions.locations import (
+    MAX_FILES,
+    MAX_FOLDERS,
+    ExtensionKind,
+    find_files,
+    searched_folders,
+)
 from forge_core.runtime import load_session_config
 from forge_core.workspace.trust import what_would_act
 
@@ -127,6 +134,19 @@ def test_links_out_of_the_project_are_not_followed(config: ForgeConfig, tmp_path
     (tmp_path / "own/commands").symlink_to(outside.parent)
 
     assert names(load_catalog(config), COMMAND) == ["a"]  # by the user's own link
+
+
+def test_a_link_that_replaces_a_file_after_it_was_found_is_not_read(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
+    file = write(config.working_dir / ".claude/commands/a.md")
+    [folder] = [one for one in searched_folders(config, COMMAND) if one.path == file.parent]
+    [found] = find_files(folder, COMMAND)
+    file.unlink()
+    file.symlink_to(write(tmp_path / "outside/secret.md"))
+
+    with pytest.raises(OSError, match="symbolic links"):
+        Definition.read(found.path, COMMAND, folder, found.real)
 
 
 def test_one_unusable_file_hides_no_other(config: ForgeConfig) -> None:
