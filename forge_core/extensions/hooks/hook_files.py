@@ -29,6 +29,9 @@ _MAX_LINE = 20_000
 _MAX_HOOKS = 200
 """Of one file: each is looked at, and shown, by itself."""
 _MAX_REASON = 300
+_MAX_ENTRY = 50_000
+"""Characters of JSON, fields included that Forge does not know: all of it is kept with the approval."""
+_MAX_LEVELS = 20
 MAX_SUMMARY = 120
 """Characters of what is displayed of an entry that is not run."""
 _FOREIGN_TYPES = frozenset({"http", "prompt", "agent", "mcp_tool"})
@@ -226,6 +229,10 @@ def _problem(event: HookEvent, handler: object) -> str:
         return "args is not a list of strings"
     if len(command) + sum(map(len, args or ())) > _MAX_LINE:
         return f"its command line has more than {_MAX_LINE:,} characters"
+    if _is_nested(handler, _MAX_LEVELS):
+        return "its entry is nested too deeply"
+    if len(json.dumps(handler)) > _MAX_ENTRY:
+        return f"its entry is longer than {_MAX_ENTRY:,} characters"
     if handler.get("shell", "bash") != "bash":
         return f"Forge does not run the shell {handler['shell']!r}"
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float)):
@@ -240,6 +247,12 @@ def _problem(event: HookEvent, handler: object) -> str:
     if condition and event not in TOOL_EVENTS:
         return "if is only for events of tool calls"
     return ""
+
+
+def _is_nested(value: object, levels: int) -> bool:
+    """Return whether a JSON value has more than so many levels."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels == 0 or any(_is_nested(one, levels - 1) for one in inner)
 
 
 def _program(command: str, args: list[str] | None) -> str:

@@ -63,6 +63,10 @@ def test_nothing_of_a_project_counts_before_it_is_trusted(config: ForgeConfig) -
     assert load_hooks(dataclasses.replace(config, safe=True)) == HookTable()
 
 
+def nested(levels: int) -> object:
+    return [nested(levels - 1)] if levels else []
+
+
 BAD: list[tuple[object, str]] = [
     ({"type": "http", "url": "https://a.example"}, "http"),
     ({"type": "prompt", "prompt": "Is it good?"}, "prompt"),
@@ -78,6 +82,8 @@ BAD: list[tuple[object, str]] = [
     (run("x", timeout=0), "above 0"),
     (run("x", shell="powershell"), "powershell"),
     (run("x" * 20_001), "20,000 characters"),
+    (run("x", note=nested(30)), "nested too deeply"),
+    (run("x", note="y" * 60_000), "its entry is longer than"),
     (run("x", args=["y" * 20_000]), "20,000 characters"),
     (run("x", **{"if": f"Bash({' ' * 1_000})"}), "if has more than"),
     (run("x", **{"if": ["Bash"]}), "if is not a string"),
