@@ -38,7 +38,7 @@ class ToolKind(StrEnum):
     SESSION = "session"
     """Acts only on the session itself: its tasks, questions and jobs. Runs unasked in every mode."""
     AGENT = "agent"
-    """Has a sub-agent do something. Runs unasked in every mode: each call of the sub-agent is judged."""
+    """Starts a sub-agent. Runs without asking in every mode: the policy decides on each of its calls."""
     USER = "user"
     """No tool: a line that the user ran in their own shell."""
     OTHER = "other"

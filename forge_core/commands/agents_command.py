@@ -1,4 +1,4 @@
-"""`/agents`: which agents there are, and those that run."""
+"""`/agents`: the available agents, and the sub-agents of the session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def agents(argument: str, session: ForgeSession) -> CommandResult:
 
 
 def state_text(agent: SubAgent) -> str:
-    """Return how far a sub-agent is, in one line."""
+    """Return the progress of a sub-agent in one line."""
     what = str(agent.state) if not agent.is_running else safe_line(agent.step) or str(agent.state)
     return f"{agent.summary}, {what}" if agent.calls or agent.usage.total_tokens else what
 
@@ -52,4 +52,4 @@ def _defined(session: ForgeSession) -> str:
     catalog = session.agents.catalog
     rows = [(f"  {one.name}", f"{one.description} ({one.origin})") for one in catalog.agents]
     problems = [f"  {one.name}: {problem}." for one in catalog.agents for problem in one.problems]
-    return "\n".join(["Available", columns(rows), *(["", "Not followed", *problems] if problems else [])])
+    return "\n".join(["Available", columns(rows), *(["", "Ignored", *problems] if problems else [])])

@@ -122,7 +122,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "agents",
-        "Show the agents, and the sub-agents that run; or stop one",
+        "List the agents and the sub-agents; show or stop one",
         "agents_command:agents",
         accepts=("stop N", "show N"),
         keywords=("subagents", "task", "background"),

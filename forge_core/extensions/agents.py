@@ -1,7 +1,7 @@
-"""Agents: what a sub-agent is told and may use, built in or defined by a file.
+"""Agents: the prompt, tools and model of a sub-agent, built in or defined by a file.
 
-A file never gives an agent more than the session has: its tools are a part of the session's, and its
-permission mode counts only where it asks more often.
+A file never grants more than the session has: the tools are a subset of the session's, and the permission
+mode applies only where it is stricter.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NOT_RUN = {
     "mcpServers": "its MCP servers are not started",
     "isolation": "it works in the session's folder: isolation is not supported",
 }
-"""Fields that Forge does not follow, and what that means."""
+"""Fields that Forge does not support, and the consequence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +55,14 @@ class AgentDefinition:
     description: str
     """When to use it, for the model; one line."""
     prompt: str
-    """What it adds to the system prompt."""
+    """Added to the system prompt."""
     origin: str
     """`BUILT_IN`, or the scope of its file."""
     tools: tuple[str, ...] | None = None
-    """Its tools, in the spelling of Claude Code or Forge; None: all."""
+    """The names of its tools in Claude Code or Forge; None: all."""
     disallowed_tools: tuple[str, ...] = ()
     kinds: frozenset[ToolKind] | None = None
-    """The kinds of tools that it may use; None: all."""
+    """The kinds of its tools; None: all."""
     model: str = ""
     """Empty: that of the session."""
     is_small: bool = False
@@ -70,12 +70,12 @@ class AgentDefinition:
     max_turns: int | None = None
     """Model calls; None: as many as a turn of the session."""
     mode: PermissionMode | None = None
-    """Counts where it asks more often than the session's."""
+    """Applies where it is stricter than that of the session."""
     skills: tuple[str, ...] = ()
     color: str = ""
     """One of `AGENT_COLORS`; empty: none."""
     problems: tuple[str, ...] = ()
-    """What of the file does not count, each a clause that follows its path."""
+    """What is wrong with the file or ignored, each a clause that follows its name."""
 
     def select(self, tools: Iterable[BaseTool]) -> list[BaseTool]:
         """Return those of the session's tools that it may use; one with skills can load them."""
@@ -91,18 +91,17 @@ class AgentDefinition:
 
 
 _EXPLORE = """\
-You find things out in the code and change nothing. Search broadly first, then read the parts that \
+You answer questions about the code and change nothing. Search broadly first, then read the parts that \
 matter; send independent searches and reads together. Stop as soon as the question is answered. Report \
 the answer first, then each place that supports it as `path:line` with what is there, then what you \
 looked for and did not find."""
 _VERIFY = """\
 You check whether something works, and change no file. Find out how this project is tested, run the \
 tests and programs that concern the question, and read what they print. Report evidence only: each \
-command exactly as you ran it, its exit code, and the lines of its output that decide the matter. Then \
-say which claims hold, which do not, and which you could not check and why. Never report a result that \
-you have not seen."""
+command exactly as you ran it, its exit code, and the relevant lines of its output. Then say which claims \
+hold, which do not, and which you could not check and why. Never report a result that you have not seen."""
 _GENERAL = """\
-You complete one task on your own. Do all of it, and nothing beyond it. Report what you did, which files \
+You complete one task without help. Do all of it, and nothing beyond it. Report what you did, which files \
 you changed, how you checked it and how the check ended, and what is left open."""
 
 BUILT_IN_AGENTS = (
@@ -133,9 +132,9 @@ BUILT_IN_AGENTS = (
 
 @dataclass(frozen=True, slots=True)
 class AgentCatalog:
-    """The agents of a session: those built in, then those from files, sorted by their names.
+    """The agents of a session: the built-in ones, then those from files, sorted by name.
 
-    A file does not replace an agent that is built in: it is reached as `user:explore`.
+    A file does not replace a built-in agent: it is reached as `user:explore`.
     """
 
     agents: tuple[AgentDefinition, ...] = BUILT_IN_AGENTS
@@ -157,7 +156,7 @@ class AgentCatalog:
 
 
 def agents_of(catalog: ExtensionCatalog) -> AgentCatalog:
-    """Return the agents that are built in, and those of the files."""
+    """Return the built-in agents and those of files."""
     taken = {one.name.lower() for one in BUILT_IN_AGENTS}
     kind = ExtensionKind.AGENT
     named = [
@@ -185,7 +184,7 @@ def _agent_of(definition: Definition, name: str, known: Sequence[BaseTool]) -> A
         problems.append(f"its maxTurns {given!r} is no whole number above 0")
     model, color = file.text("model"), file.text("color").lower()
     if not definition.body:
-        problems.append("it has no text after the front matter, so the agent has no prompt of its own")
+        problems.append("it has no text after the front matter, so nothing is added to the system prompt")
     return AgentDefinition(
         name=name,
         description=_one_line(definition.description),

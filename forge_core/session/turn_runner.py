@@ -1,4 +1,4 @@
-"""Runs the turns of a session: records them, counts them, and tells everything that follows them."""
+"""Runs the turns of a session: records them, counts them, and informs their followers."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class TurnRunner:
             recorder.close(agent.last_result, parts.tracker.get_usage())
             of.recorder.settings()
             await environment.end_turn()
-            self._tell_hooks(agent.last_result)
+            self._inform_hooks(agent.last_result)
             await of.agents.turn_ended()
 
     def _begin(self, text: str | None, folded: Sequence[Span]) -> None:
@@ -126,7 +126,7 @@ class TurnRunner:
         self.last_result = result
         self._of.recorder.settings()
 
-    def _tell_hooks(self, result: AgentResult | None) -> None:
+    def _inform_hooks(self, result: AgentResult | None) -> None:
         failed = result is not None and result.stopped_reason == "error"
         error, output = (result.error or "", result.output) if result is not None and failed else ("", "")
         self._parts.hooks.turn_ended(error, output)

@@ -1,6 +1,6 @@
 """The events of a sub-agent: recorded in its journal, and passed on to the stream of the session's turn.
 
-The journal is a session of its own, whose `session` record names the session and the agent.
+The journal is that of a separate session; its `session` record names the parent session and the agent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class AgentEvents:
     """An `EventSink` for the run of one sub-agent."""
 
     is_full = False
-    """Its text is not shown, so nobody has to catch up."""
+    """Its text is not shown, so there is no reader to wait for."""
 
     def __init__(
         self,
@@ -72,14 +72,14 @@ class AgentEvents:
         pass
 
     def close(self, total: TokenUsage) -> None:
-        """Pass on the ENDs of what a hard cancel has left open, and ignore what comes later."""
+        """Pass on the ENDs of what a hard cancel has left open, and ignore later events."""
         self._is_closed = True
         for end in self._open.missing_ends(total):
             self._pass(end)
 
     def detach(self, total: TokenUsage, pass_on: Callable[[AgentEvent], None]) -> None:
-        """Pass on the ENDs of what is open; `pass_on` takes what comes later. For a call that ends before its
-        sub-agent does."""
+        """Pass on the ENDs of what is open; later events go to `pass_on`. For a call that ends before its
+        sub-agent."""
         for end in self._open.missing_ends(total):
             self._pass(end)
         self._pass_on = pass_on
@@ -90,8 +90,8 @@ class AgentEvents:
 
 
 class AgentJournal(Journal):
-    """The journal of a sub-agent. What its summaries cost is recorded in that of the session too, from which
-    the totals of a continued session are read."""
+    """The journal of a sub-agent. The cost of its summaries is also recorded in the session's journal, from
+    which the totals of a resumed session are read."""
 
     def __init__(
         self, path: Path, redact: Redactor, on_trouble: Callable[[str], None], session: Journal, call_id: str
@@ -100,7 +100,8 @@ class AgentJournal(Journal):
         self._session, self._call_id = session, call_id
 
     def record(self, kind: str, data: dict[str, Any]) -> float:
-        """Record something; the time of a call is that in the session's journal, where its bill goes."""
+        """Append a record, and return its time; that of a model call in the session's journal, to which its
+        bill refers."""
         at = super().record(kind, data)
         return self._session.record(kind, {**data, "parent_id": self._call_id}) if kind == "llm_end" else at
 
@@ -115,7 +116,7 @@ def begin_journal(
     provider: str,
     mode: str,
 ) -> AgentJournal:
-    """Return the journal of a sub-agent that begins, with its first records."""
+    """Return the journal of a new sub-agent, with its first records."""
     path = journal_path(state_dir, agent.id)
     journal = AgentJournal(path, session.redactor, on_trouble, session, agent.call_id)
     origin = {"parent": session.path.stem, "agent": agent.name, "call_id": agent.call_id}

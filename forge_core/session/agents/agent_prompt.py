@@ -1,4 +1,4 @@
-"""What the system prompt says about agents: which there are, and to a sub-agent what it is."""
+"""The parts of the system prompt about agents: the available ones, and the role of a sub-agent."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def agents_section(catalog: AgentCatalog) -> str:
 
 
 def role_section(definition: AgentDefinition, tools: Iterable[BaseTool]) -> str:
-    """Return the part of a sub-agent's prompt that tells it what it is."""
+    """Return the part of a sub-agent's prompt that describes its role."""
     lines = [
         "# Your role",
         f"You are the sub-agent {definition.name!r}. The first message is a task from the model that works "
-        "with the user. Nobody answers questions: decide, and say what you assumed. Your last message is "
-        f"your report, and all that is read of your work: at most {OUTPUT_LIMIT:,} characters, complete, "
-        "without preamble.",
+        "with the user. No questions can be asked: decide, and state your assumptions. Your last message is "
+        "your report, the only part of your work that is read: complete, without preamble, at most "
+        f"{OUTPUT_LIMIT:,} characters.",
     ]
     if definition.skills and any(tool.name == SkillTool.name for tool in tools):
         lines.append(f"Load these skills first: {', '.join(definition.skills)}.")

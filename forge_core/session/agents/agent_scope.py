@@ -1,4 +1,4 @@
-"""Which sub-agent the running code works for, for the parts of a session that all of them share."""
+"""The sub-agent for which the running code works, for parts of a session that all sub-agents share."""
 
 from __future__ import annotations
 

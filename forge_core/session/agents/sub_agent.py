@@ -1,4 +1,4 @@
-"""One sub-agent: what it is to do, what it has done so far, and how it is stopped."""
+"""One sub-agent: its task, its progress, and how it is stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from forge_core.tools.base import AgentTask, ToolResult
 
 class AgentState(StrEnum):
     WAITING = "waiting"
-    """For one of the others to end: `max_agents` run."""
+    """Until another one ends: `max_agents` are running."""
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -40,22 +40,22 @@ class SubAgent:
     model: str
     state: AgentState = AgentState.WAITING
     step: str = ""
-    """What it does now: the heading of its last call, or that it thinks."""
+    """Its current step: the heading of its last call, or "thinking"."""
     calls: int = 0
     usage: TokenUsage = field(default_factory=TokenUsage)
     started: float = field(default_factory=time.time)
     ended: float | None = None
-    """Seconds since the epoch, as the above."""
+    """Seconds since the epoch, like `started`."""
     report: str = ""
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it is to stop."""
+    """Set to stop it."""
     is_in_background: bool = False
     is_stopped_alone: bool = False
     """Whether the user stopped it, and not the turn."""
     interrupt: Callable[[], None] = lambda: None
-    """Ends its run in order."""
+    """Ends its run; partial results are kept."""
     detach: Callable[[], None] = lambda: None
-    """Ends what it has passed on to the session's stream; what comes later is not in the stream."""
+    """Ends what it has passed on to the session's stream; later events are not in the stream."""
 
     @property
     def name(self) -> str:
@@ -76,18 +76,18 @@ class SubAgent:
 
     @property
     def summary(self) -> str:
-        """How many calls it made, and what it used."""
+        """The number of its calls, its tokens and its cost."""
         return agent_summary(self.calls, self.usage)
 
     def stop(self, *, is_alone: bool = False) -> None:
-        """Have it end in order: it keeps what it has. Does nothing once it has ended."""
+        """Stop it; its partial results are kept. Do nothing if it has ended."""
         if self.is_running and not self.stopped.is_set():
             self.is_stopped_alone = is_alone
             self.stopped.set()
             self.interrupt()
 
     def follow(self, event: AgentEvent) -> None:
-        """Take note of one of its events."""
+        """Update the progress by one of its events."""
         match event:
             case LLMStart():
                 self.step = "thinking"
@@ -102,7 +102,7 @@ class SubAgent:
                 pass
 
     def end(self, result: AgentResult | None) -> ToolResult:
-        """Take note of its end; return the result of its call."""
+        """Record its end, and return the result of its call."""
         self.ended, self.step = time.time(), ""
         outcome = self._outcome(result)
         self.report = outcome.for_model()
@@ -118,7 +118,7 @@ class SubAgent:
         self.state = AgentState.STOPPED if is_stopped else AgentState.FAILED
         return ToolResult(
             False,
-            f"Its last words were:\n{text}" if text else "",
+            f"Its last message was:\n{text}" if text else "",
             error=problem,
             summary=f"{'stopped' if is_stopped else 'failed'}, {self.summary}",
             outcome="interrupted" if is_stopped else "failed",
@@ -126,7 +126,7 @@ class SubAgent:
         )
 
     def _problem(self, result: AgentResult | None, has_text: bool) -> str:
-        """Return why there is no whole report, for the model; empty if there is one."""
+        """Return why there is no complete report, for the model; empty if there is one."""
         if result is None or result.stopped_reason == "cancelled":
             if self.is_stopped_alone:
                 return f"the user stopped the agent {self.name}. Do not start it again unless they ask for it"
@@ -144,7 +144,7 @@ class SubAgent:
 
 
 def agent_summary(calls: int, usage: TokenUsage) -> str:
-    """Return what a sub-agent has done and used so far: "7 calls, 12.3k tokens, $0.0213"."""
+    """Return what a sub-agent has used so far: "7 calls, 12.3k tokens, $0.0213"."""
     usd = usage.cost_usd
     cost = "" if not usd else f"${usd:.2f}" if usd >= 1 else f"${usd:.4f}"
     count = usage.total_tokens

@@ -1,8 +1,8 @@
-"""The sub-agents of a session: started by the task tool, each with a memory and a journal of its own.
+"""The sub-agents of a session: started by the task tool, each with a separate memory and journal.
 
-What they use is counted and limited together with the session: the same tracker counts their calls, and the
-same budget admits each of them. They share the session's policy, sandbox, undo and jobs; each has its own
-record of what it has read. A sub-agent has no sub-agents.
+Their usage is counted and limited together with that of the session: the same tracker counts their model
+calls, and the same budget admits them. They share the session's policy, sandbox, undo store and jobs; each
+has a separate record of the files that it has read. A sub-agent cannot start sub-agents.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from forge_core.untrusted import escape_tags, frame_tool_output
 MAX_ENDED_KEPT = 32
 """Ended sub-agents that are still listed; the oldest go first."""
 _GONE_WITHIN_S = 3.0
-"""How long the end of the session waits for sub-agents to end in order."""
+"""How long the session waits for stopped sub-agents before it cancels them."""
 
 
 class SubAgents:
@@ -62,20 +62,20 @@ class SubAgents:
         billing: SessionBilling,
         inform: Callable[[str], None],
     ) -> None:
-        """`config` returns the settings as they are now; `inform` is called with a line for the model, which
-        it gets with the next message."""
+        """`config` returns the current settings; a line given to `inform` is passed to the model with the
+        next message."""
         self._parts, self._config, self._models = parts, config, models
         self._billing, self._inform = billing, inform
-        self._places = asyncio.Semaphore(parts.config.max_agents)
+        self._slots = asyncio.Semaphore(parts.config.max_agents)
         self._agents: list[SubAgent] = []
         self._tasks: dict[SubAgent, asyncio.Task[ToolResult]] = {}
         self._last_number = 0
         self._covers_undo = False
-        """Whether the undo store has a turn for what is changed in the background between two turns."""
+        """Whether the undo store has a turn for changes in the background between two turns."""
 
     @property
     def catalog(self) -> AgentCatalog:
-        """The agents that are built in, and those of files."""
+        """The built-in agents and those of files."""
         return self._parts.extensions.agents
 
     def color(self, agent: str) -> str:
@@ -93,14 +93,14 @@ class SubAgents:
 
     @property
     def background_count(self) -> int:
-        """How many of them go on after the turn."""
+        """The number of those that continue after the turn."""
         return sum(agent.is_in_background for agent in self._tasks)
 
     async def stop(self, number: int) -> SubAgent:
-        """Have a sub-agent end in order, and wait for that; one that has ended is left as it is.
+        """Stop a sub-agent, and wait until it has ended; do nothing if it has ended already.
 
         Raises:
-            ForgeError: there is none of this number.
+            ForgeError: there is no sub-agent with this number.
         """
         found = next((one for one in self._agents if one.number == number), None)
         if found is None:
@@ -140,11 +140,11 @@ class SubAgents:
                 await asyncio.wait([work])
 
     def turn_began(self) -> None:
-        """Note that the session's turn covers what is changed from here on."""
+        """Note that the undo turn of the session covers the following changes."""
         self._covers_undo = False
 
     async def turn_ended(self) -> None:
-        """Begin a turn of the undo store for what agents in the background change until the next turn."""
+        """Begin a turn of the undo store for changes by background agents until the next turn."""
         if self._tasks:
             labels = ", ".join(agent.label for agent in self._tasks)
             await self._parts.environment.begin_turn(f"In the background: {labels}", time.time())
@@ -156,7 +156,7 @@ class SubAgents:
             await self._parts.environment.end_turn()
 
     async def aclose(self) -> None:
-        """End all sub-agents, in order if that is quick."""
+        """Stop all sub-agents, and cancel those that do not end soon."""
         tasks = dict(self._tasks)
         for agent in tasks:
             agent.stop()
@@ -187,17 +187,17 @@ class SubAgents:
         return agent
 
     async def _work(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> ToolResult:
-        """Wait for a place, run a sub-agent, and return the result of its call."""
-        place = asyncio.ensure_future(self._places.acquire())
+        """Wait for a free slot, run a sub-agent, and return the result of its call."""
+        slot = asyncio.ensure_future(self._slots.acquire())
         result: AgentResult | None = None
         try:
-            if await wait_for_first(place, agent.stopped) == "done":
+            if await wait_for_first(slot, agent.stopped) == "done":
                 agent.state = AgentState.RUNNING
                 result = await self._run(agent, pass_on)
         finally:
-            if place.done() and not place.cancelled():
-                self._places.release()
-            place.cancel()
+            if slot.done() and not slot.cancelled():
+                self._slots.release()
+            slot.cancel()
             outcome = agent.end(result)
             self._parts.events.figures_changed()
         await self._end_undo(agent)
@@ -222,10 +222,10 @@ class SubAgents:
         scope = running_agent.set(AgentScope(agent.call_id, events.emit))
         forge_agent = self._forge_agent(agent, environment, policy, journal, events)
         try:
-            told = await self._context_of_hooks(agent)
+            context = await self._context_of_hooks(agent)
             if agent.stopped.is_set():
                 return None
-            await forge_agent.execute(with_note(agent.task.prompt, told), events)
+            await forge_agent.execute(with_note(agent.task.prompt, context), events)
             return forge_agent.last_result
         except Exception as error:  # the border of a sub-agent: a bug ends it, not the session
             return _crash(error)
@@ -238,7 +238,7 @@ class SubAgents:
             await asyncio.to_thread(journal.close)
 
     async def _context_of_hooks(self, agent: SubAgent) -> Sequence[str]:
-        """Return what hooks of its start tell it. When it is stopped, they end."""
+        """Return the context that hooks add at its start. They end when it is stopped."""
         hooks = asyncio.ensure_future(self._parts.hooks.subagent_started(agent.id, agent.name))
         try:
             return hooks.result() if await wait_for_first(hooks, agent.stopped) == "done" else []
@@ -250,7 +250,7 @@ class SubAgents:
         return shared if definition.mode is None else TighterPolicy(shared, definition.mode)
 
     def _environment(self) -> ToolEnvironment:
-        """Return the session's environment, with a record of reads, tasks and instructions of its own."""
+        """Return the session's environment with a separate record of files read, tasks and instructions."""
         shared = self._parts.environment
         return replace(
             shared,
@@ -311,13 +311,13 @@ class SubAgents:
         return sub
 
     def _after_call(self, agent: SubAgent, event: AgentEvent) -> None:
-        """Record what an agent has cost whose call is over; nothing else of it is passed on."""
+        """Record the cost of an agent whose call has ended; no other event of it is passed on."""
         if isinstance(event, LLMEnd):
             self._parts.journal.event(event)
         self._parts.events.figures_changed()
 
     def _report(self, agent: SubAgent, work: asyncio.Task[ToolResult]) -> None:
-        """Notify the user and the model of the end of an agent in the background."""
+        """Inform the user and the model of the end of a background agent."""
         outcome = "has finished" if agent.state is AgentState.DONE else f"has {agent.state}"
         line = f"Agent {agent.number} ({safe_line(agent.label)}) {outcome}: {agent.summary}"
         self._parts.events.notify(
@@ -333,10 +333,10 @@ class SubAgents:
 def agent_model(
     definition: AgentDefinition, asked: str, current: str, config: ForgeConfig, known: Collection[str]
 ) -> tuple[str, str]:
-    """Return the model of a sub-agent, and why it is not the one that is wanted; empty if it is.
+    """Return the model of a sub-agent, and a notice if it is not the requested one.
 
-    `asked` is the model that the call names, and `current` that of the session, which counts where no other
-    can be used. `known` are the ids that the endpoint lists; empty if it lists none.
+    `asked` is the model that the call names. `current` is that of the session, the fallback. `known` are the
+    ids that the endpoint lists; empty if it lists none.
     """
     wanted = asked or definition.model or (config.small_model if definition.is_small else "") or ""
     if wanted == current or current == OFFLINE_MODEL:
@@ -347,8 +347,8 @@ def agent_model(
 
 def _started(agent: SubAgent) -> ToolResult:
     text = (
-        f"Agent {agent.number} ({agent.label}) works in the background. Its report comes with a later "
-        "message of the user. Go on with something else; do not wait for it, and do not do its work."
+        f"Agent {agent.number} ({agent.label}) runs in the background. Its report will be passed to you with "
+        "a later message of the user. Continue with other work: do not wait for it, and do not do its task."
     )
     return ToolResult(True, text, summary=f"in the background as agent {agent.number}", outcome="background")
 

@@ -1,4 +1,4 @@
-"""The task tool: a sub-agent does something on its own and reports."""
+"""The task tool: delegates a task to a sub-agent, which returns a report."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ MAX_PROMPT_CHARS = 50_000
 
 
 class TaskTool(BaseTool):
-    """Hands a task to a sub-agent. The session runs it; its calls are judged and asked about one by one."""
+    """Delegates a task to a sub-agent. The session runs it; the policy decides on each of its calls."""
 
     name = "task"
     claude_names = ("Agent", "Task")
     description = (
-        "Has a sub-agent do a task and returns its report. The sub-agent has its own context window: it sees "
-        "your prompt and the project's instructions, nothing of this conversation, and you see only its "
-        "report. Use it for work that needs many searches or reads but a short answer, for checking your "
-        "work, and for independent parts at the same time: several calls in one answer run in parallel. Not "
-        "for what one or two calls of read or grep answer, and not twice for the same. The report is what "
-        f"the sub-agent claims: check what matters. It is cut at {OUTPUT_LIMIT:,} characters; the user does "
-        "not read it, so say what follows from it."
+        "Delegates a task to a sub-agent and returns its report. The sub-agent has a separate context "
+        "window: it sees your prompt and the project's instructions but nothing of this conversation, and "
+        "you see only its report. Use it for work that needs many searches or reads but a short answer, to "
+        "check your work, and for independent parts at the same time: several calls in one answer run in "
+        "parallel. Do not use it for what one or two calls of read or grep answer, or twice for the same "
+        "task. The report contains claims of the sub-agent: check what matters. It is cut at "
+        f"{OUTPUT_LIMIT:,} characters. The user does not read it, so summarise what matters to them."
     )
     parameters = (
         ToolParameter(
             "description",
             "string",
-            f"What it does, in three to six words, for the user; at most {MAX_DESCRIPTION_CHARS} characters.",
+            f"A title for the user, three to six words; at most {MAX_DESCRIPTION_CHARS} characters.",
         ),
         ToolParameter(
             "prompt",
             "string",
-            "The whole task: what is known, what to do, what not to do, and what the report must contain. At "
-            f"most {MAX_PROMPT_CHARS:,} characters.",
+            "The complete task: what is known, what to do, what not to do, and what the report must contain. "
+            f"At most {MAX_PROMPT_CHARS:,} characters.",
         ),
         ToolParameter(
             "agent",
@@ -60,21 +60,21 @@ class TaskTool(BaseTool):
         ToolParameter(
             "background",
             "boolean",
-            "Return at once; the report comes with a later message of the user. Default false.",
+            "Return at once; the report is passed to you with a later message of the user. Default false.",
             required=False,
             default=False,
         ),
         ToolParameter(
             "model",
             "string",
-            "Another model. Only if the user names one. Default: that of the agent.",
+            "The id of another model, only if the user names one. Default: the model of the agent.",
             required=False,
         ),
     )
-    advice = "task hands a task of its own to a sub-agent; send independent ones together in one answer."
+    advice = "task delegates a task to a sub-agent; send independent tasks together in one answer."
     for_agents = False
     interrupt_grace_s = 2.0
-    """A sub-agent ends its own calls first."""
+    """Longer than the default: a sub-agent first ends its calls."""
     category = ToolCategory.AGENT
     effect = Effect.READ
     kind = ToolKind.AGENT
@@ -83,7 +83,7 @@ class TaskTool(BaseTool):
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         if context.agents is None:
-            raise ToolError("there are no sub-agents here. Do it yourself.")
+            raise ToolError("sub-agents are not available here. Do the task yourself.")
         task = AgentTask(
             agent=str(params.get("agent") or DEFAULT_AGENT),
             description=" ".join(params["description"].split())[:MAX_DESCRIPTION_CHARS],
@@ -92,7 +92,7 @@ class TaskTool(BaseTool):
             model=str(params.get("model") or ""),
         )
         if not task.prompt:
-            raise ToolError("the prompt is empty. Write the whole task into it.")
+            raise ToolError("the prompt is empty. Write the complete task into it.")
         if len(task.prompt) > MAX_PROMPT_CHARS:
             raise ToolError(
                 f"the prompt has {len(task.prompt):,} characters; at most {MAX_PROMPT_CHARS:,} are allowed. "
