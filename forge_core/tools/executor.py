@@ -28,7 +28,7 @@ from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.editing.text import sha256
 from forge_core.tools.judged_call import JudgedCall, denied_by_policy, guard
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore, has_elision_note
-from forge_core.tools.tool_hooks import CallOpinion, rechecked, tempered
+from forge_core.tools.tool_hooks import CallOpinion, rechecked, with_opinion
 
 _INTERRUPTED = "interrupted by the user before it was allowed"
 _UNJUDGED = Verdict(Decision.ALLOW, "no policy")
@@ -91,7 +91,7 @@ class ToolExecutor:
                 call = JudgedCall(self.policy, tool, arguments, context, opinion)
                 arguments = await self._authorize(call)
             elif opinion.decision is Decision.DENY:
-                raise CallDeniedError(denied_by_policy(tool, tempered(_UNJUDGED, opinion)))
+                raise CallDeniedError(denied_by_policy(tool, with_opinion(_UNJUDGED, opinion)))
             result = await self._ended(tool, arguments, context)
             if result.success and tool.kind in _VISITS_FOLDERS:
                 given = await asyncio.to_thread(_instructions, tool, arguments, context)
@@ -189,7 +189,7 @@ class ToolExecutor:
                 before = rechecked(before, opinion)
             call = replace(call, arguments=arguments, opinion=before)
             verdict = await call.decide()
-        return call, tempered(verdict, opinion)
+        return call, with_opinion(verdict, opinion)
 
     async def _ask(self, call: JudgedCall, verdict: Verdict) -> None:
         """Ask the user.

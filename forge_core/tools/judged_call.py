@@ -13,7 +13,7 @@ from forge_core.events import Notice, Permission
 from forge_core.permissions.policy import Decision, Policy, Verdict
 from forge_core.result import FileDiff
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolUse
-from forge_core.tools.tool_hooks import CallOpinion, tempered
+from forge_core.tools.tool_hooks import CallOpinion, with_opinion
 
 _T = TypeVar("_T")
 
@@ -38,7 +38,7 @@ class JudgedCall:
     def _decide(self) -> Verdict:
         try:
             use = self.tool.use(self.arguments, self.context)
-            return tempered(self.policy.decide(self.tool.name, use), self.opinion)
+            return with_opinion(self.policy.decide(self.tool.name, use), self.opinion)
         except Exception as error:  # tools may be foreign code, and no verdict must never mean yes
             return Verdict(
                 Decision.DENY,

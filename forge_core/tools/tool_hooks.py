@@ -82,9 +82,9 @@ class ToolHooks(Protocol):
         """Run the hooks of a failed call that the user has interrupted; nothing waits for them."""
 
 
-def tempered(verdict: Verdict, opinion: CallOpinion) -> Verdict:
-    """Return a verdict of the policy after the decision of a hook: stricter in any case, milder only if the
-    user could have allowed the same for the session."""
+def with_opinion(verdict: Verdict, opinion: CallOpinion) -> Verdict:
+    """Return a verdict of the policy changed by a hook: stricter in any case, milder only where the user could
+    have allowed the same for the session."""
     why = f"the hook {opinion.hook} {{}}{f': {opinion.reason}' if opinion.reason else ''}"
     match opinion.decision:
         case Decision.DENY if verdict.decision is not Decision.DENY:
