@@ -8,9 +8,11 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from glob import escape, has_magic, iglob
 from itertools import islice
 from pathlib import Path
+from typing import Self
 
 from forge_core.errors import ForgeError
 from forge_core.permissions.rules.program_names import may_rename_programs
@@ -116,8 +118,9 @@ def named_files(words: Iterable[str], folder: Path) -> list[Path]:
         UncheckableError: they are too many.
     """
     candidates = list(dict.fromkeys(part for word in words for part in _paths_in(word)))
-    programs = {name.rpartition("/")[2] for name in candidates}
-    candidates += (file for name in programs for file in _IMPLIED.get(name, ()))
+    named = {name.rpartition("/")[2] for name in candidates}
+    candidates += (file for name in named for file in _IMPLIED.get(name, ()))
+    programs = _Programs.among(named)
     folders = _named_folders(candidates, folder)
     if len(candidates) * len(folders) > _MAX_LOOKUPS:
         raise UncheckableError("its command line names too many files and folders to check")
@@ -209,7 +212,23 @@ def _named_folders(candidates: Sequence[str], folder: Path) -> list[Path]:
     return list(found.values())
 
 
-def _spelled(base: Path, name: str, programs: Collection[str]) -> Iterator[Path]:
+@dataclass(frozen=True, slots=True)
+class _Programs:
+    """What the programs of a command line make of names."""
+
+    is_python: bool
+    is_node: bool
+    is_run_parts: bool
+
+    @classmethod
+    def among(cls, names: Collection[str]) -> Self:
+        def has(expression: re.Pattern[str]) -> bool:
+            return any(map(expression.fullmatch, names))
+
+        return cls(has(_PYTHON), has(_NODE), "run-parts" in names)
+
+
+def _spelled(base: Path, name: str, programs: _Programs) -> Iterator[Path]:
     """Yield the paths that a name can mean to these programs."""
     if has_magic(_ESCAPED.sub("", name)):
         if sum(map(has_magic, name.split("/"))) > _MAX_PATTERNS:
@@ -220,15 +239,15 @@ def _spelled(base: Path, name: str, programs: Collection[str]) -> Iterator[Path]
     for path in _at(base, name):
         yield path
         inner: tuple[str, ...] = ()
-        if any(map(_NODE.fullmatch, programs)):
+        if programs.is_node:
             yield from (path.with_name(path.name + suffix) for suffix in _NODE_SUFFIXES if path.name)
             inner += ("package.json", *(f"index{suffix}" for suffix in _NODE_SUFFIXES))
-        if any(map(_PYTHON.fullmatch, programs)):
+        if programs.is_python:
             inner += ("__main__.py",)
         yield from (path / one for one in inner)
-        if "run-parts" in programs and os.path.isdir(path):  # noqa: PTH112
+        if programs.is_run_parts and os.path.isdir(path):  # noqa: PTH112
             yield from (path / one for one in islice(sorted(os.listdir(path)), MAX_FILES + 1))  # noqa: PTH208
-    if _MODULE.fullmatch(name) and any(map(_PYTHON.fullmatch, programs)):
+    if programs.is_python and _MODULE.fullmatch(name):
         module = name.replace(".", "/")
         yield from (base / f"{module}{end}" for end in (".py", "/__init__.py", "/__main__.py"))
 
