@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from forge_core.commands.columns import columns
+from forge_core.commands.columns import columns, left_columns
 from forge_core.commands.result import CommandNotice, CommandResult, Document, Failure, ShowAgents
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
@@ -50,6 +50,8 @@ def _running(session: ForgeSession) -> str:
 
 def _defined(session: ForgeSession) -> str:
     catalog = session.agents.catalog
-    rows = [(f"  {one.name}", f"{one.description} ({one.origin})") for one in catalog.agents]
+    rows = [(f"  {one.name}", one.origin, one.description) for one in catalog.agents]
     problems = [f"  {one.name}: {problem}." for one in catalog.agents for problem in one.problems]
-    return "\n".join(["Available", columns(rows), *(["", "Ignored", *problems] if problems else [])])
+    ignored = ["", "Ignored", *problems] if problems else []
+    return "
+".join(["Available", left_columns(rows), *ignored])

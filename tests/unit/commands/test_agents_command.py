@@ -17,7 +17,7 @@ async def test_agents_are_listed_shown_and_stopped(tmp_path: Path) -> None:
         first, second = (line.split() for line in listed.running.splitlines()[1:3])
         assert first[:4] == ["1", "tester:", "do", "look"] and "done," in first
         assert second[:4] == ["2", "general:", "do", "wait"] and "thinking," in second
-        assert "explore" in listed.defined and "Tests it (project)" in listed.defined
+        assert "explore" in listed.defined and "project   Tests it" in listed.defined
         assert "tester: its hooks are not run." in listed.defined
 
         shown = await agents("show 1", session)
