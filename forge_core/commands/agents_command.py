@@ -53,5 +53,4 @@ def _defined(session: ForgeSession) -> str:
     rows = [(f"  {one.name}", one.origin, one.description) for one in catalog.agents]
     problems = [f"  {one.name}: {problem}." for one in catalog.agents for problem in one.problems]
     ignored = ["", "Ignored", *problems] if problems else []
-    return "
-".join(["Available", left_columns(rows), *ignored])
+    return "\n".join(["Available", left_columns(rows), *ignored])

@@ -83,8 +83,8 @@ class ToolHooks(Protocol):
 
 
 def with_opinion(verdict: Verdict, opinion: CallOpinion) -> Verdict:
-    """Return a verdict of the policy changed by a hook: stricter in any case, milder only where the user could
-    have allowed the same for the session."""
+    """Return a verdict of the policy changed by a hook: stricter in any case, milder only where the user
+    could have allowed the same for the session."""
     why = f"the hook {opinion.hook} {{}}{f': {opinion.reason}' if opinion.reason else ''}"
     match opinion.decision:
         case Decision.DENY if verdict.decision is not Decision.DENY:

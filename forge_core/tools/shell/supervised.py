@@ -31,10 +31,10 @@ def prctl(*arguments):
 
 def run():
     tried = OSError(2, "No such file or directory")
-    folders = [""] if "/" in program[0] else posix.environ.get(b"PATH", b"/bin:/usr/bin").decode("utf-8", "surrogateescape").split(":")
-    for folder in folders:
+    path = posix.environ.get(b"PATH", b"/bin:/usr/bin").decode("utf-8", "surrogateescape")
+    for folder in ["."] if "/" in program[0] else path.split(":"):
         try:
-            posix.execv(f"{folder}/{program[0]}" if folder else program[0], program)
+            posix.execv(program[0] if "/" in program[0] else f"{folder or '.'}/{program[0]}", program)
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
@@ -112,8 +112,8 @@ if leaves:
         pass
 posix._exit(code)
 """
-"""Only built-in modules: `os`, `signal` and `ctypes` would take 8 ms more. Python ignores two signals, which an
-exec keeps. Of the signals that a terminal or a group may get, the supervisor takes SIGTERM only."""
+"""Only built-in modules: `os`, `signal` and `ctypes` would take 8 ms more. Python ignores two signals, which
+an exec keeps. Of the signals that a terminal or a group may get, the supervisor takes SIGTERM only."""
 
 
 def can_supervise() -> bool:
