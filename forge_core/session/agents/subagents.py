@@ -220,8 +220,9 @@ class SubAgents:
         )
         agent.detach = lambda: events.detach(parts.tracker.get_usage(), partial(self._after_call, agent))
         scope = running_agent.set(AgentScope(agent.call_id, events.emit))
-        forge_agent = self._forge_agent(agent, environment, policy, journal, events)
+        forge_agent: ForgeAgent | None = None
         try:
+            forge_agent = self._forge_agent(agent, environment, policy, journal, events)
             context = await self._context_of_hooks(agent)
             if agent.stopped.is_set():
                 return None
@@ -233,7 +234,7 @@ class SubAgents:
             running_agent.reset(scope)
             total = parts.tracker.get_usage()
             events.close(total)
-            events.recorder.close(forge_agent.last_result, total)
+            events.recorder.close(None if forge_agent is None else forge_agent.last_result, total)
             StateRecorder(journal, environment).record(model=agent.model, mode=str(policy.mode))
             await asyncio.to_thread(journal.close)
 

@@ -227,6 +227,7 @@ async def test_an_interrupt_ends_all_sub_agents_with_the_turn(tmp_path: Path, st
         async with asyncio.timeout(20):
             while len(server.asked) < 3 or not has_reached(stage, session, asked):
                 await asyncio.sleep(0.01)
+            assert [one.state for one in session.agents.list()] == ["running", "running", "waiting"]
             if way == "interrupt":
                 session.interrupt()
             else:
