@@ -178,7 +178,7 @@ def _pending(session: ForgeSession, words: str) -> str:
     lines = [line for one in pending[:_SHOWN_PENDING] for line in _pending_lines(one, session.config)]
     if len(pending) > _SHOWN_PENDING:
         lines.append(f"  … and {len(pending) - _SHOWN_PENDING} more")
-    return "\n".join(["Left out until you accept it with /reload accept", *lines])
+    return "\n".join(["Left out until you accept them with /reload accept", *lines])
 
 
 def _pending_lines(one: PendingDefinition, config: ForgeConfig) -> Iterator[str]:
@@ -218,8 +218,8 @@ def _advice(config: ForgeConfig, words: str) -> str:
     if config.safe:
         return "Everything from files is left out, because Forge was started with --safe."
     if words:
-        return f"Nothing from files has {safe_line(words)!r} in its name, description or state."
-    return f"Nothing comes from files yet. Put commands into {safe_line(str(config.config_dir))}/commands."
+        return f"No definition has {safe_line(words)!r} in its name, description or state."
+    return f"No file defines anything yet. Commands go into {safe_line(str(config.config_dir))}/commands."
 
 
 _SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (_in_use, _hooks, _pending, _problems, _left_out)

@@ -27,7 +27,7 @@ def extension_findings(config: ForgeConfig) -> Iterator[Finding]:
     yield from _skill_list(catalog, config)
     yield from _renamed(catalog)
     if catalog.pending:
-        advice = "Look at them with /extensions, and use them with /reload accept."
+        advice = "Look at them with /extensions, and accept them with /reload accept."
         yield Finding(_SECTION, "left out", catalog.pending_text, Level.WARNING, advice)
     for limit in catalog.limits:
         advice = "Remove files and folders that you do not use."

@@ -115,14 +115,14 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "extensions",
-        "List the commands, skills, agents, styles and hooks of files",
+        "List the commands, skills, agents, styles and hooks that files define",
         "extension_commands:extensions",
         accepts=("WORD...",),
         keywords=("plugins", "skills", "agents", "commands", "custom"),
     ),
     CommandSpec(
         "agents",
-        "List the agents and the sub-agents; show or stop one",
+        "Show the agents and the running sub-agents, or stop one",
         "agents_command:agents",
         accepts=("stop N", "show N"),
         keywords=("subagents", "task", "background"),
@@ -279,7 +279,7 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "hooks",
-        "List the hooks and how they went; approve those that wait",
+        "List the hooks and their last results; approve new ones",
         "hooks_command:hooks",
         accepts=("approve",),
         keywords=("programs", "events", "PreToolUse", "automation"),

@@ -131,21 +131,21 @@ class Settings:
         check=checks.text,
         table="model_aliases",
         project="trusted",
-        summary="the model that commands and agents made for Claude Code mean by `haiku`",
+        summary="the model that `haiku` means in commands and agents made for Claude Code",
     )
     model_aliases_sonnet: str | None = setting(
         default=None,
         check=checks.text,
         table="model_aliases",
         project="trusted",
-        summary="the model that commands and agents made for Claude Code mean by `sonnet`",
+        summary="the model that `sonnet` means in commands and agents made for Claude Code",
     )
     model_aliases_opus: str | None = setting(
         default=None,
         check=checks.text,
         table="model_aliases",
         project="trusted",
-        summary="the model that commands and agents made for Claude Code mean by `opus`",
+        summary="the model that `opus` means in commands and agents made for Claude Code",
     )
     small_model: str | None = setting(
         default=None,

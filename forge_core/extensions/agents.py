@@ -1,4 +1,4 @@
-"""Agents: the prompt, tools and model of a sub-agent, built in or defined by a file.
+"""Definitions of agents, built in or from files: the instructions and the tools of a sub-agent.
 
 A file never grants more than the session has: the tools are a subset of the session's, and the permission
 mode applies only where it is stricter.

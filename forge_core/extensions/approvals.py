@@ -154,7 +154,7 @@ class WaitingProgram:
         return [*self.command_line.split("\n"), about, *changes]
 
 
-OUTSIDE_SANDBOX = "Hooks run as you, outside the sandbox, unasked until they change."
+OUTSIDE_SANDBOX = "Hooks run as you, outside the sandbox. If one changes, Forge asks again."
 
 
 class ApprovalStore:

@@ -43,7 +43,7 @@ def named_model(name: str, config: ForgeConfig, known: Collection[str]) -> Named
             return NamedModel(chosen)
         return NamedModel(
             None,
-            f"The model {shown!r} is not set up, so the current one is used. Name yours with "
+            f"No model is set for {shown!r}, so the current one is used. Set it with "
             f"/config {ALIAS_TABLE}.{alias} MODEL.",
         )
     if known or any(character.isspace() for character in name):

@@ -1,4 +1,4 @@
-"""Skills: their list for the system prompt, and the text of one as the model is given it.
+"""Skills: their list for the system prompt, and the text that the model is sent of one.
 
 A skill is a folder with a SKILL.md. The model knows names and descriptions, loads a skill when it needs it,
 and reads the other files of its folder by itself. Nothing in the folder is ever run or imported by Forge.
@@ -27,15 +27,15 @@ from forge_core.untrusted import escape_tags, frame_text
 LIST_SHARE = 0.02
 """Of the model's window, for the list of skills in the system prompt."""
 UNKNOWN_WINDOW = 128_000
-"""Tokens that a model whose window is unknown is taken to have."""
+"""The window in tokens that is assumed where it is unknown."""
 MAX_LISTED_FILES = 50
 MAX_BODY_CHARS = 30_000
-"""Characters of a skill's text that the model is given; it reads the rest by itself."""
+"""Characters of a skill's text that the model is sent; it can read the rest itself."""
 MAX_SHARED_FOLDERS = 50
 _LENGTHS = (MAX_DESCRIPTION, 512, 256, 128, 64)
-"""Characters of a description, from all that count to the fewest that are still of use."""
+"""The lengths to which descriptions are cut, in characters, the longest first."""
 _MAX_ENTRIES = 1_000
-"""Of a skill's folder that are looked at."""
+"""Entries of a skill's folder that are listed at most."""
 _MAX_DEPTH = 3
 _HEAD = (
     "# Skills\n"
@@ -53,14 +53,14 @@ class SkillList:
     """The section of the system prompt that lists skills."""
 
     text: str = ""
-    """Empty without any."""
+    """Empty if there are none."""
     total: int = 0
     shortened: int = 0
     """Skills whose descriptions are cut or left out."""
     has_only_names: bool = False
     """Whether all descriptions are left out."""
     unlisted: int = 0
-    """Skills for whose names there is no room either."""
+    """Skills whose names are left out too."""
 
 
 def skills_for_model(catalog: ExtensionCatalog) -> list[Definition]:
@@ -94,8 +94,8 @@ def skill_list(skills: Sequence[Definition], window: int | None) -> SkillList:
 
 
 def skill_text(skill: Definition, arguments: str = "") -> str:
-    """Return what the model is given of a skill: its text with the arguments, in a frame that it cannot
-    close, and the names of its files. Reads the folder.
+    """Return the text that the model is sent of a skill: its body with the arguments, in a frame that it
+    cannot close, and the names of its files. Reads the folder.
 
     Raises:
         ConfigError: an argument cannot be quoted in a command that the text has.

@@ -1,4 +1,4 @@
-"""Commands of files in a session: the message that one becomes, and what it changes for its turn."""
+"""Custom commands in a session: the message that one becomes, and its model and rules for the turn."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class NotSentError(ForgeError):
 
 
 class CommandMessages:
-    """Makes the messages of commands. Without one, a message is sent as the user wrote it."""
+    """Makes the message of a turn: that of a command, or what the user wrote."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class CommandMessages:
 
     @contextmanager
     def in_turn(self, use: CommandUse | None, *, is_retry: bool) -> Iterator[None]:
-        """Apply the model and the rules of a command in the block, one turn; a retry has those of the turn
-        that failed."""
+        """Apply the model and the rules of a command inside the block, which is one turn; a retry has those
+        of the turn that failed."""
         self._last = use = self._last if is_retry else use
         if use is None:
             yield
@@ -138,7 +138,7 @@ class CommandMessages:
         return model
 
     def _for_agent(self, text: str, command: CustomCommand) -> str:
-        """Return the message that has the sub-agent of a command do it."""
+        """Return the message that delegates a command to its sub-agent."""
         if not command.agent:
             return text
         known = self._extensions.agents

@@ -1,4 +1,4 @@
-"""The commands, skills, agents and styles of a session: loaded beside the start, reloaded on request."""
+"""The commands, skills, agents and styles of a session: loaded in a thread, reloaded on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forge_core.extensions.catalog import ExtensionCatalog, load_catalog
 from forge_core.extensions.definitions import Definition
 
 _WAIT_S = 0.2
-"""How long the first turn waits for them; what comes later counts from the next model call on."""
+"""How long the first turn waits for them; what takes longer is used from the next model call on."""
 
 
 _Loaded: TypeAlias = tuple[ExtensionCatalog, AgentCatalog]
@@ -28,7 +28,7 @@ class SessionExtensions:
         self.catalog = ExtensionCatalog()
         """What is in use now."""
         self.agents = AgentCatalog()
-        """The agents of it, and those that are built in."""
+        """Its agents, and the built-in ones."""
         self._listeners: list[Callable[[], None]] = []
         self._config = config
         self._accepted: AcceptedDefinitions | None = None
@@ -61,7 +61,7 @@ class SessionExtensions:
                 self._use(catalog)
 
     async def ready(self) -> None:
-        """Wait a moment until what is being loaded is in use. What takes longer is used once it is there."""
+        """Wait until the first catalog is in use, at most `_WAIT_S`; it is used as soon as it is loaded."""
         if not self._is_loading:
             return
         loading = asyncio.wrap_future(self._loading)
@@ -95,15 +95,14 @@ class SessionExtensions:
         return before
 
     def take_notice(self) -> str:
-        """Return what the user is to be told of what is left out, in one line; empty if that was told, or is
-        nothing."""
+        """Return the notice about what is left out, in one line; empty if there is nothing new to report."""
         names, told = self.catalog.pending_text, self._told
         self._told = names
         if not names or names == told:
             return ""
         return (
             f"New or changed since you trusted this folder, so left out: {names}. /extensions shows the "
-            "differences, /reload accept uses them."
+            "differences, /reload accept accepts them."
         )
 
     def accepted_at(self, one: Definition) -> int | None:

@@ -1,4 +1,4 @@
-"""The skills of one session: those that it has, and those that the model has been given."""
+"""The skills of one session: those that are available, and those that the model has loaded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from forge_core.permissions.rules.rule import Rule
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkill:
-    """A skill as the model was given it."""
+    """A skill as it was sent to the model."""
 
     name: str
     digest: str
@@ -54,7 +54,7 @@ class SessionSkills:
 
     @property
     def loaded(self) -> tuple[LoadedSkill, ...]:
-        """What the model has been given and still has, in this order."""
+        """The skills that the conversation holds, in the order in which they were loaded."""
         return tuple(self._loaded.values())
 
     def use(self, catalog: ExtensionCatalog) -> None:

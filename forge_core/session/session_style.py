@@ -38,7 +38,7 @@ class SessionStyle:
         if not self._extensions.is_loading and self._missed != self.name:
             self._missed = self.name
             self._warn(
-                f"There is no style {safe_line(self.name)!r}, so answers have the default one. "
+                f"There is no style {safe_line(self.name)!r}, so the default style is used. "
                 "/style lists the styles."
             )
         return DEFAULT

@@ -78,7 +78,7 @@ class ShellParts:
             arguments={"commands": [*commands]},
             target="\n".join(commands),
             action=f"run {len(commands)} commands for /{name}",
-            reason="their output becomes a part of the message",
+            reason="their output becomes part of the message",
             session_rule="",
             is_destructive=any(self._is_destructive(command) for command in commands),
             sandbox="off" if sandbox is None else sandbox.state.strength,
@@ -121,7 +121,7 @@ class ShellParts:
         if any(reply.answer is Answer.NO and not reply.is_unattended for reply in replies):
             reason = next((reply.reason for reply in replies if reply.reason), "")
             raise CommandsRefusedError(
-                f"you did not allow what /{name} runs before{f' ({reason})' if reason else ''}."
+                f"you denied the commands of /{name}{f' ({reason})' if reason else ''}."
             )
         return frame_text(OUTPUT, self._text(result), tool=self._tool.name)
 
@@ -140,7 +140,7 @@ class ShellParts:
 
 
 def _arguments(command: str, name: str) -> dict[str, object]:
-    purpose = {"description": f"Its output is a part of /{name}"} if name else {}
+    purpose = {"description": f"Its output is part of /{name}"} if name else {}
     return {"command": command, "timeout_s": TIMEOUT_S, **purpose}
 
 

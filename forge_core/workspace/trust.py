@@ -132,7 +132,7 @@ def _hooks(root: Path, *, in_short: bool) -> tuple[str, ...]:
     found = [name for name, file in files if file is not None and '"hooks"' in file.text]
     if in_short and found:
         return (f"hooks in {', '.join(found)}",)
-    return tuple(f"{name}: hooks; each asks for itself before it runs" for name in found)
+    return tuple(f"{name}: hooks; Forge asks before one runs" for name in found)
 
 
 def _names_in(folder: Path) -> list[str]:

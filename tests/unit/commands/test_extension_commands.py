@@ -84,9 +84,7 @@ async def test_what_is_in_use_is_listed_and_read_again_on_request(
         "  pdf           in use               ~/own/skills/pdf/"
     )
     assert chosen == Text("Skills\n  b  only by hand  ~/own/skills/b/", "Extensions")
-    assert missing == Text(
-        "Nothing from files has 'nonsense' in its name, description or state.", "Extensions"
-    )
+    assert missing == Text("No definition has 'nonsense' in its name, description or state.", "Extensions")
 
 
 def define(folder: Path, text: str, *names: str) -> None:
@@ -222,7 +220,7 @@ async def test_hooks_are_listed_with_what_the_user_decided_about_them(
     today = time.strftime("%Y-%m-%d")
     place = ".claude/settings.json"
     assert isinstance(before, Text)
-    assert before.body.startswith("Nothing from files has")
+    assert before.body.startswith("No definition has")
     assert listed == Text(
         "Hooks\n"
         f"  Stop:gone.sh     broken               ~/own/hooks.json\n"
@@ -261,7 +259,7 @@ async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accep
     finally:
         await session.aclose()
 
-    heading = "Left out until you accept it with /reload accept\n"
+    heading = "Left out until you accept them with /reload accept\n"
     assert read_again == Text(
         f"Read again: gone: command /review.\n\n{heading}"
         "  command /fix is new: .claude/commands/fix.md\n"
@@ -274,7 +272,7 @@ async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accep
     assert names == []
     assert [notice.text for notice in notices] == [
         "New or changed since you trusted this folder, so left out: command /fix (new), command /review (changed). "
-        "/extensions shows the differences, /reload accept uses them."
+        "/extensions shows the differences, /reload accept accepts them."
     ]
     assert accepted == Text(
         f"Read again: new: command /review.\n\n{heading}"

@@ -102,7 +102,7 @@ async def test_the_choice_is_saved_and_a_style_that_is_gone_falls_back_with_a_no
         await session.extensions.reload()
         assert DEFAULT.text in prompt(session)
         assert [notice.text for notice in session.waiting_notices()] == [
-            "There is no style 'Pirate', so answers have the default one. /style lists the styles."
+            "There is no style 'Pirate', so the default style is used. /style lists the styles."
         ]
 
 

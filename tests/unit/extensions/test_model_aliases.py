@@ -9,7 +9,7 @@ import pytest
 from forge_core.extensions.model_aliases import NamedModel, named_model
 from forge_core.runtime import load_session_config
 
-UNSET = "The model {!r} is not set up, so the current one is used. Name yours with /config model_aliases.{} MODEL."
+UNSET = "No model is set for {!r}, so the current one is used. Set it with /config model_aliases.{} MODEL."
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,6 @@ async def test_an_agent_of_a_file_runs_with_the_model_of_its_alias(tmp_path: Pat
         models = [server.bodies(name)[0]["model"] for name in ("one", "two")]
     assert models == ["test/small", "test/model"]
     assert [one.text for one in events if isinstance(one, Notice)] == [
-        "Agent of-opus: The model 'opus' is not set up, so the current one is used. Name yours with "
+        "Agent of-opus: No model is set for 'opus', so the current one is used. Set it with "
         "/config model_aliases.opus MODEL."
     ]

@@ -123,7 +123,7 @@ async def test_nothing_is_sent_if_the_user_refuses(body: str, tmp_path: Path) ->
     assert await turn.run(body) == ""
 
     assert len(turn.asked) == 1
-    assert turn.notices == ["Not sent: you did not allow what /x runs before (not now)."]
+    assert turn.notices == ["Not sent: you denied the commands of /x (not now)."]
     end = turn.events[-1]
     assert isinstance(end, AgentEnd) and end.result.stopped_reason == "denied"
     assert not (tmp_path / "one").exists()
@@ -209,7 +209,7 @@ async def test_an_argument_that_cannot_be_quoted_ends_the_turn_unsent(tmp_path: 
     ("name", "model", "notice"),
     [
         ("other/two", "other/two", ""),
-        ("haiku", "scripted/model", "/x: The model 'haiku' is not set up"),
+        ("haiku", "scripted/model", "/x: No model is set for 'haiku'"),
         ("nobody/knows", "scripted/model", "/x: There is no model 'nobody/knows' at this endpoint"),
     ],
 )

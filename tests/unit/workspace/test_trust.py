@@ -92,8 +92,8 @@ def test_the_question_names_kinds_and_files_in_a_few_lines(root: Path) -> None:
         ".claude/commands: a, b",
         ".claude/skills: d",
         ".claude/agents: c",
-        ".claude/settings.json: hooks; each asks for itself before it runs",
-        ".claude/settings.local.json: hooks; each asks for itself before it runs",
+        ".claude/settings.json: hooks; Forge asks before one runs",
+        ".claude/settings.local.json: hooks; Forge asks before one runs",
         "CLAUDE.md instructs the model (9 bytes)",
     )
 
