@@ -96,3 +96,20 @@ async def test_a_command_that_is_sent_before_the_files_are_read_waits_for_them(
         await say(pilot, "/no-such-command")
         await until(pilot, lambda: app.scripted.sent == ["/review a.py"])
         await until(pilot, lambda: "There is no command /no-such-command." in shown(app))
+
+
+async def test_a_queued_command_that_is_gone_does_not_hold_up_the_queue(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
+    gate = Gate()
+    app = make_app(with_commands(config, tmp_path / "own"), [[gate, *answer("Done.")], answer("Hello.")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await load(app, pilot)
+        for line in ("first", "/review a.py", "hello"):
+            await say(pilot, line)
+        (tmp_path / "own/commands/review.md").unlink()
+        await app.scripted.extensions.reload()
+        gate.open()
+
+        await until(pilot, lambda: app.scripted.sent == ["first", "hello"])
+        assert "There is no command /review." in shown(app)

@@ -73,18 +73,20 @@ class CommandRunner:
         follow_extensions(self.table, session)
         workers.start(self._screen, session.extensions.ready, "extensions")
 
-    def start_prompt(self, line: Command) -> None:
-        """Start a turn with the message that a command of a file becomes."""
+    def start_prompt(self, line: Command) -> bool:
+        """Start a turn with the message that a command of a file becomes; return False if there is no such
+        command."""
         from forge_core.commands.prompt_commands import command_use
 
         session = self._screen.session
         if session is None:
-            return
+            return False
         if (use := command_use(line.spec.name, line.argument, session)) is None:
             with self.showing(line.line):
                 self._screen.complain(self.table.complaint(line.spec.name))
-        else:
-            self._screen.start_turn(line.line, line.typed, use)
+            return False
+        self._screen.start_turn(line.line, line.typed, use)
+        return True
 
     async def run(self, line: Command) -> None:
         """Run one command and show its result. Waits for the end of a turn that it interrupts."""

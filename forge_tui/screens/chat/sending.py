@@ -146,7 +146,8 @@ class Sending:
         elif line.spec.scope is not Scope.PROMPT:
             self._start_command(line, is_queued=is_queued)
         elif self.commands.table.is_complete:
-            self.commands.start_prompt(line)
+            if not self.commands.start_prompt(line):
+                self.start_next()
         else:  # it may be one that is being loaded
             workers.start(self._screen, partial(self._start_loaded, line, self._hold()), "command")
 
