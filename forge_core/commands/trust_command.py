@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from forge_core.commands.extension_names import changes_text
 from forge_core.commands.result import ApprovePrograms, CommandResult, Text
-from forge_core.config.forge_config import Origin
+from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.load import read_project_settings
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import RULE_KINDS
@@ -23,9 +24,10 @@ _WEAK = (Origin.DEFAULT, Origin.USER, Origin.PROJECT)
 async def trust(argument: str, session: ForgeSession) -> CommandResult:
     """Show the decision, or make it."""
     if not argument:
-        return _state(session)
+        return await asyncio.to_thread(_state, session.config)
     trusted = argument.lower() == "yes"
-    decided = _decide(session, trusted=trusted)
+    await asyncio.to_thread(_store, session.config, trusted=trusted)
+    decided = _apply_decision(session, trusted=trusted)
     before = await session.extensions.reload(accepts_all=trusted)
     if changes := changes_text(before, session.extensions.catalog):
         decided = replace(decided, body=f"{decided.body}\n  {changes}")
@@ -35,8 +37,7 @@ async def trust(argument: str, session: ForgeSession) -> CommandResult:
     return decided
 
 
-def _state(session: ForgeSession) -> Text:
-    config = session.config
+def _state(config: ForgeConfig) -> Text:
     trusted = is_trusted(config)
     findings = what_would_act(config.working_dir)
     if not findings:
@@ -49,11 +50,13 @@ def _state(session: ForgeSession) -> Text:
     return Text(f"{config.working_dir} {verdict}\n{listing}\n\n{change}", "Trust")
 
 
-def _decide(session: ForgeSession, *, trusted: bool) -> Text:
-    config = session.config
+def _store(config: ForgeConfig, *, trusted: bool) -> None:
     TrustStore(config.state_dir).decide(config.working_dir, trusted)
     if not trusted:
         forget_accepted(config.state_dir, config.working_dir)
+
+
+def _apply_decision(session: ForgeSession, *, trusted: bool) -> Text:
     applied = _apply(session, trusted=trusted)
     if not trusted:
         return Text("The folder is not trusted: its rules and instructions do not apply.", "Trust")

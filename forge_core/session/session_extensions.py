@@ -35,6 +35,7 @@ class SessionExtensions:
         self._told = ""
         self._loading: Future[_Loaded] = Future()
         self._is_loading = False
+        self._reading = asyncio.Lock()
 
     @classmethod
     def started(cls, config: ForgeConfig) -> Self:
@@ -75,8 +76,9 @@ class SessionExtensions:
         `accepts_all`: the user has just decided whether the folder is trusted.
         """
         await self.loaded()
-        before = self.catalog
-        self._use(await asyncio.to_thread(self._read, accepts_all=accepts_all))
+        async with self._reading:  # the catalog that is read last is the one in use
+            before = self.catalog
+            self._use(await asyncio.to_thread(self._read, accepts_all=accepts_all))
         return before
 
     async def accept(self) -> ExtensionCatalog:
