@@ -25,7 +25,7 @@ from forge_core.extensions.claude_rules import translate_rule
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind, ExtensionScope
 from forge_core.permissions.rules.rule import Rule
-from forge_core.sanitize import safe_line
+from forge_core.sanitize import safe_line, safe_text
 
 MAX_HINT = 80
 """Characters of an argument hint that are displayed."""
@@ -98,12 +98,13 @@ class CustomCommand:
         return tuple(rules), tuple(problems)
 
     def expand(self, arguments: str) -> tuple[Part, ...]:
-        """Return the message, in order; adjacent parts of text are one.
+        """Return the message, in order; adjacent parts of text are one. Characters of the body that would not
+        show are made visible: the user is shown what the model reads.
 
         Raises:
             ConfigError: an argument cannot be quoted safely at its place in a command.
         """
-        body, arguments = self.definition.body, arguments.strip()
+        body, arguments = safe_text(self.definition.body), arguments.strip()
         values = _Arguments(arguments)
         parts: list[Part] = [*_parts(body, values)]
         if arguments and not values.has_placeholder(body):

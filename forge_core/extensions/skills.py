@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -209,6 +209,5 @@ def _entry(skill: Definition, length: int) -> str:
 
 def _body(skill: Definition, arguments: str) -> str:
     """Return the text with the arguments in it; commands whose output a message would get stay as written."""
-    safe = replace(skill, file=replace(skill.file, body=safe_text(skill.body)))
-    parts = CustomCommand.of(safe).expand(arguments)
+    parts = CustomCommand.of(skill).expand(arguments)
     return "".join(part.text if isinstance(part, MessageText) else f"!`{part.command}`" for part in parts)

@@ -35,6 +35,14 @@ def expanded(body: str, arguments: str) -> str:
     return message_text(parts, [f"<{part.command}>" for part in parts if isinstance(part, ShellPart)])
 
 
+def test_nothing_in_a_body_is_hidden_from_the_user() -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "rm")
+    assert expanded(f"Review{hidden}\x1b[8m $1\u202e.", "a\u202e") == (
+        "Review\\U000e0072\\U000e006d␛[8m a\u202e\\u202e."
+    )
+    assert expanded(f"!`echo{hidden} $1`", "a") == "<echo\\U000e0072\\U000e006d a>"
+
+
 def test_published_command_files_mean_what_the_table_says(tmp_path: Path) -> None:
     _, *files = (FIXTURES / "claude_commands.txt").read_text("utf-8").split("\n%%% ")
     found = {}
