@@ -25,13 +25,15 @@ async def trust(argument: str, session: ForgeSession) -> CommandResult:
     """Show the decision, or make it."""
     if not argument:
         return await asyncio.to_thread(_state, session.config)
-    trusted = argument.lower() == "yes"
-    await asyncio.to_thread(_store, session.config, trusted=trusted)
+    trusted, config = argument.lower() == "yes", session.config
+    await asyncio.to_thread(TrustStore(config.state_dir).decide, config.working_dir, trusted)
     decided = _apply_decision(session, trusted=trusted)
     before = await session.extensions.reload(accepts_all=trusted)
     if changes := changes_text(before, session.extensions.catalog):
         decided = replace(decided, body=f"{decided.body}\n  {changes}")
     await session.hooks.reload()
+    if not trusted:
+        await asyncio.to_thread(forget_accepted, config.state_dir, config.working_dir)
     if waiting := session.hooks.waiting():
         return ApprovePrograms(tuple(waiting), decided.body, decided.title)
     return decided
@@ -48,12 +50,6 @@ def _state(config: ForgeConfig) -> Text:
     verdict = "is trusted, so this applies:" if trusted else "is not trusted, so this is ignored:"
     change = "/trust no turns that off." if trusted else "/trust yes applies it."
     return Text(f"{config.working_dir} {verdict}\n{listing}\n\n{change}", "Trust")
-
-
-def _store(config: ForgeConfig, *, trusted: bool) -> None:
-    TrustStore(config.state_dir).decide(config.working_dir, trusted)
-    if not trusted:
-        forget_accepted(config.state_dir, config.working_dir)
 
 
 def _apply_decision(session: ForgeSession, *, trusted: bool) -> Text:

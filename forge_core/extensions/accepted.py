@@ -177,8 +177,19 @@ def record_file(state_dir: Path, root: Path) -> Path:
 
 
 def forget_accepted(state_dir: Path, root: Path) -> None:
-    """Forget what was accepted in a folder: it is no longer trusted. Raises OSError."""
-    record_file(state_dir, root).unlink(missing_ok=True)
+    """Forget what was accepted in a folder that is no longer trusted.
+
+    Raises:
+        ConfigError: the record cannot be removed.
+    """
+    path = record_file(state_dir, root)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            "The folder is not trusted any more, but what you accepted in it is still recorded: "
+            f"{str(path)!r} cannot be removed ({error.strerror or error})."
+        ) from error
 
 
 def _parsed(path: Path, root: Path) -> dict[str, _Entry]:

@@ -13,7 +13,8 @@ from forge_core.commands.command_table import CommandTable
 from forge_core.commands.dispatch import run_command
 from forge_core.commands.extension_findings import extension_findings
 from forge_core.commands.prompt_commands import command_use
-from forge_core.commands.result import CommandNotice, CommandResult, Text
+from forge_core.commands.result import CommandNotice, CommandResult, Failure, Text
+from forge_core.extensions.accepted import record_file
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
 from tests.support.hooks import declared, write_hooks
@@ -286,6 +287,25 @@ async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accep
     assert len(twice) == 1
     assert isinstance(trusted, Text)
     assert trusted.body.endswith("changed: command /review")
+
+
+async def test_what_cannot_be_forgotten_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    session = session_in(tmp_path / "work", tmp_path)
+    try:
+        await run(session, "trust yes")
+        record = record_file(session.config.state_dir, session.config.working_dir)
+        record.unlink(missing_ok=True)
+        record.mkdir()
+        result = await run(session, "trust no")
+    finally:
+        await session.aclose()
+
+    assert isinstance(result, Failure)
+    assert result.text == (
+        f"The folder is not trusted any more, but what you accepted in it is still recorded: {str(record)!r} "
+        "cannot be removed (Is a directory)."
+    )
 
 
 async def test_a_safe_start_says_that_everything_is_left_out(tmp_path: Path) -> None:
