@@ -110,6 +110,22 @@ def words_of_arguments(argv: Sequence[str], variables: Mapping[str, str]) -> lis
     return list(dict.fromkeys((*map(escape, argv), *words_of_line(shlex.join(argv), variables))))
 
 
+def words_that_run(line: str, variables: Mapping[str, str]) -> list[str]:
+    """Return of `words_of_line` those that name what a shell line runs; all where that cannot be
+    determined."""
+    reading = read_line(expanded(line, variables))
+    is_clear = all(one.is_known and one.program not in _CHANGES_FOLDER for one in reading.commands)
+    if reading.problem or not is_clear:
+        return words_of_line(line, variables)
+    words: list[str] = []
+    for one in reading.commands:
+        program = one.words[0] if one.words else ""
+        has_place = "/" in program or program in _IMPLIED
+        words += map(escape, filter(None, (program if has_place else "", _script_of(one.words))))
+        words += _script_patterns(one)
+    return list(dict.fromkeys(words))
+
+
 def named_files(words: Iterable[str], folder: Path) -> list[Path]:
     """Return the existing files inside a folder that words name, also relative to folders that they name, and
     those that their programs read unnamed: the Makefile, package.json. The words are patterns of `glob`.

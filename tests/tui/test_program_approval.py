@@ -126,7 +126,7 @@ async def test_a_user_who_is_typing_at_the_start_is_not_asked(config: ForgeConfi
 
 async def test_a_broken_hook_is_red_in_the_status_bar_until_it_runs(tmp_path: Path) -> None:
     write_hooks(tmp_path / "own/hooks.json", declared("Stop", "./check.sh"))
-    app = hook_app(make_config(tmp_path, working_dir=tmp_path))
+    app = hook_app(make_config(tmp_path, working_dir=tmp_path), is_trusted=True)
     async with app.run_test(size=(100, 36)) as pilot:
         await ready(pilot)
         await say(pilot, "hello")

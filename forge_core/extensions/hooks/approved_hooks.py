@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,14 @@ from forge_core.extensions.approvals import (
     WaitingProgram,
 )
 from forge_core.extensions.hooks.hook_files import MAX_SUMMARY, Hook, HookTable, SkippedHook, load_hooks
-from forge_core.extensions.program_files import UncheckableError, words_of_arguments, words_of_line
+from forge_core.extensions.program_files import (
+    UncheckableError,
+    named_files,
+    words_of_arguments,
+    words_of_line,
+    words_that_run,
+)
+from forge_core.workspace.trust import is_trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,8 @@ class HookApprovals:
     """By the key of the hook; those of the user's own file need no approval."""
     named: Collection[str]
     """The names that are approved for this run."""
+    untrusted: Path | None = None
+    """The working folder, if the user does not trust it: no hook may run a file in it, nor one of their own."""
 
     @classmethod
     def load(cls, config: ForgeConfig) -> HookApprovals:
@@ -58,7 +68,8 @@ class HookApprovals:
                     skipped[hook.key] = SkippedHook(hook.source, str(hook.event), what, str(error))
         kept = tuple(hook for hook in table.hooks if hook.key not in skipped)
         table = replace(table, hooks=kept, skipped=(*table.skipped, *skipped.values()))
-        return cls(table, judged, frozenset(config.approved_programs))
+        untrusted = None if is_trusted(config) else config.working_dir
+        return cls(table, judged, frozenset(config.approved_programs), untrusted)
 
     def state(self, hook: Hook) -> ApprovalState | None:
         """Return whether a hook is approved; None where it needs no approval."""
@@ -113,11 +124,18 @@ class HookApprovals:
         return [one.hook for one, yes in found if yes]
 
     def refusal(self, hook: Hook) -> str:
-        """Return why a hook that was approved must not run now: it or its files have changed meanwhile.
-        Blocks while it reads the files."""
-        before = self.judged[hook.key].judgement.seen
+        """Return why a hook must not run now: it or its files have changed since it was approved, or it runs a
+        file of a folder that the user does not trust. Blocks while it reads the files."""
+        found = self.judged.get(hook.key)
         try:
-            now = SeenProgram.of(declared_program(hook))
+            if self.untrusted is not None:
+                known = _places(self.untrusted)
+                for path in named_files(words_that_run(hook.command_line, known), self.untrusted):
+                    name = os.path.relpath(path, self.untrusted)
+                    return f"it runs {name!r} of this folder, which you do not trust; /trust yes allows it"
+            if found is None:
+                return ""
+            before, now = found.judgement.seen, SeenProgram.of(declared_program(hook))
         except UncheckableError as error:
             return str(error)
         if now.digest == before.digest:
@@ -128,11 +146,15 @@ class HookApprovals:
 
 def declared_program(hook: Hook) -> DeclaredProgram:
     """Return a hook as what the user approves."""
-    folder = str(hook.source.folder)
-    known = {"CLAUDE_PROJECT_DIR": folder, "FORGE_PROJECT_DIR": folder, "PWD": folder}
-    known["HOME"] = str(Path.home())
+    folder, known = hook.source.folder, _places(hook.source.folder)
     if hook.args is None:
         words = words_of_line(hook.command, known)
     else:
         words = words_of_arguments([hook.command, *hook.args], known)
-    return DeclaredProgram(ProgramKind.HOOK, hook.name, hook.source.folder, hook.entry, tuple(words))
+    return DeclaredProgram(ProgramKind.HOOK, hook.name, folder, hook.entry, tuple(words))
+
+
+def _places(folder: Path) -> dict[str, str]:
+    """Return the variables of a command line that name folders, if `folder` is the project."""
+    names = ("CLAUDE_PROJECT_DIR", "FORGE_PROJECT_DIR", "PWD")
+    return {**dict.fromkeys(names, str(folder)), "HOME": str(Path.home())}

@@ -183,8 +183,7 @@ class HookRunner:
 
     async def _answer(self, hook: Hook, occasion: Occasion) -> HookAnswer:
         """Run one hook; report its message for the user, and its failure."""
-        refusal = await asyncio.to_thread(self._refusal, hook) if hook.source.needs_approval else ""
-        if refusal:
+        if refusal := await asyncio.to_thread(self._refusal, hook):
             answer, duration_s = HookAnswer(failure=refusal, is_broken=True), None
         else:
             fields = {**occasion.fields, "hook_event_name": str(hook.event)}

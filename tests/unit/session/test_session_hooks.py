@@ -362,6 +362,27 @@ async def test_a_hostile_repository_starts_no_process_before_approval(
         assert (tmp_path / "ran").read_text().count("owned") == 6
 
 
+@pytest.mark.parametrize("line", ["./check.sh", 'sh "$CLAUDE_PROJECT_DIR/check.sh"', "cd sub && ../check.sh"])
+async def test_the_user_s_own_hook_runs_no_file_of_a_folder_that_is_not_trusted(
+    tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "check.sh").write_text("#!/bin/sh\ntouch ran\n")
+    (tmp_path / "check.sh").chmod(0o755)
+    own(tmp_path, declared("UserPromptSubmit", line), declared("UserPromptSubmit", "cat check.sh > own"))
+    session = scripted_session(tmp_path, [["ok"]])
+    notices = [event.text for event in await turn(session) if isinstance(event, Notice)]
+    await session.aclose()
+    assert (tmp_path / "own").exists() and not [*tmp_path.rglob("ran")]
+    [text] = notices
+    assert "it runs 'check.sh' of this folder, which you do not trust; /trust yes allows it" in text
+
+    session = scripted_session(tmp_path, [["ok"]], is_trusted=True)
+    await turn(session)
+    await session.aclose()
+    assert [*tmp_path.rglob("ran")]
+
+
 async def test_a_decision_counts_only_for_what_was_shown(tmp_path: Path) -> None:
     path = tmp_path / ".forge/hooks.json"
     write_hooks(path, declared("Stop", "sh one.sh"), declared("Stop", "cp /dev/null two"))
