@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from forge_core.commands.command_spec import CommandSpec, Scope, Tier
 from forge_core.commands.specs import SPECS
@@ -20,14 +20,30 @@ class CommandTable:
     def __init__(self, *, is_complete: bool = True) -> None:
         self.owner: object = None
         """What the added commands are from."""
-        self.use((), is_complete=is_complete)
+        self.use(tuple, is_complete=is_complete)
 
-    def use(self, added: Iterable[CommandSpec], *, is_complete: bool = True) -> None:
+    def use(self, added: Callable[[], Iterable[CommandSpec]], *, is_complete: bool = True) -> None:
         """Count these commands too, in place of those that were added before. While they are not complete,
-        a name that does not exist may still come."""
-        self.specs = (*SPECS, *added)
+        a name that does not exist may still come. `added` is called when they are needed: there may be
+        thousands, and a turn that begins needs none."""
         self.is_complete = is_complete
-        self._by_name = {name.lower(): spec for spec in self.specs for name in (spec.name, *spec.aliases)}
+        self._added = added
+        self._known: tuple[Sequence[CommandSpec], Mapping[str, CommandSpec]] | None = None
+
+    @property
+    def specs(self) -> Sequence[CommandSpec]:
+        return self._all()[0]
+
+    @property
+    def _by_name(self) -> Mapping[str, CommandSpec]:
+        return self._all()[1]
+
+    def _all(self) -> tuple[Sequence[CommandSpec], Mapping[str, CommandSpec]]:
+        if self._known is None:
+            specs = (*SPECS, *self._added())
+            by_name = {name.lower(): spec for spec in specs for name in (spec.name, *spec.aliases)}
+            self._known = specs, by_name
+        return self._known
 
     def find(self, name: str) -> CommandSpec | None:
         """Return the command of this name or alias, without the slash; case is ignored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import partial
 
 from forge_core.commands.command_spec import CommandSpec, Scope, Tier
 from forge_core.commands.command_table import BUILT_IN_NAMES, CommandTable, split_command
@@ -38,7 +39,7 @@ def follow_extensions(table: CommandTable, session: ForgeSession) -> None:
 
     def update() -> None:
         if table.owner is extensions:
-            table.use(prompt_specs(extensions.catalog), is_complete=not extensions.is_loading)
+            table.use(partial(prompt_specs, extensions.catalog), is_complete=not extensions.is_loading)
 
     extensions.on_change(update)
     update()
