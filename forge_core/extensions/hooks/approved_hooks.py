@@ -51,7 +51,7 @@ class HookApprovals:
     named: Collection[str]
     """The names that are approved for this run."""
     untrusted: Path | None = None
-    """The working folder, if the user does not trust it: no hook may run a file in it, nor one of their own."""
+    """The working folder, if the user does not trust it: no hook may run a file in it, not even their own."""
 
     @classmethod
     def load(cls, config: ForgeConfig) -> HookApprovals:
@@ -124,8 +124,8 @@ class HookApprovals:
         return [one.hook for one, yes in found if yes]
 
     def refusal(self, hook: Hook) -> str:
-        """Return why a hook must not run now: it or its files have changed since it was approved, or it runs a
-        file of a folder that the user does not trust. Blocks while it reads the files."""
+        """Return why a hook must not run now: it or its files have changed since it was approved, or it runs
+        a file of a folder that the user does not trust. Blocks while it reads the files."""
         found = self.judged.get(hook.key)
         try:
             if self.untrusted is not None:
