@@ -106,7 +106,9 @@ def assert_parses(command: str) -> None:
 def test_every_slash_command_exists(page: Path) -> None:
     table = CommandTable()
     documented = re.findall(r"<!-- command: ([\w-]+) -->", page.read_text("utf-8"))
-    table.use(CommandSpec(name, "", "", scope=Scope.PROMPT, accepts=("TEXT...",)) for name in documented)
+    table.use(
+        lambda: [CommandSpec(name, "", "", scope=Scope.PROMPT, accepts=("TEXT...",)) for name in documented]
+    )
     for span in code_spans(page):
         if re.match(r"/[a-z]+( |$)", span) and not Path(span).exists():
             plain = re.sub(r"([\w-]+)(?:\|[\w-]+)+", r"\1", re.sub(r"[\[\]…\\]", "", span))
