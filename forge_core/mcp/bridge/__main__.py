@@ -1,0 +1,20 @@
+"""Starts the bridge: messages come on standard input and go to standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import warnings
+
+
+def main() -> int:
+    """Run until standard input ends; then end all servers."""
+    from forge_core.mcp.bridge.bridge import serve
+
+    warnings.simplefilter("ignore")  # the SDK warns about every older revision of the protocol
+    asyncio.run(serve())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

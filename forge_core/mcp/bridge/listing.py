@@ -1,0 +1,64 @@
+"""Reads all that a server offers, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp import Client, MCPError
+from pydantic import BaseModel
+
+from forge_core.mcp.bridge.failures import RequestFailedError
+
+MAX_ITEMS = 10_000
+"""Of one list."""
+_MAX_PAGES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLists:
+    """The lists of a server, as in the protocol."""
+
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    prompts: list[dict[str, Any]] = field(default_factory=list)
+    resources: list[dict[str, Any]] = field(default_factory=list)
+    templates: list[dict[str, Any]] = field(default_factory=list)
+
+
+async def list_all(client: Client) -> ServerLists:
+    """Return what a server offers now. Raises RequestFailedError for lists that do not end."""
+    can = client.server_capabilities
+    return ServerLists(
+        tools=await _all(client.list_tools, "tools") if can.tools else [],
+        prompts=await _all(client.list_prompts, "prompts") if can.prompts else [],
+        resources=await _all(client.list_resources, "resources") if can.resources else [],
+        templates=await _templates(client) if can.resources else [],
+    )
+
+
+def as_json(value: BaseModel) -> dict[str, Any]:
+    """Return a value of the protocol as it is on the wire."""
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def _templates(client: Client) -> list[dict[str, Any]]:
+    try:
+        return await _all(client.list_resource_templates, "resource_templates")
+    except MCPError:  # a server with resources need not know templates
+        return []
+
+
+async def _all(list_page: Callable[..., Awaitable[Any]], attribute: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    for _ in range(_MAX_PAGES):
+        try:
+            page = await list_page(cursor=cursor)
+        except MCPError:
+            page = await list_page(cursor=cursor)  # once more; a failure of one page costs all of them
+        found += [as_json(one) for one in getattr(page, attribute)]
+        cursor = page.next_cursor
+        if not cursor or len(found) >= MAX_ITEMS:
+            return found[:MAX_ITEMS]
+    raise RequestFailedError(f"its list of {attribute} has more than {_MAX_PAGES:,} pages")

@@ -1,0 +1,377 @@
+"""One server: connects, lists what it offers, runs requests, and connects again after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError
+from mcp.client import ClientRequestContext, IncomingMessage, Transport
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import TypeAdapter
+
+from forge_core import __version__
+from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
+from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all
+from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
+from forge_core.mcp.wire import BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
+
+CONNECT_S = 10.0
+LIST_S = 10.0
+IDLE_CALL_S = 120.0
+"""A call without progress for this long ends."""
+MAX_CALL_S = 600.0
+_RESTART_DELAYS_S = (1.0, 2.0, 4.0)
+_RESTARTS_WITHIN_S = 300.0
+_REFRESH_S = 1.0
+"""Between two reads of a list that keeps changing."""
+_MAX_ROUNDS = 10
+"""Of questions that a server asks during one call."""
+_SESSION_IS_GONE = "Session terminated"
+"""What the SDK says when an HTTP server does not know the session any more."""
+
+_Result = TypeVar("_Result")
+Send: TypeAlias = Callable[[dict[str, Any]], None]
+Ask: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Any]]
+"""Puts a question of a server, given its kind and its parameters, and returns the answer."""
+Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class ServerConnection:
+    """A server, from its start to `aclose`. Its task alone enters and leaves the connection."""
+
+    def __init__(self, launch: ServerLaunch, send: Send, ask: Ask) -> None:
+        self.launch = launch
+        self._send = send
+        self._ask = ask
+        self._client: Client | None = None
+        self._process: ServerProcess | None = None
+        self._lists = ServerLists()
+        self._has_answered = False
+        self._stop, self._lost, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._restarts: deque[float] = deque(maxlen=len(_RESTART_DELAYS_S))
+        self._task = asyncio.create_task(self._run(), name=f"mcp-{launch.name}")
+
+    async def aclose(self) -> None:
+        """End the connection and the server's processes."""
+        self._stop.set()
+        self._lost.set()
+        await asyncio.wait([self._task])
+
+    # The connection
+
+    async def _run(self) -> None:
+        state = ServerState.STARTING
+        while not self._stop.is_set():
+            self._report(state)
+            was_ready = False
+            try:
+                async with contextlib.AsyncExitStack() as stack:
+                    await self._connect(stack)
+                    was_ready = True
+                    await self._serve()
+                reason = self._ending() or "the connection was closed"
+            except Exception as error:  # whatever a server does, the others go on
+                reason = self._explained(error)
+            finally:
+                self._client = None
+            if self._stop.is_set():
+                break
+            if not was_ready or (delay_s := self._restart_delay()) is None:
+                self._report(ServerState.FAILED, error=reason)
+                await self._stop.wait()
+                break
+            state = ServerState.RESTARTING
+            self._report(state, error=reason)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(delay_s):
+                    await self._stop.wait()
+        self._report(ServerState.STOPPED)
+
+    def _restart_delay(self) -> float | None:
+        """Return how long to wait before the server is started again; None: it has crashed too often."""
+        now = time.monotonic()
+        recent = [at for at in self._restarts if now - at < _RESTARTS_WITHIN_S]
+        if len(recent) == len(_RESTART_DELAYS_S):
+            return None
+        self._restarts.append(now)
+        return _RESTART_DELAYS_S[len(recent)]
+
+    async def _connect(self, stack: contextlib.AsyncExitStack) -> None:
+        began = time.monotonic()
+        self._lost.clear()
+        self._process, self._lists, self._has_answered = None, ServerLists(), False
+        client = await self._negotiated(stack)
+        self._has_answered = True
+        async with asyncio.timeout(LIST_S):
+            lists = await list_all(client)
+        self._client = client
+        self._publish(lists)
+        info = client.server_info
+        capabilities = client.server_capabilities.model_dump(exclude_none=True)
+        self._report(
+            ServerState.READY,
+            protocol=client.protocol_version,
+            title=f"{info.title or info.name} {info.version}".strip() if info else "",
+            instructions=client.instructions or "",
+            capabilities=tuple(capabilities),
+            connect_ms=round((time.monotonic() - began) * 1000),
+        )
+
+    async def _negotiated(self, stack: contextlib.AsyncExitStack) -> Client:
+        """Return the connected client. A URL is asked for the protocol first, and connected as an older
+        server if it does not answer that."""
+        protocols: list[Protocol] = [self.launch.protocol]
+        if protocols == ["auto"]:
+            protocols.append("legacy")
+        for at, protocol in enumerate(protocols):
+            try:
+                async with asyncio.timeout(CONNECT_S / len(protocols)):
+                    return await stack.enter_async_context(self._new_client(protocol))
+            except TimeoutError:
+                if at + 1 == len(protocols):
+                    what = "its initialization"
+                    raise RequestFailedError(f"it did not answer {what} within {CONNECT_S:g} s") from None
+        raise AssertionError("unreachable")
+
+    def _new_client(self, protocol: Protocol) -> Client:
+        return Client(
+            self._transport(),
+            mode=protocol,
+            cache=None,
+            client_info=types.Implementation(name="forge", title="Forge", version=__version__),
+            elicitation_callback=self._elicit,
+            list_roots_callback=self._roots,
+            logging_callback=self._logged,
+            message_handler=self._notified,
+        )
+
+    def _transport(self) -> Transport:
+        launch = self.launch
+        if not launch.url:
+            return stdio_transport(launch, self._log, self._started, self._lost.set)
+        if launch.is_sse:
+            return sse_client(launch.url, headers=dict(launch.headers))
+        return _http_transport(launch)
+
+    def _started(self, process: ServerProcess) -> None:
+        self._process = process
+
+    async def _serve(self) -> None:
+        """Read lists again whenever they change, until the connection is lost."""
+        while not self._lost.is_set():
+            waits = [asyncio.create_task(one.wait()) for one in (self._lost, self._changed)]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for one in waits:
+                one.cancel()
+            if self._lost.is_set():
+                return
+            self._changed.clear()
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        client = self._client
+        assert client is not None
+        try:
+            async with asyncio.timeout(LIST_S):
+                self._publish(await list_all(client))
+        except Exception as error:  # the last good lists stay
+            self._log(f"its lists were not read again: {self._explained(error)}")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REFRESH_S):
+                await self._lost.wait()
+
+    def _publish(self, lists: ServerLists) -> None:
+        """Send the lists that are different from the last ones."""
+        before, self._lists = self._lists, lists
+        name = self.launch.name
+        if lists.tools != before.tools:
+            self._send({"event": BridgeEvent.TOOLS, "server": name, "items": lists.tools})
+        if lists.prompts != before.prompts:
+            self._send({"event": BridgeEvent.PROMPTS, "server": name, "items": lists.prompts})
+        if (lists.resources, lists.templates) != (before.resources, before.templates):
+            self._send(
+                {
+                    "event": BridgeEvent.RESOURCES,
+                    "server": name,
+                    "items": lists.resources,
+                    "templates": lists.templates,
+                }
+            )
+
+    def _report(self, state: ServerState, **fields: Any) -> None:
+        report = ServerReport(state=state, **fields)
+        self._send({"event": BridgeEvent.STATE, "server": self.launch.name, **report.to_json()})
+
+    def _ending(self) -> str:
+        return self._process.ending(has_answered=True) if self._process is not None else ""
+
+    def _explained(self, error: BaseException) -> str:
+        """Return what went wrong: how the process has ended, if it has."""
+        if self._process is not None and (ending := self._process.ending(has_answered=self._has_answered)):
+            return ending
+        reason = reason_of(error)
+        if self._process is not None and self._process.stray:
+            return f"{reason}; its last line was {self._process.stray!r}"
+        return reason
+
+    # Requests
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], timeout_s: float | None, on_progress: Progress
+    ) -> dict[str, Any]:
+        """Call a tool; return the result as in the protocol. Raises RequestFailedError.
+
+        A call ends after `IDLE_CALL_S` without progress and after `MAX_CALL_S` in all, or after `timeout_s`.
+        It is never repeated.
+        """
+        client = self._ready()
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (timeout_s or MAX_CALL_S)
+        idle_s = timeout_s or IDLE_CALL_S
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            limit.reschedule(min(loop.time() + idle_s, end))
+            await on_progress(progress, total, message)
+
+        async def send(responses: Any = None, state: str | None = None) -> Any:
+            params = types.CallToolRequestParams(
+                name=tool, arguments=arguments, input_responses=responses, request_state=state
+            )
+            # Not `client.call_tool`: it fails where the result differs from the schema of the output, and the
+            # result is lost.
+            return await client.session.send_request(
+                types.CallToolRequest(params=params), _CALL_RESULT, progress_callback=progressed
+            )
+
+        async def work() -> dict[str, Any]:
+            return as_json(await self._with_answers(client, await send(), send))
+
+        limit = asyncio.timeout(min(idle_s, end - loop.time()))
+        try:
+            async with limit:
+                return await self._request(work())
+        except TimeoutError:
+            waited = timeout_s or (MAX_CALL_S if loop.time() >= end else IDLE_CALL_S)
+            raise RequestFailedError(f"the call did not end within {waited:g} s, and was cancelled") from None
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any]:
+        """Return the messages of a prompt, as in the protocol. Raises RequestFailedError."""
+        return as_json(await self._limited(self._ready().get_prompt(name, arguments)))
+
+    async def read(self, uri: str) -> dict[str, Any]:
+        """Return the contents of a resource, as in the protocol. Raises RequestFailedError."""
+        return as_json(await self._limited(self._ready().read_resource(uri)))
+
+    async def complete(
+        self, ref: dict[str, Any], argument: dict[str, str], context: dict[str, str] | None
+    ) -> list[str]:
+        """Return completions of an argument of a prompt or a resource template. Raises RequestFailedError."""
+        of_prompt = ref.get("type") == "ref/prompt"
+        kind = types.PromptReference if of_prompt else types.ResourceTemplateReference
+        request = self._ready().complete(kind.model_validate(ref), argument, context)
+        return list((await self._limited(request)).completion.values)
+
+    def _ready(self) -> Client:
+        if self._client is None:
+            raise RequestFailedError(f"the server {self.launch.name!r} is not connected")
+        return self._client
+
+    async def _limited(self, request: Awaitable[_Result]) -> _Result:
+        try:
+            async with asyncio.timeout(LIST_S):
+                return await self._request(request)
+        except TimeoutError:
+            raise RequestFailedError(f"it did not answer within {LIST_S:g} s") from None
+
+    async def _request(self, request: Awaitable[_Result]) -> _Result:
+        """Return the result of a request. Raises RequestFailedError with the reason, and finds out that the
+        connection is lost."""
+        try:
+            return await request
+        except TimeoutError:
+            raise
+        except Exception as error:  # of a server, or of the SDK about what a server has sent
+            if isinstance(error, MCPError) and error.message == _SESSION_IS_GONE:
+                self._lost.set()
+            if self._process is not None and isinstance(error, MCPError) and _is_closed(error):
+                await self._process.wait_for_exit(0.5)
+                raise RequestFailedError(self._ending() or reason_of(error)) from error
+            raise RequestFailedError(reason_of(error)) from error
+
+    async def _with_answers(self, client: Client, result: Any, send: Callable[..., Awaitable[Any]]) -> Any:
+        """Answer what the server asks before it has a result, and send the request again with the answers
+        (revision 2026-07-28)."""
+        for _ in range(_MAX_ROUNDS):
+            if not isinstance(result, types.InputRequiredResult):
+                return result
+            answers: dict[str, Any] = {}
+            for key, request in (result.input_requests or {}).items():
+                context = ClientRequestContext(session=client.session, request_id=key)
+                answer = await client.session.dispatch_input_request(context, request)
+                if isinstance(answer, types.ErrorData):
+                    raise RequestFailedError(answer.message)
+                answers[key] = answer
+            result = await send(answers, result.request_state)
+        raise RequestFailedError(f"it asked more than {_MAX_ROUNDS} times during one call")
+
+    # What a server sends by itself
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        answer = await self._ask("elicit", as_json(params))
+        return types.ElicitResult.model_validate(answer)
+
+    async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
+        roots = [types.Root(uri=Path(one).as_uri(), name=Path(one).name) for one in self.launch.roots]  # type: ignore[arg-type]
+        return types.ListRootsResult(roots=roots)
+
+    async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
+        self._log(f"{params.level}: {params.data}", stream="message")
+
+    async def _notified(self, message: IncomingMessage) -> None:
+        changes = (
+            types.ToolListChangedNotification,
+            types.PromptListChangedNotification,
+            types.ResourceListChangedNotification,
+        )
+        if isinstance(message, changes):
+            self._changed.set()
+
+    def _log(self, text: str, stream: str = "stderr") -> None:
+        self._send(
+            {"event": BridgeEvent.LOG, "server": self.launch.name, "stream": stream, "text": text[:8192]}
+        )
+
+
+_CALL_RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
+
+
+def _is_closed(error: MCPError) -> bool:
+    return error.code == types.CONNECTION_CLOSED
+
+
+def _http_transport(launch: ServerLaunch) -> Transport:
+    client = httpx2.AsyncClient(
+        headers=dict(launch.headers),
+        timeout=httpx2.Timeout(CONNECT_S, read=MAX_CALL_S),
+        follow_redirects=False,
+    )
+
+    @contextlib.asynccontextmanager
+    async def connection() -> Any:
+        async with client, streamable_http_client(launch.url, http_client=client) as streams:
+            yield streams
+
+    return connection()

@@ -1,0 +1,138 @@
+"""The messages between a session and its bridge: JSON objects, one a line, in both directions.
+
+Everything that a server has sent is untrusted text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, Self
+
+MAX_LINE_BYTES = 64_000_000
+"""Of one message, in either direction."""
+
+Protocol = Literal["legacy", "auto", "2026-07-28"]
+"""How a connection begins: by `initialize`, by asking the server, or as that revision says."""
+
+
+class Operation(StrEnum):
+    """What a session asks of the bridge, in `op`. Those with an `id` are answered by a `RESULT`."""
+
+    START = "start"
+    """`server`: a `ServerLaunch`. Replaces a server of the same name."""
+    STOP = "stop"
+    """`server`: its name. Answered when its processes have ended."""
+    CALL = "call"
+    """`server`, `tool`, `arguments`, `timeout_s`: call a tool."""
+    CANCEL = "cancel"
+    """`target`: the id of a request that is still open."""
+    PROMPT = "prompt"
+    """`server`, `prompt`, `arguments`: return the messages of a prompt."""
+    READ = "read"
+    """`server`, `uri`: return the contents of a resource."""
+    COMPLETE = "complete"
+    """`server`, `ref`, `argument`, `context`: return completions of an argument."""
+    ANSWER = "answer"
+    """`id`: that of an `ASK`; `value`: the result of the question."""
+
+
+class BridgeEvent(StrEnum):
+    """What the bridge sends, in `event`."""
+
+    STATE = "state"
+    """`server`, and a `ServerReport`."""
+    TOOLS = "tools"
+    """`server`, `items`: all its tools, as in the protocol."""
+    PROMPTS = "prompts"
+    RESOURCES = "resources"
+    """`server`, `items`, `templates`."""
+    PROGRESS = "progress"
+    """`id` of a call, `progress`, `total`, `message`."""
+    RESULT = "result"
+    """`id`, and `value` or `error`."""
+    ASK = "ask"
+    """`id`, `server`, `call` (the id of the request during which it asks; None: unknown), `kind`, `params`:
+    a question of a server."""
+    LOG = "log"
+    """`server`, `stream` (stderr | message), `text`."""
+
+
+class ServerState(StrEnum):
+    STARTING = "starting"
+    READY = "ready"
+    RESTARTING = "restarting"
+    """It has crashed, and is started again after a pause."""
+    NEEDS_SIGN_IN = "needs sign-in"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLaunch:
+    """How the bridge reaches a server: a program to start, or a URL."""
+
+    name: str
+    argv: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_sse: bool = False
+    """The URL speaks the transport of the revision 2024-11-05."""
+    protocol: Protocol = "legacy"
+    roots: tuple[str, ...] = ()
+    """The folders of the workspace."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        return cls(**{**content, "argv": tuple(content["argv"]), "roots": tuple(content["roots"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerReport:
+    """The state of a connection."""
+
+    state: ServerState
+    error: str = ""
+    """Why it failed."""
+    protocol: str = ""
+    """The negotiated revision."""
+    title: str = ""
+    """The name and version by which the server introduces itself."""
+    instructions: str = ""
+    capabilities: tuple[str, ...] = ()
+    connect_ms: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        return cls(
+            state=ServerState(content["state"]),
+            error=content["error"],
+            protocol=content["protocol"],
+            title=content["title"],
+            instructions=content["instructions"],
+            capabilities=tuple(content["capabilities"]),
+            connect_ms=content["connect_ms"],
+        )
+
+
+def encoded(message: Mapping[str, Any]) -> bytes:
+    """Return a message as one line."""
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def decoded(line: bytes) -> dict[str, Any]:
+    """Return the message of a line. Raises ValueError for one that is no JSON object."""
+    message = json.loads(line)
+    if not isinstance(message, dict):
+        raise ValueError(f"a line of the bridge is no JSON object: {line[:80]!r}")
+    return message

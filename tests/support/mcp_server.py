@@ -1,0 +1,183 @@
+"""An MCP server of the standard library, with the faults that its arguments name. Run as a program.
+
+    python mcp_server.py [FAULT ...]
+
+It knows the tools echo, add, slow, crash, image and structured, one prompt and one resource.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+FAULTS = frozenset(sys.argv[1:])
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "echo",
+        "description": "Return the text.",
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    },
+    {"name": "slow", "description": "Answer after progress.", "inputSchema": {"type": "object"}},
+    {"name": "hang", "description": "Never answer.", "inputSchema": {"type": "object"}},
+    {"name": "crash", "description": "Exit during the call.", "inputSchema": {"type": "object"}},
+    {"name": "fail", "description": "Fail.", "inputSchema": {"type": "object"}},
+    {"name": "image", "description": "Return a picture.", "inputSchema": {"type": "object"}},
+    {"name": "ask", "description": "Ask the user.", "inputSchema": {"type": "object"}},
+    {"name": "roots", "description": "Return the roots.", "inputSchema": {"type": "object"}},
+    {"name": "change", "description": "Add a tool.", "inputSchema": {"type": "object"}},
+    {"name": "environment", "description": "Return the environment.", "inputSchema": {"type": "object"}},
+    {
+        "name": "structured",
+        "description": "Return structured output.",
+        "inputSchema": {"type": "object"},
+        "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+    },
+]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+_writing = threading.Lock()
+_answers: dict[str, Any] = {}
+_answered = threading.Condition()
+
+
+def send(message: dict[str, Any]) -> None:
+    with _writing:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def ask(method: str, params: dict[str, Any]) -> Any:
+    """Send a request to the client and wait for its answer."""
+    request_id = f"server-{time.monotonic_ns()}"
+    send({"id": request_id, "method": method, "params": params})
+    with _answered:
+        _answered.wait_for(lambda: request_id in _answers, timeout=20)
+        return _answers.pop(request_id)
+
+
+def text(value: str, **more: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": value}], **more}
+
+
+def call(name: str, arguments: dict[str, Any], token: Any) -> dict[str, Any] | None:
+    """Return the result of a tool; None: there is no answer."""
+    match name:
+        case "echo":
+            return text(arguments.get("text", ""))
+        case "slow":
+            for step in (1, 2, 3):
+                params = {"progressToken": token, "progress": step, "total": 3, "message": f"step {step}"}
+                send({"method": "notifications/progress", "params": params})
+            return text("done")
+        case "hang":
+            return None
+        case "crash":
+            print("fatal: out of cheese", file=sys.stderr, flush=True)
+            os._exit(7)
+        case "fail":
+            return text("no such thing", isError=True)
+        case "image":
+            return {"content": [{"type": "image", "data": PIXEL, "mimeType": "image/png"}]}
+        case "ask":
+            schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+            answer = ask("elicitation/create", {"message": "Who?", "requestedSchema": schema})
+            return text(json.dumps(answer, sort_keys=True))
+        case "roots":
+            return text(json.dumps(ask("roots/list", {})))
+        case "change":
+            TOOLS.append({"name": "added", "description": "New.", "inputSchema": {"type": "object"}})
+            send({"method": "notifications/tools/list_changed"})
+            return text("changed")
+        case "environment":
+            return text(json.dumps(dict(os.environ)))
+        case "structured":
+            wrong = "mismatch" in FAULTS
+            return {"content": [], "structuredContent": {"n": "one" if wrong else 1}}
+    return text(f"unknown tool {name}", isError=True)
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the result of a request; None: there is no answer."""
+    match method:
+        case "initialize":
+            capabilities: dict[str, Any] = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
+            info = {"name": "bench", "version": "1.0"}
+            version = params["protocolVersion"]
+            return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+        case "ping":
+            return {}
+        case "tools/list":
+            return _page(TOOLS, params)
+        case "prompts/list":
+            return {"prompts": [{"name": "greet", "arguments": [{"name": "who", "required": True}]}]}
+        case "prompts/get":
+            said = f"Greet {params.get('arguments', {}).get('who')}."
+            return {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]}
+        case "resources/list":
+            return {"resources": [{"name": "readme", "uri": "file:///readme"}]}
+        case "resources/templates/list":
+            return {"resourceTemplates": []}
+        case "resources/read":
+            return {"contents": [{"uri": params["uri"], "text": "Read me."}]}
+        case "tools/call":
+            token = params.get("_meta", {}).get("progressToken")
+            return call(params["name"], params.get("arguments", {}), token)
+    return None
+
+
+def _page(tools: list[dict[str, Any]], params: dict[str, Any]) -> dict[str, Any]:
+    if "many" in FAULTS:
+        tools = [{**tools[0], "name": f"tool-{number}"} for number in range(10_500)]
+    if "endless" in FAULTS:
+        return {"tools": [], "nextCursor": "again"}
+    if "pages" not in FAULTS and "many" not in FAULTS:
+        return {"tools": tools}
+    size = 1_000 if "many" in FAULTS else 2
+    start = int(params.get("cursor") or 0)
+    more = {"nextCursor": str(start + size)} if start + size < len(tools) else {}
+    return {"tools": tools[start : start + size], **more}
+
+
+def handle(message: dict[str, Any]) -> None:
+    method, request_id = message.get("method"), message.get("id")
+    if method is None:
+        with _answered:
+            _answers[str(request_id)] = message.get("result", message.get("error"))
+            _answered.notify_all()
+        return
+    if method == "notifications/cancelled":
+        print("cancelled", file=sys.stderr, flush=True)
+    if request_id is None:
+        return
+    result = answer(method, message.get("params") or {})
+    if result is not None:
+        send({"id": request_id, "result": result})
+    elif method != "tools/call":
+        send({"id": request_id, "error": {"code": -32601, "message": f"unknown method {method}"}})
+
+
+def main() -> None:
+    if "exits" in FAULTS:
+        print("fatal: not a repository", file=sys.stderr)
+        sys.exit(3)
+    if "silent" in FAULTS:
+        time.sleep(3600)
+    if "garbage" in FAULTS:
+        print("Welcome to the server!", flush=True)
+    if "leaves-child" in FAULTS:
+        subprocess.Popen(["sleep", "3600"], start_new_session=True)
+    if "huge" in FAULTS:
+        block = "x" * 1_000_000
+        while True:
+            sys.stdout.write(block)
+    for line in sys.stdin:
+        message = json.loads(line)
+        threading.Thread(target=handle, args=(message,), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Tests of forge_core.mcp."""

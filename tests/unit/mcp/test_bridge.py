@@ -1,0 +1,208 @@
+"""The bridge in a process of its own, with servers that behave and servers that do not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from forge_core.mcp.bridge_process import BridgeError, BridgeProcess
+from forge_core.mcp.wire import BridgeEvent, Operation, ServerLaunch
+from forge_core.tools.shell.environment import child_environment
+
+SERVER = str(Path(__file__).parents[2] / "support" / "mcp_server.py")
+
+
+class Bench:
+    """A bridge and what it has sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ends: list[str] = []
+        self.events: list[Mapping[str, Any]] = []
+        self.answers: list[Any] = []
+        self.bridge = BridgeProcess(self._take, self.ends.append)
+        self._came = asyncio.Event()
+
+    def _take(self, event: BridgeEvent, message: Mapping[str, Any]) -> None:
+        self.events.append(message)
+        if event is BridgeEvent.ASK:
+            self.bridge.send({"op": Operation.ANSWER, "id": message["id"], "value": self.answers.pop(0)})
+        self._came.set()
+
+    async def start(self, *faults: str, name: str = "one") -> None:
+        launch = ServerLaunch(
+            name=name,
+            argv=(sys.executable, "-S", SERVER, *faults),
+            environment=child_environment(),
+            folder=str(self.folder),
+            roots=(str(self.folder),),
+        )
+        await self.bridge.request(Operation.START, server=launch.to_json())
+
+    async def until(self, event: BridgeEvent, *, server: str = "one", **fields: Any) -> Mapping[str, Any]:
+        """Return the last message of this kind with these fields, once there is one."""
+        async with asyncio.timeout(60):
+            while True:
+                for message in reversed(self.events):
+                    has_fields = all(message.get(key) == value for key, value in fields.items())
+                    if message["event"] == event and message.get("server") == server and has_fields:
+                        return message
+                self._came.clear()
+                await self._came.wait()
+
+    async def call(self, tool: str, *, server: str = "one", **arguments: Any) -> Any:
+        return await self.bridge.request(
+            Operation.CALL, server=server, tool=tool, arguments=arguments, timeout_s=None
+        )
+
+
+@pytest_asyncio.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path)
+    await bench.bridge.start(child_environment())
+    yield bench
+    await bench.bridge.aclose()
+
+
+async def test_a_server_is_listed_and_its_tools_run(bench: Bench) -> None:
+    bench.answers = [{"action": "accept", "content": {"name": "Ada"}}]
+    await bench.start("pages")
+    state = await bench.until(BridgeEvent.STATE, state="ready")
+    tools = await bench.until(BridgeEvent.TOOLS)
+    progress: list[Mapping[str, Any]] = []
+
+    slow = await bench.bridge.request(
+        Operation.CALL, on_progress=progress.append, server="one", tool="slow", arguments={}, timeout_s=None
+    )
+    texts = [(await bench.call("echo", text="hi"))["content"], slow["content"]]
+    asked = (await bench.call("ask"))["content"][0]["text"]
+    roots = (await bench.call("roots"))["content"][0]["text"]
+    prompt = await bench.bridge.request(
+        Operation.PROMPT, server="one", prompt="greet", arguments={"who": "Ada"}
+    )
+    resource = await bench.bridge.request(Operation.READ, server="one", uri="file:///readme")
+
+    assert (state["title"], state["protocol"]) == ("bench 1.0", "2025-11-25")
+    assert [one["name"] for one in tools["items"]][:2] == ["echo", "slow"]
+    assert len(tools["items"]) == 11
+    assert [one[0]["text"] for one in texts] == ["hi", "done"]
+    assert [(one["progress"], one["message"]) for one in progress] == [
+        (1.0, "step 1"),
+        (2.0, "step 2"),
+        (3.0, "step 3"),
+    ]
+    assert '"Ada"' in asked and bench.folder.as_uri() in roots
+    assert prompt["messages"][0]["content"]["text"] == "Greet Ada."
+    assert resource["contents"][0]["text"] == "Read me."
+
+
+async def test_a_result_that_differs_from_its_schema_is_not_lost(bench: Bench) -> None:
+    await bench.start("mismatch")
+    await bench.until(BridgeEvent.STATE, state="ready")
+
+    assert (await bench.call("structured"))["structuredContent"] == {"n": "one"}
+
+
+async def test_a_list_that_changes_is_read_again(bench: Bench) -> None:
+    await bench.start()
+    await bench.until(BridgeEvent.STATE, state="ready")
+    await bench.call("change")
+
+    async with asyncio.timeout(30):
+        while "added" not in [one["name"] for one in (await bench.until(BridgeEvent.TOOLS))["items"]]:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("faults", "reason"),
+    [
+        (["exits"], "exited with code 3 before answering: fatal: not a repository"),
+        (["huge"], "sent a message of more than 16,000,000 bytes"),
+        (["endless"], "its list of tools has more than 1,000 pages"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+async def test_a_server_that_cannot_be_used_fails_with_its_reason(
+    bench: Bench, faults: list[str], reason: str
+) -> None:
+    await bench.start(*faults)
+    await bench.start(name="other")
+
+    assert (await bench.until(BridgeEvent.STATE, state="failed"))["error"] == reason
+    await bench.until(BridgeEvent.STATE, server="other", state="ready")
+    assert (await bench.call("echo", server="other", text="hi"))["content"][0]["text"] == "hi"
+
+
+async def test_a_program_that_does_not_exist_fails(bench: Bench) -> None:
+    launch = ServerLaunch(name="one", argv=("/no/such/program",), folder=str(bench.folder))
+    await bench.bridge.request(Operation.START, server=launch.to_json())
+
+    failed = await bench.until(BridgeEvent.STATE, state="failed")
+    assert failed["error"] == "'/no/such/program' cannot be started: No such file or directory"
+
+
+async def test_lines_that_are_no_messages_are_skipped(bench: Bench) -> None:
+    await bench.start("garbage")
+    await bench.until(BridgeEvent.STATE, state="ready")
+
+    assert "Welcome" in (await bench.until(BridgeEvent.LOG))["text"]
+
+
+async def test_of_many_tools_the_first_ten_thousand_count(bench: Bench) -> None:
+    await bench.start("many")
+    await bench.until(BridgeEvent.STATE, state="ready")
+
+    assert len((await bench.until(BridgeEvent.TOOLS))["items"]) == 10_000
+
+
+async def test_a_crash_in_a_call_fails_the_call_and_starts_the_server_again(bench: Bench) -> None:
+    await bench.start()
+    await bench.until(BridgeEvent.STATE, state="ready")
+
+    with pytest.raises(BridgeError, match="exited with code 7: fatal: out of cheese"):
+        await bench.call("crash")
+    await bench.until(BridgeEvent.STATE, state="restarting")
+    bench.events.clear()
+    await bench.until(BridgeEvent.STATE, state="ready")
+    assert (await bench.call("echo", text="again"))["content"][0]["text"] == "again"
+
+
+async def test_calls_end_at_their_limit_and_when_they_are_cancelled(bench: Bench) -> None:
+    await bench.start()
+    await bench.until(BridgeEvent.STATE, state="ready")
+
+    with pytest.raises(BridgeError, match=r"did not end within 0\.2 s, and was cancelled"):
+        await bench.bridge.request(Operation.CALL, server="one", tool="hang", arguments={}, timeout_s=0.2)
+    await bench.until(BridgeEvent.LOG, text="cancelled\n")
+    bench.events.clear()
+    call = asyncio.create_task(bench.call("hang"))
+    await asyncio.sleep(0)
+    assert (await bench.call("echo", text="meanwhile"))["content"][0]["text"] == "meanwhile"
+    call.cancel()
+    await asyncio.wait([call])
+    await bench.until(BridgeEvent.LOG, text="cancelled\n")
+    assert call.cancelled()
+
+
+async def test_a_bridge_that_is_killed_fails_what_is_open_and_says_so(bench: Bench) -> None:
+    await bench.start()
+    await bench.until(BridgeEvent.STATE, state="ready")
+    call = asyncio.create_task(bench.call("hang"))
+    await bench.call("echo", text="it has begun")
+
+    os.kill(bench.bridge.pid, signal.SIGKILL)
+
+    with pytest.raises(BridgeError, match="The MCP bridge has ended"):
+        await call
+    async with asyncio.timeout(20):
+        while not bench.ends:
+            await asyncio.sleep(0.01)
+    assert bench.ends == ["it ended with code -9"]
