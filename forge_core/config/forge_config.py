@@ -90,6 +90,8 @@ class ForgeConfig(Settings):
     """The user's own instruction files, which count in every project; they need not exist."""
     approved_programs: tuple[str, ...] = ()
     """The names of programs of the project that are approved for this run."""
+    mcp_config: tuple[str, ...] = ()
+    """Files with MCP servers for this run (`--mcp-config`)."""
     own_extensions: tuple[Path, ...] = ()
     """The user's own folders that may hold commands, skills, agents and styles, the strongest first; they
     need not exist."""

@@ -34,6 +34,8 @@ _MAX_DIFF_LINES = 40
 
 class ProgramKind(StrEnum):
     HOOK = "hook"
+    SERVER = "server"
+    """An MCP server."""
 
 
 class ApprovalState(StrEnum):

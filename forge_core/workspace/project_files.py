@@ -25,6 +25,8 @@ EXTENSION_FOLDERS = ("commands", "skills", "agents", "styles", "output-styles")
 """The folders in them, by what they hold."""
 HOOK_FILES = (".forge/hooks.json", ".claude/settings.json", ".claude/settings.local.json")
 """The files of a project that may declare programs to run at events of a session."""
+SERVER_FILE = ".mcp.json"
+"""The file of a project that may declare MCP servers."""
 
 
 @dataclass(frozen=True, slots=True)

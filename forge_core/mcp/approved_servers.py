@@ -1,0 +1,131 @@
+"""Which declared servers may start, and what the user is shown of those that wait for approval."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.extensions.approvals import (
+    ApprovalState,
+    ApprovalStore,
+    DeclaredProgram,
+    Judgement,
+    ProgramKind,
+    SeenProgram,
+    WaitingProgram,
+)
+from forge_core.mcp.server_files import ServerEntry, ServerTable, Transport, load_servers
+from forge_core.mcp.server_launch import variables_of
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedServer:
+    """A server that needs approval."""
+
+    server: ServerEntry
+    judgement: Judgement
+
+    @property
+    def waits(self) -> bool:
+        """Whether the user has to be asked."""
+        return self.judgement.state in (ApprovalState.NEW, ApprovalState.CHANGED)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerApprovals:
+    """All servers that were declared, and which of them may start."""
+
+    table: ServerTable
+    judged: Mapping[str, JudgedServer]
+    """By name; those that need no approval are not in it."""
+    named: Collection[str]
+    """The names that are approved for this run."""
+
+    @classmethod
+    def load(cls, config: ForgeConfig) -> ServerApprovals:
+        """Return the servers as they are now. Starts nothing. Blocks while it reads."""
+        table, store = load_servers(config), ApprovalStore(config.state_dir)
+        judged = {
+            server.name: JudgedServer(server, store.judge(declared_program(server)))
+            for server in table.servers
+            if server.needs_approval
+        }
+        return cls(table, judged, frozenset(config.approved_programs))
+
+    def state(self, server: ServerEntry) -> ApprovalState | None:
+        """Return whether a server is approved; None where it needs no approval."""
+        found = self.judged.get(server.name)
+        if found is None:
+            return None
+        return ApprovalState.APPROVED if server.name in self.named else found.judgement.state
+
+    @property
+    def allowed(self) -> list[ServerEntry]:
+        """The servers that may start."""
+        return [
+            server
+            for server in self.table.servers
+            if not server.is_disabled and self.state(server) in (None, ApprovalState.APPROVED)
+        ]
+
+    @property
+    def waiting(self) -> list[JudgedServer]:
+        """The servers about which the user has not decided as they are now."""
+        return [
+            one
+            for one in self.judged.values()
+            if one.waits and one.server.name not in self.named and not one.server.is_disabled
+        ]
+
+    @property
+    def shown(self) -> list[WaitingProgram]:
+        """What the user is shown of those."""
+        return [
+            WaitingProgram(
+                one.server.name,
+                one.server.source.label,
+                _exact_command(one.server),
+                _occasion(one.server),
+                one.judgement.differences,
+            )
+            for one in self.waiting
+        ]
+
+    def decide(self, config: ForgeConfig, approved: Collection[int]) -> None:
+        """Store the decision about each that waits: it is approved if its index is given. Raises ConfigError
+        when that fails."""
+        ApprovalStore(config.state_dir).decide(
+            (declared_program(one.server), one.judgement.seen, at in approved)
+            for at, one in enumerate(self.waiting)
+        )
+
+    def refusal(self, server: ServerEntry) -> str:
+        """Return why a server that was approved must not start now: it or its files have changed meanwhile.
+        Blocks while it reads the files."""
+        found = self.judged.get(server.name)
+        if found is None:
+            return ""
+        now = SeenProgram.of(declared_program(server))
+        if now.digest == found.judgement.seen.digest:
+            return ""
+        first = next(iter(now.differences(found.judgement.seen)), "it has changed").rstrip(":")
+        return f"{first} since it was approved; /mcp approve shows it again"
+
+
+def declared_program(server: ServerEntry) -> DeclaredProgram:
+    """Return a server as what the user approves."""
+    words = (server.command, *server.args, server.cwd) if server.transport is Transport.STDIO else ()
+    return DeclaredProgram(ProgramKind.SERVER, server.name, server.source.folder, server.entry, words)
+
+
+def _exact_command(server: ServerEntry) -> str:
+    """Return the command line, or the URL, in which nothing is expanded."""
+    return server.url or shlex.join((server.command, *server.args))
+
+
+def _occasion(server: ServerEntry) -> str:
+    variables = variables_of(server)
+    given = f", given the values of {', '.join(variables)}" if variables else ""
+    return f"MCP server {server.name}, for the whole session{given}"

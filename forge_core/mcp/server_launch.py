@@ -1,0 +1,97 @@
+"""From a declared server to how the bridge reaches it: variables expanded, environment and folder chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from forge_core.mcp.server_files import ServerEntry, ServerScope, Transport, declared_texts
+from forge_core.mcp.wire import Protocol, ServerLaunch
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}")
+"""Other forms of the shell, such as `${NAME%x}`, are left as they are."""
+
+
+class UnresolvedServerError(ValueError):
+    """A server cannot be started as it is declared; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSettings:
+    """What all servers of a session have in common."""
+
+    environment: Mapping[str, str]
+    """Forge's own environment: where variables are looked up."""
+    child_environment: Mapping[str, str]
+    """What programs are given besides their own variables."""
+    forge_keys: Collection[str] = ()
+    """The names of the variables with Forge's own keys, which no file of a project is given."""
+    roots: tuple[str, ...] = ()
+    """The folders of the workspace."""
+    contained: Callable[[Sequence[str], ServerEntry], Sequence[str]] = lambda argv, _: argv
+    """Returns the command that runs a server's program contained."""
+
+
+def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
+    """Return how a server is reached. Raises UnresolvedServerError if a variable is not set."""
+    folder = str(server.source.folder)
+    places = {"FORGE_PROJECT_DIR": folder, "CLAUDE_PROJECT_DIR": folder}
+    hidden = settings.forge_keys if server.source.scope is ServerScope.PROJECT else ()
+    known = {name: value for name, value in settings.environment.items() if name not in hidden}
+    expansion = Expansion({**known, **places})
+    argv = tuple(expansion.of(one) for one in (server.command, *server.args)) if server.command else ()
+    own = {name: expansion.of(value) for name, value in server.environment.items()}
+    headers = {name: expansion.of(value) for name, value in server.headers.items()}
+    url, cwd = expansion.of(server.url), expansion.of(server.cwd)
+    if expansion.missing:
+        names = ", ".join(expansion.missing)
+        kept = [name for name in expansion.missing if name in settings.forge_keys]
+        why = "a key of Forge itself, which no server of a project is given" if kept else "not set"
+        raise UnresolvedServerError(f"the environment variable {names} is {why}")
+    is_program = server.transport is Transport.STDIO
+    protocol: Protocol = "legacy" if is_program else "auto"
+    return ServerLaunch(
+        name=server.name,
+        argv=tuple(settings.contained(argv, server)) if is_program else (),
+        environment={**settings.child_environment, **places, **own} if is_program else {},
+        folder=str(Path(folder, Path(cwd).expanduser())) if cwd else folder,
+        url="" if is_program else url,
+        headers=headers,
+        is_sse=server.transport is Transport.SSE,
+        protocol="2026-07-28" if server.protocol else protocol,
+        roots=settings.roots,
+    )
+
+
+def variables_of(server: ServerEntry) -> list[str]:
+    """Return the names of the variables whose values a server is given."""
+    found = (found[1] for text in declared_texts(server) for found in _REFERENCE.finditer(text))
+    return list(dict.fromkeys(found))
+
+
+@dataclass(slots=True)
+class Expansion:
+    """Expands the texts of one entry, and keeps which variables they name."""
+
+    environment: Mapping[str, str]
+    used: dict[str, None] = field(default_factory=dict)
+    """The names of variables whose values were inserted, in order."""
+    missing: dict[str, None] = field(default_factory=dict)
+    """The names of variables that are not set and have no default."""
+
+    def of(self, text: str) -> str:
+        """Return a text with the values of its variables; a missing one stays as it is."""
+
+        def value(found: re.Match[str]) -> str:
+            name, default = found[1], found[2]
+            if known := self.environment.get(name):
+                self.used[name] = None
+                return known
+            if default is None:
+                self.missing[name] = None
+                return found[0]
+            return default
+
+        return _REFERENCE.sub(value, text)
