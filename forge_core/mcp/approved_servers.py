@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from forge_core.config.forge_config import ForgeConfig
@@ -14,6 +14,7 @@ from forge_core.extensions.approvals import (
     Judgement,
     ProgramKind,
     SeenProgram,
+    UncheckableError,
     WaitingProgram,
 )
 from forge_core.mcp.server_files import ServerEntry, ServerTable, Transport, load_servers
@@ -84,7 +85,9 @@ class ServerApprovals:
         """What the user is shown of those."""
         return [
             WaitingProgram(
+                one.server.source.folder,
                 one.server.name,
+                one.judgement.seen.digest,
                 one.server.source.label,
                 _exact_command(one.server),
                 _occasion(one.server),
@@ -93,13 +96,20 @@ class ServerApprovals:
             for one in self.waiting
         ]
 
-    def decide(self, config: ForgeConfig, approved: Collection[int]) -> None:
-        """Store the decision about each that waits: it is approved if its index is given. Raises ConfigError
-        when that fails."""
+    def decide(
+        self, config: ForgeConfig, shown: Sequence[WaitingProgram], approved: Collection[int]
+    ) -> list[ServerEntry]:
+        """Store the decision about each server that was shown and still waits as it was: it is approved if
+        its index is given. Return the approved servers. Raises ConfigError when it cannot be stored."""
+        decided = {(one.folder, one.name, one.digest): at in approved for at, one in enumerate(shown)}
+        found = [
+            (one, decided.get((one.server.source.folder, one.server.name, one.judgement.seen.digest)))
+            for one in self.waiting
+        ]
         ApprovalStore(config.state_dir).decide(
-            (declared_program(one.server), one.judgement.seen, at in approved)
-            for at, one in enumerate(self.waiting)
+            (declared_program(one.server), one.judgement.seen, yes) for one, yes in found if yes is not None
         )
+        return [one.server for one, yes in found if yes]
 
     def refusal(self, server: ServerEntry) -> str:
         """Return why a server that was approved must not start now: it or its files have changed meanwhile.
@@ -107,7 +117,10 @@ class ServerApprovals:
         found = self.judged.get(server.name)
         if found is None:
             return ""
-        now = SeenProgram.of(declared_program(server))
+        try:
+            now = SeenProgram.of(declared_program(server))
+        except UncheckableError as error:
+            return str(error)
         if now.digest == found.judgement.seen.digest:
             return ""
         first = next(iter(now.differences(found.judgement.seen)), "it has changed").rstrip(":")

@@ -1,7 +1,7 @@
 """The connection to a server that is a child process: one JSON message a line on its pipes.
 
 Unlike the SDK's own transport it limits the length of a line, keeps what the server writes to standard error,
-and reports how the process has ended.
+reports how the process has ended, and runs it under a supervisor, so that nothing of it is left.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import uuid
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from forge_core.mcp.bridge.failures import RequestFailedError
 from forge_core.mcp.wire import ServerLaunch
+from forge_core.tools.shell.supervised import ExitReport, can_supervise, supervised
 
 MAX_MESSAGE_BYTES = 16_000_000
 """Of one message of a server."""
@@ -28,6 +30,7 @@ KEPT_STDERR_BYTES = 64_000
 """The last bytes are kept."""
 _EXIT_WAIT_S = 1.0
 """How long a server may take to end after its standard input was closed, and after SIGTERM."""
+_SIGNALS = {128 + number: number.name for number in signal.Signals}
 _STDERR_LINES = 3
 """Of what a server has written last, in an error message."""
 
@@ -38,9 +41,15 @@ class ServerProcess:
 
     process: Process
     has_exited: asyncio.Event
-    """Set when the process itself has ended; a child of it may keep its pipes open."""
+    """Set when the server itself has ended; what it has started may keep its pipes open."""
+    is_gone: asyncio.Event
+    """Set when its supervisor has ended too."""
+    on_exit: Callable[[], None]
     log: Callable[[str], None]
+    report: ExitReport
     stderr: bytearray = field(default_factory=bytearray)
+    is_read: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when all of that has been read."""
     stray: str = ""
     """The last line on its standard output that is no message."""
     is_ended: bool = False
@@ -51,14 +60,20 @@ class ServerProcess:
     def ending(self, *, has_answered: bool) -> str:
         """Return how it has ended: "exited with code 1: fatal: not a repository"; empty while it runs, and if
         Forge has ended it."""
-        code = self.process.returncode
+        code = self.exit_code
         if self.problem:
             return self.problem
         if code is None or self.is_ended:
             return ""
-        how = f"exited with code {code}" if code >= 0 else f"was ended by {_signal_name(-code)}"
+        how = f"was ended by {_SIGNALS[code]}" if code in _SIGNALS else f"exited with code {code}"
         how += "" if has_answered else " before answering"
         return ": ".join(filter(None, (how, self.last_lines())))
+
+    @property
+    def exit_code(self) -> int | None:
+        """As a shell has it: 128 plus the number of a signal that has ended it."""
+        code = self.process.returncode if self.report.exit_code is None else self.report.exit_code
+        return 128 - code if code is not None and code < 0 else code
 
     def last_lines(self) -> str:
         """Return the last lines that it has written to standard error, in one."""
@@ -66,26 +81,30 @@ class ServerProcess:
         return " / ".join([line.strip() for line in lines if line.strip()][-_STDERR_LINES:])
 
     async def wait_for_exit(self, timeout_s: float) -> bool:
-        """Return whether the process ends in this time."""
+        """Return whether the server ends in this time, all that it has written read."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self.has_exited.wait()
-        return self.process.returncode is not None
+                if self.report.exit_code is None:
+                    await self.is_read.wait()
+        return self.has_exited.is_set()
 
     async def end(self) -> None:
-        """Close its standard input, then end its process group if it does not exit."""
-        self.is_ended = self.process.returncode is None
+        """Close its standard input, then end it and all that it has started."""
+        self.is_ended = not self.has_exited.is_set()
         assert self.process.stdin is not None
         self.process.stdin.close()
-        if not await self.wait_for_exit(_EXIT_WAIT_S):
-            self._signal(signal.SIGTERM)
-            await self.wait_for_exit(_EXIT_WAIT_S)
-        self._signal(signal.SIGKILL)  # also what it has started and left
         await self.wait_for_exit(_EXIT_WAIT_S)
+        self.kill()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_EXIT_WAIT_S):
+                await self.is_gone.wait()
+        if not self.is_gone.is_set():
+            self._signal(signal.SIGKILL)
 
     def kill(self) -> None:
-        """Kill its process group at once."""
-        self._signal(signal.SIGKILL)
+        """End it and all that it has started, at once: its supervisor does, if it has one."""
+        self._signal(signal.SIGTERM if self.report.mark else signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -138,17 +157,19 @@ async def _started(
 ) -> ServerProcess:
     """Start the program. `Process.wait` would also wait for the end of its pipes."""
     loop = asyncio.get_running_loop()
-    has_exited = asyncio.Event()
+    has_exited, is_gone = asyncio.Event(), asyncio.Event()
+    mark = f"forge-exit-{uuid.uuid4().hex}" if can_supervise() else ""
 
     class Streams(SubprocessStreamProtocol):
         def process_exited(self) -> None:
             super().process_exited()
             has_exited.set()
+            is_gone.set()
             on_exit()
 
     transport, protocol = await loop.subprocess_exec(
         lambda: Streams(limit=MAX_MESSAGE_BYTES, loop=loop),
-        *launch.argv,
+        *(supervised(mark, launch.argv) if mark else launch.argv),
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
@@ -156,7 +177,8 @@ async def _started(
         env=dict(launch.environment),
         start_new_session=True,
     )
-    return ServerProcess(Process(transport, protocol, loop), has_exited, log)
+    process = Process(transport, protocol, loop)
+    return ServerProcess(process, has_exited, is_gone, on_exit, log, ExitReport(mark))
 
 
 async def _read(
@@ -205,13 +227,13 @@ async def _write(server: ServerProcess, to_server: anyio.abc.ObjectReceiveStream
 async def _read_stderr(server: ServerProcess) -> None:
     assert server.process.stderr is not None
     while data := await server.process.stderr.read(8192):
+        before = len(server.stderr)
         server.stderr += data
+        server.report.take(server.stderr)
+        if new := server.stderr[before:]:
+            server.log(new.decode("utf-8", "replace"))
         del server.stderr[:-KEPT_STDERR_BYTES]
-        server.log(data.decode("utf-8", "replace"))
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        if server.report.exit_code is not None and not server.has_exited.is_set():
+            server.has_exited.set()
+            server.on_exit()
+    server.is_read.set()

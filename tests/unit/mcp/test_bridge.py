@@ -16,6 +16,7 @@ import pytest_asyncio
 from forge_core.mcp.bridge_process import BridgeError, BridgeProcess
 from forge_core.mcp.wire import BridgeEvent, Operation, ServerLaunch
 from forge_core.tools.shell.environment import child_environment
+from tests.support.hooks import running_in
 
 SERVER = str(Path(__file__).parents[2] / "support" / "mcp_server.py")
 
@@ -146,7 +147,8 @@ async def test_a_program_that_does_not_exist_fails(bench: Bench) -> None:
     await bench.bridge.request(Operation.START, server=launch.to_json())
 
     failed = await bench.until(BridgeEvent.STATE, state="failed")
-    assert failed["error"] == "'/no/such/program' cannot be started: No such file or directory"
+    expected = "exited with code 127 before answering: /no/such/program: No such file or directory"
+    assert failed["error"] == expected
 
 
 async def test_lines_that_are_no_messages_are_skipped(bench: Bench) -> None:
@@ -206,3 +208,25 @@ async def test_a_bridge_that_is_killed_fails_what_is_open_and_says_so(bench: Ben
         while not bench.ends:
             await asyncio.sleep(0.01)
     assert bench.ends == ["it ended with code -9"]
+
+
+async def test_nothing_of_a_server_outlives_its_bridge(bench: Bench, tmp_path: Path) -> None:
+    await bench.start("leaves-child")
+    await bench.until(BridgeEvent.STATE, state="ready")
+    assert len(running_in(tmp_path)) >= 3  # the supervisor, the server, and a daemon of it
+
+    os.kill(bench.bridge.pid, signal.SIGKILL)
+
+    async with asyncio.timeout(20):
+        while running_in(tmp_path):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_server_that_is_stopped_leaves_nothing(bench: Bench, tmp_path: Path) -> None:
+    await bench.start("leaves-child")
+    await bench.until(BridgeEvent.STATE, state="ready")
+
+    await bench.bridge.request(Operation.STOP, server="one")
+
+    assert (await bench.until(BridgeEvent.STATE))["state"] == "stopped"
+    assert running_in(tmp_path) == []
