@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.extensions.approvals import (
@@ -14,9 +15,9 @@ from forge_core.extensions.approvals import (
     Judgement,
     ProgramKind,
     SeenProgram,
-    UncheckableError,
     WaitingProgram,
 )
+from forge_core.extensions.program_files import UncheckableError, words_of_arguments
 from forge_core.mcp.server_files import ServerEntry, ServerTable, Transport, load_servers
 from forge_core.mcp.server_launch import variables_of
 
@@ -129,8 +130,13 @@ class ServerApprovals:
 
 def declared_program(server: ServerEntry) -> DeclaredProgram:
     """Return a server as what the user approves."""
-    words = (server.command, *server.args, server.cwd) if server.transport is Transport.STDIO else ()
-    return DeclaredProgram(ProgramKind.SERVER, server.name, server.source.folder, server.entry, words)
+    folder = server.source.folder
+    words: list[str] = []
+    if server.transport is Transport.STDIO:
+        places = dict.fromkeys(("FORGE_PROJECT_DIR", "CLAUDE_PROJECT_DIR"), str(folder))
+        places["HOME"] = str(Path.home())
+        words = words_of_arguments([server.command, *server.args, *filter(None, [server.cwd])], places)
+    return DeclaredProgram(ProgramKind.SERVER, server.name, folder, server.entry, tuple(words))
 
 
 def _exact_command(server: ServerEntry) -> str:
