@@ -43,6 +43,7 @@ EXACT = {
     "forge_core/permissions/sandbox/probing.py": "a probe of the sandbox",
     "forge_core/permissions/sandbox/sandbox.py": "fixed notes for the sandbox",
     "forge_core/headless/run.py": "the null device",
+    "forge_core/mcp/bridge/bridge.py": "the pipe to the session, and the null device",
     "forge_tui/cli.py": "the null device",
     "forge_tui/terminal/editor.py": "the message or plan for the user's editor, in a folder that is deleted",
     "forge_tui/terminal/known_backgrounds.py": "kinds of terminals, without what tells windows apart",
