@@ -274,7 +274,7 @@ async def test_a_table_row_and_a_handler_define_a_command(
     app = make_app(config)
     async with app.run_test(size=(100, 30)) as pilot:
         await ready(pilot)
-        app.chat.sending.commands.table.use(rows)
+        app.chat.sending.commands.table.use(lambda: rows)
         await say(pilot, "/shout hello")
         await until(pilot, lambda: "HELLO!" in shown(app))
         await type_text(pilot, "/count ")
