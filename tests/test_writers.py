@@ -32,6 +32,7 @@ EXACT = {
     "forge_core/llm/account/catalog_cache.py": "the public list of models",
     "forge_core/store/session_index.py": "titles from journals, which hold no key",
     "forge_core/session/draft_keeper.py": "the journal redacts the text",
+    "forge_core/session/session_servers.py": "files in the results of MCP servers, which are not text",
     "forge_core/session/retention.py": "the time of the last pruning",
     "forge_core/store/spending_ledger.py": "days and amounts",
     "forge_core/store/spending_reservations.py": "amounts",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from forge_core.commands.columns import left_columns
 from forge_core.commands.extension_findings import problems_of
 from forge_core.commands.extension_names import RenamedDefinition, changes_text, renamed_definitions
+from forge_core.commands.mcp_command import server_state
 from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
@@ -48,6 +49,7 @@ async def extensions(argument: str, session: ForgeSession) -> CommandResult:
     await session.extensions.ready()
     if session.hooks.approvals is None:
         await session.hooks.reload()
+    await session.servers.begin()
     blocks = await asyncio.to_thread(lambda: [section(session, argument.lower()) for section in _SECTIONS])
     text = "\n\n".join(block for block in blocks if block)
     return Text(text or _advice(session.config, argument), "Extensions")
@@ -59,12 +61,12 @@ async def reload(argument: str, session: ForgeSession) -> CommandResult:
         before = await (session.extensions.accept() if argument else session.extensions.reload())
     except ConfigError as error:
         return Failure(str(error))
-    await session.hooks.reload()
+    await session.programs.reload()
     changes = changes_text(before, session.extensions.catalog)
     report = f"Read again: {changes}." if changes else "Read again: nothing has changed."
     pending = _pending(session, "")
     body = f"{report}\n\n{pending}" if pending else report
-    if waiting := session.hooks.waiting():
+    if waiting := session.programs.waiting():
         return ApprovePrograms(tuple(waiting), body if pending or changes else "", "Reload")
     return Text(body, "Reload") if pending else CommandNotice(report)
 
@@ -87,6 +89,17 @@ def _hooks(session: ForgeSession, words: str) -> str:
     advice = "  New and changed hooks do not run: /hooks approve shows their command lines."
     waiting = [advice] if session.hooks.waiting() and not words else []
     return "\n".join(["Hooks", *_table(rows[:_ROWS]), *_more(rows), *waiting])
+
+
+def _servers(session: ForgeSession, words: str) -> str:
+    """Return the names of declared MCP servers with their states and files."""
+    approvals = session.servers.approvals
+    rows = [
+        (f"  {one.name}", server_state(session, one), one.source.label)
+        for one in (() if approvals is None else approvals.table.servers)
+        if words in f"{one.name} {one.command_line}".lower()
+    ]
+    return "\n".join(["MCP servers", *_table(rows[:_ROWS]), *_more(rows)]) if rows else ""
 
 
 def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -222,6 +235,13 @@ def _advice(config: ForgeConfig, words: str) -> str:
     return f"No file defines anything yet. Commands go into {safe_line(str(config.config_dir))}/commands."
 
 
-_SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (_in_use, _hooks, _pending, _problems, _left_out)
+_SECTIONS: tuple[Callable[[ForgeSession, str], str], ...] = (
+    _in_use,
+    _hooks,
+    _servers,
+    _pending,
+    _problems,
+    _left_out,
+)
 """The parts of the list. Each gets the words that were asked for, in lower case, and returns its text; empty
 for nothing. They run in a thread."""

@@ -27,7 +27,7 @@ async def hooks(argument: str, session: ForgeSession) -> CommandResult:
     if found.approvals is None or argument:
         await found.reload()
     if argument:
-        waiting = found.waiting()
+        waiting = session.programs.waiting()
         return ApprovePrograms(tuple(waiting)) if waiting else CommandNotice("No hook waits for approval.")
     if found.approvals is None:
         config_dir = safe_line(str(session.config.config_dir))

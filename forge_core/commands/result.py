@@ -176,10 +176,10 @@ class ChooseInstructionFile:
 
 @dataclass(frozen=True, slots=True)
 class ApprovePrograms:
-    """A request to ask which programs of files may run: `session.hooks.decide` stores the decision."""
+    """A request to ask which programs of files may run: `session.programs.decide` stores the decision."""
 
     programs: tuple[WaitingProgram, ...]
-    """At least one, of `session.hooks.waiting`."""
+    """At least one, of `session.programs.waiting`."""
     body: str = ""
     """Plain text to show before."""
     title: str = ""

@@ -286,6 +286,14 @@ SPECS: tuple[CommandSpec, ...] = (
         advice="Hooks are in ~/.config/forge/hooks.json, .forge/hooks.json and .claude/settings.json.",
     ),
     CommandSpec(
+        "mcp",
+        "List the MCP servers and their tools; approve or restart one",
+        "mcp_command:mcp",
+        accepts=("approve", "restart NAME", "NAME"),
+        keywords=("servers", "tools", "model context protocol"),
+        advice="Servers are in ~/.config/forge/mcp.json and .mcp.json.",
+    ),
+    CommandSpec(
         "afk",
         "Away mode: deny requests for approval instead of asking",
         "session_commands:afk",

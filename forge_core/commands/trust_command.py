@@ -31,10 +31,10 @@ async def trust(argument: str, session: ForgeSession) -> CommandResult:
     before = await session.extensions.reload(accepts_all=trusted)
     if changes := changes_text(before, session.extensions.catalog):
         decided = replace(decided, body=f"{decided.body}\n  {changes}")
-    await session.hooks.reload()
+    await session.programs.reload()
     if not trusted:
         await asyncio.to_thread(forget_accepted, config.state_dir, config.working_dir)
-    if waiting := session.hooks.waiting():
+    if waiting := session.programs.waiting():
         return ApprovePrograms(tuple(waiting), decided.body, decided.title)
     return decided
 

@@ -156,7 +156,7 @@ class WaitingProgram:
         return [*self.command_line.split("\n"), about, *changes]
 
 
-OUTSIDE_SANDBOX = "Hooks run as you, outside the sandbox. If one changes, Forge asks again."
+OUTSIDE_SANDBOX = "They run as you, outside the sandbox. If one changes, Forge asks again."
 
 
 class ApprovalStore:

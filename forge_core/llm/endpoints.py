@@ -210,11 +210,16 @@ def _key_variables(provider: Provider, *, is_named: bool) -> tuple[str, ...]:
     return (*named, provider.key_variable) if provider.key_variable else named
 
 
+def key_variables() -> frozenset[str]:
+    """Return the names of the environment variables with the keys of all providers."""
+    named = (one.key_variable for one in PROVIDERS.values() if one.key_variable)
+    return frozenset((NAMED_KEY_VARIABLE, *named))
+
+
 def held_secrets(environ: Mapping[str, str], base_url: str = "") -> tuple[str, ...]:
     """Return every secret that Forge knows: the keys of all providers, and the passwords in `base_url` and in
     the URLs of proxies. Values that are customary where no key is needed are none."""
-    variables = {NAMED_KEY_VARIABLE, *(one.key_variable for one in PROVIDERS.values() if one.key_variable)}
-    keys = [environ.get(name, "").strip() for name in sorted(variables)]
+    keys = [environ.get(name, "").strip() for name in sorted(key_variables())]
     proxies = [value for name, value in environ.items() if name.lower().endswith("_proxy")]
     passwords = [form for url in (base_url, *proxies) for form in _passwords(url)]
     return tuple(one for one in dict.fromkeys((*keys, *passwords)) if one.lower() not in _PLACEHOLDERS)

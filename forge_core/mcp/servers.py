@@ -40,6 +40,10 @@ class ServerStatus:
     """The end of what it has written to standard error."""
 
     @property
+    def is_ready(self) -> bool:
+        return self.report.state is ServerState.READY
+
+    @property
     def is_settled(self) -> bool:
         """Whether it has connected, or failed to."""
         return self.report.state not in (ServerState.STARTING, ServerState.RESTARTING)
@@ -57,8 +61,6 @@ class ServerHost:
     """Records a line of a server in Forge's log."""
     changed: Callable[[], None]
     """Called on the event loop when a state or a list has changed."""
-    kill_rest: Callable[[], None]
-    """Kills what servers have left running. Blocks."""
     refusal: Callable[[ServerEntry], str]
     """Returns why a server must not start after all. Blocks."""
 
@@ -113,7 +115,6 @@ class McpServers:
             task.cancel()
         if self._bridge is not None:
             await self._bridge.aclose()
-            await asyncio.to_thread(self._host.kill_rest)
 
     async def _start(self, entry: ServerEntry) -> None:
         try:
@@ -144,11 +145,7 @@ class McpServers:
             return
         self._restarts_left -= 1
 
-        async def restart() -> None:
-            await asyncio.to_thread(self._host.kill_rest)
-            await self.start(again)
-
-        self._in_background(restart())
+        self._in_background(self.start(again))
 
     def _in_background(self, work: Any) -> None:
         task = asyncio.create_task(work)

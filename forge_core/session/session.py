@@ -30,6 +30,7 @@ from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.model_selection import ModelSelection
+from forge_core.session.program_approvals import ProgramApprovals
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import Rewinder
@@ -41,6 +42,7 @@ from forge_core.session.saved_state import (
 )
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.session_recorder import SessionRecorder
+from forge_core.session.session_servers import SessionServers
 from forge_core.session.status import SessionStatus
 from forge_core.session.tool_environment import AddedFolders
 from forge_core.session.turn_recorder import message_record
@@ -65,6 +67,10 @@ class ForgeSession:
         self.id, self.config = parts.id, config
         self.budget, self.hooks = parts.budget, parts.hooks
         """The limits of what is spent; the programs that run at events."""
+        self.servers = self._servers(parts)
+        """The MCP servers."""
+        self.programs = ProgramApprovals(self.hooks, self.servers, events.notify)
+        """The user's decisions about programs of files."""
         self.extensions, self.style = parts.extensions, parts.style
         """What files define; how the model writes."""
         self.restored: SavedSession | None = None
@@ -114,6 +120,17 @@ class ForgeSession:
         self.set_mode(config.permission_mode)
         self.extensions.on_change(self._use_extensions)
         agent.before_end = self.hooks.may_end
+
+    def _servers(self, parts: SessionParts) -> SessionServers:
+        agent, environment = parts.agent, parts.environment
+        return SessionServers(
+            parts.config,
+            environment.output_dir,
+            lambda: environment.policy.folders.all,
+            lambda tools: agent.set_tools([*agent.tools, *tools]),
+            parts.events.notify,
+            parts.logger,
+        )
 
     def _compactor(self) -> SessionCompactor:
         return SessionCompactor(
@@ -472,5 +489,6 @@ class ForgeSession:
             for tool in reversed([*self.tools]):
                 last_first.push_async_callback(tool.aclose)
             last_first.push_async_callback(self._billing.aclose)
+            last_first.push_async_callback(self.servers.aclose)
             last_first.push_async_callback(self.hooks.aclose)
             last_first.push_async_callback(self.agents.aclose)

@@ -6,7 +6,7 @@ What runs them is imported only if a file declares any.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from logging import Logger
 from pathlib import Path
@@ -60,9 +60,8 @@ class SessionHooks:
         """`mode` returns that of the session."""
         self.start: SessionStart = "startup"
         """How the session began."""
-        self.ask: Callable[[], bool] = lambda: False
-        """Called at the start of the session if hooks wait for approval; returns whether the user is asked
-        about them. If not, a notice names them."""
+        self.on_read: Callable[[], Awaitable[None]] = _nothing
+        """Awaited at the start of the session, after the files have been read, before the first hook runs."""
         self.idle_s = IDLE_S
         """After this time without a turn, hooks of Notification run with the type idle_prompt."""
         self.approvals: HookApprovals | None = None
@@ -186,18 +185,9 @@ class SessionHooks:
 
     async def _begin(self) -> None:
         await self.reload()
-        if self.approvals is None:
-            return
-        for problem in self.approvals.table.problems:
+        for problem in () if self.approvals is None else self.approvals.table.problems:
             self._notify(Notice(level="warning", text=problem))
-        waiting = self.approvals.waiting
-        if waiting and not self.ask():
-            names = ", ".join(f"{one.hook.name} ({one.hook.source.label})" for one in waiting)
-            text = (
-                f"Hooks that you have not approved do not run: {names}. /hooks approve shows their command "
-                "lines; forge run takes --approve NAME."
-            )
-            self._notify(Notice(level="warning", text=text))
+        await self.on_read()
         await self.started(self.start)
 
     async def started(self, source: SessionStart) -> None:
@@ -393,3 +383,7 @@ def _context_of(event: HookEvent, verdict: HookVerdict) -> list[str]:
     if not verdict.context:
         return []
     return [f"From a hook of {event}:\n{frame_hook_output(safe_text(verdict.context))}"]
+
+
+async def _nothing() -> None:
+    """Do nothing."""

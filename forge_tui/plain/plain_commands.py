@@ -224,7 +224,7 @@ class PlainCommands:
     async def _approve(self, wanted: results.ApprovePrograms) -> None:
         """Ask which programs may run, and store the decision; without an answer, nothing is decided."""
         out, count = self._out, len(wanted.programs)
-        out.say(QUESTION, f"{count} program{'s want'[count == 1 :]} to run as hooks. {OUTSIDE_SANDBOX}")
+        out.say(QUESTION, f"{count} program{'s want' if count > 1 else ' wants'} to run. {OUTSIDE_SANDBOX}")
         for number, program in enumerate(wanted.programs, 1):
             first, *rest = map(exact_line, program.lines)
             out.line(f"{number} {first}")
@@ -238,11 +238,11 @@ class PlainCommands:
             return
         approved = {int(word) - 1 for word in words if int(word)}
         try:
-            agreed = await self._chat.session.hooks.decide(wanted.programs, approved)
+            agreed = await self._chat.session.programs.decide(wanted.programs, approved)
         except ForgeError as error:
             out.say(ERROR, str(error))
         else:
-            out.say(NOTICE, f"{agreed} of {count} hooks approved.")
+            out.say(NOTICE, f"{agreed} of {count} programs approved.")
 
     # Commands of the screen
 

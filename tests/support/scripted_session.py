@@ -39,11 +39,13 @@ from forge_core.session.changes import Source, changes_of
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.model_selection import ModelSelection
+from forge_core.session.program_approvals import ProgramApprovals
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
 from forge_core.session.rewinder import RewindPoint
 from forge_core.session.session_extensions import SessionExtensions
 from forge_core.session.session_hooks import SessionHooks
+from forge_core.session.session_servers import SessionServers
 from forge_core.session.session_style import SessionStyle
 from forge_core.session.spending_limits import LIMITS
 from forge_core.session.status import ModelChoice, SessionStatus
@@ -169,6 +171,15 @@ class ScriptedSession:
             lambda notice: None,
             logging.getLogger("tests"),
         )
+        self.servers = SessionServers(
+            config,
+            config.state_dir / "outputs",
+            lambda: (),
+            lambda tools: None,
+            lambda notice: None,
+            logging.getLogger("tests"),
+        )
+        self.programs = ProgramApprovals(self.hooks, self.servers, lambda notice: None)
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]
         self.sent: list[str] = []

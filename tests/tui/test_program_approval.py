@@ -72,7 +72,7 @@ async def test_trust_is_followed_by_one_prompt_for_all_programs(config: ForgeCon
         await pilot.press("up", "space")
         assert "[x] SessionStart:touch" in shown(app)
         await pilot.press("down", "down", "enter")
-        await until(pilot, lambda: "1 of 2 hooks approved" in shown(app))
+        await until(pilot, lambda: "1 of 2 programs approved" in shown(app))
         assert shown(app).count("   /trust yes\n") == 1
         await until(pilot, lambda: (tmp_path / "started").exists())
 
@@ -102,16 +102,16 @@ async def test_a_trusted_folder_with_new_programs_asks_once_when_a_session_start
     async with app.run_test(size=(100, 36)) as pilot:
         await until(pilot, lambda: isinstance(app.focused, ProgramsPrompt) and app.focused.is_answerable)
         assert "[ ] SessionStart:touch" in shown(app)
-        assert "Hooks that you have not approved" not in shown(app)
+        assert "Programs that you have not approved" not in shown(app)
         app.clock.pass_(2)
         await pilot.press("escape")
         await until(pilot, lambda: app.focused is app.chat.composer)
-        await until(pilot, lambda: "/hooks approve asks again" in shown(app))
+        await until(pilot, lambda: "/hooks approve or /mcp approve asks again" in shown(app))
         assert isinstance(app.session, ForgeSession)
         assert len(app.session.hooks.waiting()) == 2
 
         await say(pilot, "/new")
-        await until(pilot, lambda: "Hooks that you have not approved do not run" in shown(app))
+        await until(pilot, lambda: "Programs that you have not approved do not run" in shown(app))
         assert app.focused is app.chat.composer
 
 
@@ -119,7 +119,7 @@ async def test_a_user_who_is_typing_at_the_start_is_not_asked(config: ForgeConfi
     app = hook_app(config, is_trusted=True)
     async with app.run_test(size=(100, 36)) as pilot:
         app.chat.composer.insert("explain")
-        await until(pilot, lambda: "Hooks that you have not approved do not run" in shown(app))
+        await until(pilot, lambda: "Programs that you have not approved do not run" in shown(app))
         assert app.focused is app.chat.composer
         assert app.chat.composer.text == "explain"
 

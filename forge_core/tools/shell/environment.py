@@ -16,6 +16,7 @@ _ALLOWED = re.compile(
     r"|LD_LIBRARY_PATH|PKG_CONFIG_PATH|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
     r"|SystemRoot|WSL_DISTRO_NAME"
 )
+_NETWORK = re.compile(r"(?:https?|all|no)_proxy|PYTHONPATH|SSL_CERT_(?:FILE|DIR)", re.IGNORECASE)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _FIXED = {
     "PAGER": "cat",
@@ -47,6 +48,14 @@ def child_environment(source: Mapping[str, str] | None = None, call: str = "") -
     }
     kept.setdefault("PATH", os.defpath)
     return kept | _FIXED | ({CALL_VARIABLE: call} if call else {})
+
+
+def network_environment(source: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment for a child process of Forge that opens connections itself: also with what
+    proxies and certificates it is to use, and where Python finds Forge."""
+    source = os.environ if source is None else source
+    kept = {name: value for name, value in source.items() if _NETWORK.fullmatch(name)}
+    return child_environment(source) | kept
 
 
 def protect_process() -> bool:

@@ -69,7 +69,7 @@ class CommandRunner:
         that wait for approval when it starts."""
         from forge_core.commands.prompt_commands import follow_extensions  # after the first frame
 
-        session.hooks.ask = partial(self._offer_programs, session)
+        session.programs.ask = partial(self._offer_programs, session)
         follow_extensions(self.table, session)
         workers.start(self._screen, session.extensions.ready, "extensions")
 
@@ -281,7 +281,7 @@ class CommandRunner:
     def _offer_programs(self, session: ForgeSession) -> bool:
         """Ask about the programs that wait for approval when a session starts, unless the user does something
         else or has put the same question off; return whether they are asked."""
-        screen, waiting = self._screen, session.hooks.waiting()
+        screen, waiting = self._screen, session.programs.waiting()
         is_busy = screen.has_turn or screen.prompts.is_taken or screen.app.screen is not screen
         if is_busy or screen.composer.text or len(screen.sending.queue) or waiting == self._put_off:
             return False
@@ -302,16 +302,16 @@ class CommandRunner:
         if reply.more:
             screen.prompts.restore_draft(reply.more, len(reply.more))
         if reply.approved is None:
-            screen.activity.note("Not decided: /hooks approve asks again", STATUS_NOTE_S)
+            screen.activity.note("Not decided: /hooks approve or /mcp approve asks again", STATUS_NOTE_S)
             return
         try:
-            count = await session.hooks.decide(programs, reply.approved)
+            count = await session.programs.decide(programs, reply.approved)
         except ForgeError as error:
             with self.showing(line):
                 screen.complain(str(error))
         else:
             with self.showing(line):
-                screen.say(f"{count} of {len(programs)} hooks approved.")
+                screen.say(f"{count} of {len(programs)} programs approved.")
         screen.refresh_status()
 
     def argument_values(self, name: str) -> Sequence[ArgumentValue]:

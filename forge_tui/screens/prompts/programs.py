@@ -61,7 +61,7 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
             self._body,
             ChoiceList(self._rows()),
             id="programs",
-            heading="Programs that want to run as hooks",
+            heading="Programs that files want to run",
             counts=f"{len(self._programs)}",
             clock=clock,
             draft=draft,

@@ -85,7 +85,7 @@ def test_the_exact_name_that_another_program_uses_is_an_alias(typed: str, name: 
     assert found is not None and found.name == name
 
 
-@pytest.mark.parametrize("typed", ["zzzzqqq", "mcp", "feedback"])
+@pytest.mark.parametrize("typed", ["zzzzqqq", "lsp", "feedback"])
 def test_a_name_without_a_similar_command_has_no_suggestion(typed: str) -> None:
     assert CommandTable().nearest(typed) is None
 

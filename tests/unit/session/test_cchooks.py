@@ -62,7 +62,11 @@ async def test_hooks_of_all_nine_events(tmp_path: Path) -> None:
         Call("read", {"file_path": ".env"}),
     ]
     session = scripted_session(
-        tmp_path, [calls, ["done"], ["more"]], tools=[BashTool(), ReadTool()], approver=Answering(Answer.NO)
+        tmp_path,
+        [calls, ["done"], ["more"]],
+        tools=[BashTool(), ReadTool()],
+        approver=Answering(Answer.NO),
+        is_trusted=True,
     )
 
     await turn(session, "hello")

@@ -1,0 +1,238 @@
+"""The MCP servers of a session: those of the user, and those of the project that the user has approved.
+
+What runs them is imported only if a file declares any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from logging import Logger
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.events import Notice
+from forge_core.private_folders import make_private_folder
+from forge_core.sanitize import safe_line
+from forge_core.workspace.project_files import SERVER_FILE
+
+if TYPE_CHECKING:
+    from forge_core.extensions.approvals import WaitingProgram
+    from forge_core.mcp.approved_servers import ServerApprovals
+    from forge_core.mcp.mcp_tool import McpTool
+    from forge_core.mcp.server_files import ServerEntry
+    from forge_core.mcp.servers import McpServers, ServerStatus
+    from forge_core.tools.base import BaseTool
+
+_OWN_FILE = "mcp.json"
+
+
+class SessionServers:
+    """Starts the servers of one session, and gives the agent their tools. Without a file that declares any,
+    every method returns at once."""
+
+    def __init__(
+        self,
+        config: ForgeConfig,
+        output_dir: Path,
+        folders: Callable[[], Sequence[Path]],
+        use_tools: Callable[[Sequence[BaseTool]], None],
+        notify: Callable[[Notice], None],
+        logger: Logger,
+    ) -> None:
+        """`output_dir` receives what results hold besides text. `folders` returns those of the workspace.
+        `use_tools` takes the tools of all connected servers whenever they have changed."""
+        self.approvals: ServerApprovals | None = None
+        """What was declared; None where nothing was, or before it was read."""
+        self._config = config
+        self._output_dir = output_dir
+        self._folders = folders
+        self._use_tools = use_tools
+        self._notify = notify
+        self._logger = logger
+        self._servers: McpServers | None = None
+        self._tools: list[BaseTool] = []
+        self._reported: dict[str, str] = {}
+        """Server → the failure that the user was notified of."""
+        self._starting: asyncio.Task[None] | None = None
+        self._files = 0
+
+    @property
+    def statuses(self) -> Mapping[str, ServerStatus]:
+        """The servers that were started, by name."""
+        return {} if self._servers is None else self._servers.statuses
+
+    @property
+    def tools(self) -> list[McpTool]:
+        """The tools of all connected servers."""
+        return [] if self._servers is None else self._servers.tools()
+
+    async def begin(self) -> None:
+        """Read the files once, and begin to start the servers that may start. Waits for none of them."""
+        if self._starting is not None:
+            return
+        self._starting = asyncio.create_task(asyncio.sleep(0), name="forge-mcp")
+        await self.reload()
+
+    async def reload(self) -> None:
+        """Read the files again; start what is new or has changed, and end what is gone."""
+        before = {name: one.entry for name, one in self.statuses.items()}
+        if not before and not self._has_files():
+            self.approvals = None
+            return
+        from forge_core.mcp.approved_servers import ServerApprovals
+
+        approvals = await asyncio.to_thread(ServerApprovals.load, self._config)
+        is_first, self.approvals = self.approvals is None, approvals
+        if is_first:
+            for text in (
+                *approvals.table.problems,
+                *(
+                    f"The MCP server {one.name!r} in {one.source.label} cannot be used: {one.reason}."
+                    for one in approvals.table.unusable
+                ),
+            ):
+                self._notify(Notice(level="warning", text=text))
+        allowed = {one.name: one for one in approvals.allowed}
+        gone = [name for name in before if name not in allowed]
+        new = [one for name, one in allowed.items() if before.get(name) != one]
+        self._start(gone, new)
+
+    def waiting(self) -> list[WaitingProgram]:
+        """Return the servers about which the user has not decided as they are now."""
+        return [] if self.approvals is None else self.approvals.shown
+
+    async def decide(self, shown: Sequence[WaitingProgram], approved: Collection[int]) -> int:
+        """Store the user's decision about each program that is a server and still waits as it was shown, and
+        start those whose index is in `approved`. Return their number.
+
+        Raises:
+            ConfigError: the decision cannot be stored.
+        """
+        if self.approvals is None:
+            return 0
+        agreed = await asyncio.to_thread(self.approvals.decide, self._config, shown, approved)
+        await self.reload()
+        return len(agreed)
+
+    async def restart(self, name: str) -> bool:
+        """Start a server anew; return whether there is such a server that may start."""
+        allowed = () if self.approvals is None else self.approvals.allowed
+        entry = next((one for one in allowed if one.name == name), None)
+        if entry is None:
+            return False
+        self._reported.pop(name, None)
+        self._start([name] if name in self.statuses else [], [entry])
+        return True
+
+    async def settled(self, timeout_s: float) -> list[str]:
+        """Wait until every server has connected or failed; return the names of those that have not connected
+        by then."""
+        if self._starting is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await asyncio.wait([self._starting])
+                    if self._servers is not None:
+                        await self._servers.settled(timeout_s)
+        return [name for name, one in self.statuses.items() if not one.is_ready]
+
+    async def aclose(self) -> None:
+        """End all servers."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait([self._starting])
+        if self._servers is not None:
+            await self._servers.aclose()
+
+    def _has_files(self) -> bool:
+        config = self._config
+        paths = (config.working_dir / SERVER_FILE, config.config_dir / _OWN_FILE)
+        return bool(config.mcp_config) or any(map(os.path.lexists, paths))
+
+    def _start(self, gone: Sequence[str], new: Sequence[ServerEntry]) -> None:
+        if not gone and not new:
+            return
+        before = self._starting
+
+        async def work() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            if self._servers is None:
+                self._servers = await asyncio.to_thread(self._new_servers)
+            for name in gone:
+                await self._servers.stop(name)
+            await self._servers.start(new)
+
+        self._starting = asyncio.create_task(work(), name="forge-mcp")
+
+    def _new_servers(self) -> McpServers:
+        import forge_core.tools.shell.environment as environment
+        from forge_core.llm.endpoints import key_variables
+        from forge_core.mcp.server_launch import LaunchSettings
+        from forge_core.mcp.servers import McpServers, ServerHost
+
+        def refusal(entry: ServerEntry) -> str:
+            return "" if self.approvals is None else self.approvals.refusal(entry)
+
+        settings = LaunchSettings(
+            environment=os.environ,
+            child_environment=environment.child_environment(),
+            forge_keys=key_variables(),
+            roots=tuple(map(str, self._folders())),
+        )
+        host = ServerHost(
+            settings=settings,
+            bridge_environment=environment.network_environment(),
+            keep_file=self._keep_file,
+            ask=self._ask,
+            log=self._log,
+            changed=self._changed,
+            refusal=refusal,
+        )
+        return McpServers(host)
+
+    # What the servers send
+
+    def _changed(self) -> None:
+        """Use the tools that there are now, and report new failures."""
+        from forge_core.mcp.wire import ServerState
+
+        assert self._servers is not None
+        for name, status in self.statuses.items():
+            report = status.report
+            if report.state is ServerState.READY:
+                self._reported.pop(name, None)
+            elif report.state is ServerState.FAILED and self._reported.get(name) != report.error:
+                self._reported[name] = report.error
+                text = f"The MCP server {name!r} failed: {safe_line(report.error)}. /mcp shows it."
+                self._notify(Notice(level="warning", text=text))
+        tools: list[BaseTool] = [*self._servers.tools()]
+        if tools != self._tools:
+            self._tools = tools
+            self._use_tools(tools)
+
+    def _log(self, server: str, text: str) -> None:
+        for line in text.splitlines():
+            self._logger.info("mcp %s: %s", server, safe_line(line))
+
+    async def _ask(self, entry: ServerEntry, kind: str, params: Mapping[str, Any]) -> Any:
+        """Answer a question of a server: nobody is asked yet."""
+        return {"action": "cancel"}
+
+    def _keep_file(self, data: bytes, ending: str) -> Path | None:
+        """Write what a result holds besides text to a private file."""
+        try:
+            make_private_folder(self._output_dir)
+            while True:
+                self._files += 1
+                path = self._output_dir / f"mcp-{self._files:04d}{ending}"
+                with contextlib.suppress(FileExistsError):
+                    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+                    with os.fdopen(descriptor, "wb") as file:
+                        file.write(data)
+                    return path
+        except OSError:
+            return None
