@@ -50,22 +50,23 @@ async def mcp(argument: str, session: ForgeSession) -> CommandResult:
         return Text("\n\n".join(_details(session, entry)), f"MCP server {entry.name}")
     rows = [_row(session, entry) for entry in approvals.table.servers]
     rows += [
-        (f"✗ {one.name}", "cannot be used", one.source.label, one.reason) for one in approvals.table.unusable
+        (f"✗ {one.name}", "cannot be used", f"{one.reason} ({one.source.label})")
+        for one in approvals.table.unusable
     ]
     return Text("\n".join([left_columns(rows), *approvals.table.problems]), "MCP servers")
 
 
 def _row(session: ForgeSession, entry: ServerEntry) -> tuple[str, ...]:
-    """Return sign and name, state, what it offers and its last error."""
+    """Return sign and name, state, and what it offers or why it does not."""
     status = session.servers.statuses.get(entry.name)
     state = server_state(session, entry)
     sign = _SIGNS.get(state, "·")
     if status is None:
-        return f"{sign} {entry.name}", state, entry.source.label, ""
+        return f"{sign} {entry.name}", state, entry.source.label
     tools = _tools(session, entry)
     calls = f", {status.calls} call{'s'[: status.calls != 1]}" if status.calls else ""
     offer = f"{len(tools)} tool{'s'[: len(tools) != 1]}, {_tokens(tools):,} tokens{calls}" if tools else ""
-    return f"{sign} {entry.name}", state, offer, safe_line(status.report.error)[:_ERROR_CHARS]
+    return f"{sign} {entry.name}", state, offer or safe_line(status.report.error)[:_ERROR_CHARS]
 
 
 def server_state(session: ForgeSession, entry: ServerEntry) -> str:
