@@ -239,7 +239,14 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="let this hook of the folder run, for this session only; repeatable",
+        help="let this hook or MCP server of the folder run, for this session only; repeatable",
+    )
+    parser.add_argument(
+        "--mcp-config",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="start the MCP servers of this file too, for this session only; repeatable",
     )
 
 

@@ -80,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
     config = load_session_config(
         options.cwd, flags=config_flags(options), trust=options.trust, is_hermetic=options.hermetic
     )
-    config = _with_approved(options, config)
+    config = _for_this_run(options, config)
     if refusal := _strict_refusal(config):
         return refusal
     from forge_core.headless.printers import OutputError
@@ -122,7 +122,7 @@ def _chat(options: argparse.Namespace) -> int:
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
-    config = _with_approved(options, config)
+    config = _for_this_run(options, config)
     message = _first_message(options.prompt, _piped_text())
     if options.plain or config.plain or _is_dumb_terminal():
         return _strict_refusal(config) or _plain(options, config, message)
@@ -146,13 +146,20 @@ def _chat(options: argparse.Namespace) -> int:
     return _strict_refusal(config) or _show(config, FirstFrame(config), run, message)
 
 
-def _with_approved(options: argparse.Namespace, config: ForgeConfig) -> ForgeConfig:
-    """Return the settings with the programs that the command line approves."""
-    if not getattr(options, "approve", None):
+def _for_this_run(options: argparse.Namespace, config: ForgeConfig) -> ForgeConfig:
+    """Return the settings with what the command line approves and declares for this run."""
+    approved, files = getattr(options, "approve", None), getattr(options, "mcp_config", None)
+    if not (approved or files):
         return config
     from dataclasses import replace
+    from pathlib import Path
 
-    return replace(config, approved_programs=tuple(options.approve))
+    from forge_core.errors import ConfigError
+
+    paths = [Path(one).expanduser().absolute() for one in files or ()]
+    if missing := next((one for one in paths if not one.is_file()), None):
+        raise ConfigError(f"--mcp-config: there is no file {str(missing)!r}.")
+    return replace(config, approved_programs=tuple(approved or ()), mcp_config=tuple(map(str, paths)))
 
 
 def _hooks(options: argparse.Namespace) -> int:
@@ -161,7 +168,7 @@ def _hooks(options: argparse.Namespace) -> int:
     from forge_core.runtime import load_session_config
 
     config = load_session_config(getattr(options, "cwd", None), trust=getattr(options, "trust", False))
-    return run_action(options, _with_approved(options, config))
+    return run_action(options, _for_this_run(options, config))
 
 
 def _piped_text() -> str:

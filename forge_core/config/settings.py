@@ -283,7 +283,7 @@ class Settings:
         check=checks.yes_or_no,
         variable="FORGE_SAFE",
         option="--safe",
-        summary="whether commands, skills, agents, styles and hooks from files are left out",
+        summary="whether commands, skills, agents, styles, hooks and MCP servers from files are left out",
     )
     claude_instructions: bool = setting(
         default=False,

@@ -8,6 +8,7 @@ where the repository cannot change it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -22,6 +23,7 @@ from forge_core.workspace.project_files import (
     EXTENSION_FOLDERS,
     EXTENSION_PLACES,
     HOOK_FILES,
+    SERVER_FILE,
     find_instructions,
     project_folders,
     read_project_file,
@@ -31,6 +33,9 @@ _FOLDER = ".forge"
 _HARMLESS = frozenset({"config.toml", "themes", ".gitignore"})
 _MAX_ENTRIES = 6
 _MAX_HOOK_BYTES = 1_000_000
+_MAX_EMPTY_BYTES = 1_000
+"""A longer file with MCP servers declares some."""
+_NO_SERVERS = re.compile(r'\s*(?:\{\s*(?:"mcpServers"\s*:\s*\{\s*\}\s*)?\})?\s*')
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ def what_would_act(root: Path, *, in_short: bool = False) -> tuple[str, ...]:
     Runs nothing, and follows no link out of the folder.
     """
     extensions, hooks = [*_extensions(root, in_short=in_short)], _hooks(root, in_short=in_short)
-    return (*_settings(root), *_entries(root), *extensions, *hooks, *_instructions(root))
+    acting = (*extensions, *hooks, *_servers(root, in_short=in_short))
+    return (*_settings(root), *_entries(root), *acting, *_instructions(root))
 
 
 def _settings(root: Path) -> tuple[str, ...]:
@@ -133,6 +139,16 @@ def _hooks(root: Path, *, in_short: bool) -> tuple[str, ...]:
     if in_short and found:
         return (f"hooks in {', '.join(found)}",)
     return tuple(f"{name}: hooks; Forge asks before one runs" for name in found)
+
+
+def _servers(root: Path, *, in_short: bool) -> tuple[str, ...]:
+    """Return the file that declares MCP servers, unless it declares none."""
+    file = read_project_file(root, SERVER_FILE, _MAX_EMPTY_BYTES)
+    if file is None or (not file.is_cut and _NO_SERVERS.fullmatch(file.text)):
+        return ()
+    if in_short:
+        return (f"MCP servers in {SERVER_FILE}",)
+    return (f"{SERVER_FILE}: MCP servers; Forge asks before one starts",)
 
 
 def _names_in(folder: Path) -> list[str]:

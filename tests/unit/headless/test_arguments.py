@@ -17,8 +17,10 @@ from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.settings import SETTINGS, Setting
 from forge_core.errors import ConfigError
 from forge_core.exit_codes import ExitCode
+from forge_core.mcp.server_files import load_servers
 from forge_core.runtime import load_session_config
 from forge_tui.arguments import config_flags, parse, read_prompt
+from forge_tui.cli import _for_this_run, main
 
 
 def parsed(*arguments: str) -> argparse.Namespace:
@@ -323,3 +325,22 @@ def test_fork_session_and_v_are_known(capsys: pytest.CaptureFixture[str]) -> Non
     assert parsed("-c", "--fork-session").fork
     assert parse(["-v"]) == 0
     assert capsys.readouterr().out.startswith("forge ")
+
+
+def test_files_with_servers_are_named_for_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "more.json").write_text('{"mcpServers": {"one": {"command": "x"}}}')
+    (tmp_path / "work").mkdir()
+    config = load_session_config("work")
+
+    for command in ("chat", "run"):
+        found = _for_this_run(parsed(command, "--mcp-config", "more.json"), config)
+        assert [one.name for one in load_servers(found).servers] == ["one"]
+        safe = load_session_config("work", flags={"safe": True})
+        safe = _for_this_run(parsed(command, "--mcp-config", "more.json"), safe)
+        assert load_servers(safe).servers == ()
+
+    assert main(["run", "--model", "offline", "--mcp-config", "gone.json", "hello"]) == ExitCode.USAGE
+    assert f"--mcp-config: there is no file '{tmp_path / 'gone.json'}'" in capsys.readouterr().err

@@ -40,8 +40,14 @@ def load(root: Path, *, trust: bool = False) -> ForgeConfig:
         lambda root: (root / "AGENTS.md").symlink_to("/etc/passwd"),
         lambda root: (root / "AGENTS.md").symlink_to(root / "gone"),
         lambda root: os.mkfifo(root / "AGENTS.md"),
+        lambda root: (root / ".mcp.json").write_text('{\n  "mcpServers": {}\n}\n'),
+        lambda root: (root / ".mcp.json").write_text("\ufeff{}"),
+        lambda root: (root / ".mcp.json").symlink_to("/etc/passwd"),
     ],
-    ids=["empty", "theme", "never", "broken", "themes", "readme", "folder", "outside", "dangling", "fifo"],
+    ids=[
+        *("empty", "theme", "never", "broken", "themes", "readme", "folder", "outside", "dangling", "fifo"),
+        *("no-servers", "no-object", "servers-outside"),
+    ],
 )
 def test_trust_is_not_asked_for_a_folder_without_project_files(root: Path, prepare: object) -> None:
     prepare(root)  # type: ignore[operator]
@@ -96,6 +102,23 @@ def test_the_question_names_kinds_and_files_in_a_few_lines(root: Path) -> None:
         ".claude/settings.local.json: hooks; Forge asks before one runs",
         "CLAUDE.md instructs the model (9 bytes)",
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"mcpServers": {"git": {"command": "mcp-server-git"}}}',
+        '{"\\u0067it": {"\\u0063ommand": "x"}}',
+        "broken",
+        '{"mcpServers": {}' + " " * 2000 + ', "mcpServers": {"a": {"url": "http://a"}}}',
+    ],
+    ids=["usual", "escaped", "broken", "long"],
+)
+def test_a_file_with_servers_is_asked_about(root: Path, text: str) -> None:
+    (root / ".mcp.json").write_text(text)
+    question = trust_question(load(root))
+    assert question is not None and question.findings == ("MCP servers in .mcp.json",)
+    assert what_would_act(root) == (".mcp.json: MCP servers; Forge asks before one starts",)
 
 
 def test_a_flood_of_findings_is_summarised(root: Path) -> None:
