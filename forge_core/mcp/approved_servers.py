@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.config.forge_config import ForgeConfig
@@ -18,7 +18,13 @@ from forge_core.extensions.approvals import (
     WaitingProgram,
 )
 from forge_core.extensions.program_files import UncheckableError, words_of_arguments
-from forge_core.mcp.server_files import ServerEntry, ServerTable, Transport, load_servers
+from forge_core.mcp.server_files import (
+    ServerEntry,
+    ServerTable,
+    Transport,
+    UnusableServer,
+    load_servers,
+)
 from forge_core.mcp.server_launch import variables_of
 
 
@@ -49,11 +55,16 @@ class ServerApprovals:
     def load(cls, config: ForgeConfig) -> ServerApprovals:
         """Return the servers as they are now. Starts nothing. Blocks while it reads."""
         table, store = load_servers(config), ApprovalStore(config.state_dir)
-        judged = {
-            server.name: JudgedServer(server, store.judge(declared_program(server)))
-            for server in table.servers
-            if server.needs_approval
-        }
+        judged: dict[str, JudgedServer] = {}
+        unusable: dict[str, UnusableServer] = {}
+        for server in table.servers:
+            if server.needs_approval:
+                try:
+                    judged[server.name] = JudgedServer(server, store.judge(declared_program(server)))
+                except UncheckableError as error:
+                    unusable[server.name] = UnusableServer(server.name, server.source, str(error))
+        kept = tuple(server for server in table.servers if server.name not in unusable)
+        table = replace(table, servers=kept, unusable=(*table.unusable, *unusable.values()))
         return cls(table, judged, frozenset(config.approved_programs))
 
     def state(self, server: ServerEntry) -> ApprovalState | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.mcp import commented_json
 from forge_core.sanitize import safe_line
 from forge_core.workspace.project_files import SERVER_FILE
 from forge_core.workspace.trust import is_trusted
@@ -122,18 +122,23 @@ def server_sources(config: ForgeConfig) -> list[ServerSource]:
     """Return the files that count now, the weakest first. Reads none of them."""
     if config.safe:
         return []
+    scopes = [ServerScope.USER] if config.config_dir in config.own_extensions else []
+    if is_trusted(config):
+        scopes.append(ServerScope.PROJECT)
+    found = [one for one in (file_of(scope, config) for scope in scopes) if os.path.lexists(one.path)]
+    return found + [
+        ServerSource(path, ServerScope.SESSION, config.working_dir, _shown(path))
+        for path in map(Path, config.mcp_config)
+    ]
+
+
+def file_of(scope: ServerScope, config: ForgeConfig) -> ServerSource:
+    """Return the file of the user or of the project, whether it exists and counts or not."""
     root = config.working_dir
-    found = [
-        ServerSource(place / OWN_FILE, ServerScope.USER, root, _shown(place / OWN_FILE))
-        for place in config.own_extensions
-        if place == config.config_dir
-    ]
-    if os.path.lexists(root / SERVER_FILE) and is_trusted(config):
-        found.append(ServerSource(root / SERVER_FILE, ServerScope.PROJECT, root, SERVER_FILE))
-    found += [
-        ServerSource(path, ServerScope.SESSION, root, _shown(path)) for path in map(Path, config.mcp_config)
-    ]
-    return [one for one in found if one.scope is ServerScope.SESSION or one.path.exists()]
+    if scope is ServerScope.PROJECT:
+        return ServerSource(root / SERVER_FILE, scope, root, SERVER_FILE)
+    path = config.config_dir / OWN_FILE
+    return ServerSource(path, scope, root, _shown(path))
 
 
 def load_servers(config: ForgeConfig) -> ServerTable:
@@ -150,7 +155,7 @@ def load_servers(config: ForgeConfig) -> ServerTable:
 def read_source(source: ServerSource) -> ServerTable:
     """Return the servers of one file. Starts nothing."""
     try:
-        declared = _declared(source)
+        declared = declared_servers(commented_json.parse(read_text(source).strip() or "{}"))
     except (OSError, ValueError) as error:
         reason = safe_line(str(getattr(error, "strerror", None) or error))
         return ServerTable(problems=(f"Servers in {source.label} were not read: {reason}.",))
@@ -169,8 +174,8 @@ def read_entry(name: str, entry: object, source: ServerSource) -> ServerEntry | 
         return UnusableServer(safe_line(name)[:40], source, safe_line(str(error)))
 
 
-def _declared(source: ServerSource) -> Mapping[str, Any]:
-    """Return the entries of a file by name. Raises OSError or ValueError when it cannot be read."""
+def read_text(source: ServerSource) -> str:
+    """Return the text of a file. Raises OSError or ValueError when it cannot be read."""
     real = Path(os.path.realpath(source.path))
     if source.scope is ServerScope.PROJECT and not real.is_relative_to(os.path.realpath(source.folder)):
         raise ValueError("it is a link out of the project")
@@ -181,12 +186,11 @@ def _declared(source: ServerSource) -> Mapping[str, Any]:
         data = file.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
-    if not data.strip():
-        return {}
-    try:
-        content = json.loads(data.decode("utf-8-sig"))
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    return data.decode("utf-8-sig")
+
+
+def declared_servers(content: Any) -> Mapping[str, Any]:
+    """Return the entries of a file by name. Raises ValueError."""
     if not isinstance(content, dict):
         raise ValueError("it is not a JSON object")
     if "mcpServers" in content:

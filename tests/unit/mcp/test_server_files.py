@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.mcp.approved_servers import ServerApprovals
 from forge_core.mcp.server_files import (
     ServerEntry,
     ServerScope,
@@ -148,6 +149,24 @@ def test_one_bad_entry_hides_no_other(tmp_path: Path, content: Any) -> None:
     table = read_source(source(tmp_path / ".mcp.json"))
     assert [one.name for one in table.servers] == ["a"]
     assert [one.name for one in table.unusable] == ["b c"]
+
+
+def test_comments_are_accepted(tmp_path: Path) -> None:
+    write(tmp_path / ".mcp.json", '{"mcpServers": {"a": {"command": "x", /* why */}}} // end')
+    assert [one.command for one in read_source(source(tmp_path / ".mcp.json")).servers] == ["x"]
+
+
+def test_a_server_that_cannot_be_bound_to_its_files_hides_no_other(config: ForgeConfig) -> None:
+    for number in range(201):
+        (config.working_dir / f"{number}.txt").touch()
+    many = {"command": "cat", "args": [f"{number}.txt" for number in range(201)]}
+    write(config.working_dir / ".mcp.json", {"many": many, "a": COMMAND})
+
+    approvals = ServerApprovals.load(config)
+
+    assert [one.name for one in approvals.table.servers] == ["a"]
+    [unusable] = approvals.table.unusable
+    assert (unusable.name, unusable.reason) == ("many", "its command line names more than 200 files")
 
 
 def test_a_file_that_leads_out_of_the_project_is_not_read(tmp_path: Path) -> None:
