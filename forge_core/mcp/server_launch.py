@@ -10,8 +10,9 @@ from pathlib import Path
 from forge_core.mcp.server_files import ServerEntry, ServerScope, Transport, declared_texts
 from forge_core.mcp.wire import Protocol, ServerLaunch
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}")
-"""Other forms of the shell, such as `${NAME%x}`, are left as they are."""
+REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}")
+"""A variable, with its name and its default. Other forms of the shell, such as `${NAME%x}`, are left as they
+are."""
 
 
 class UnresolvedServerError(ValueError):
@@ -67,7 +68,7 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
 
 def variables_of(server: ServerEntry) -> list[str]:
     """Return the names of the variables whose values a server is given."""
-    found = (found[1] for text in declared_texts(server) for found in _REFERENCE.finditer(text))
+    found = (found[1] for text in declared_texts(server) for found in REFERENCE.finditer(text))
     return list(dict.fromkeys(found))
 
 
@@ -94,4 +95,4 @@ class Expansion:
                 return found[0]
             return default
 
-        return _REFERENCE.sub(value, text)
+        return REFERENCE.sub(value, text)
