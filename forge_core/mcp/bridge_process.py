@@ -49,6 +49,11 @@ class BridgeProcess:
         """The id of the process; 0 before it was started."""
         return 0 if self._process is None else self._process.pid
 
+    @property
+    def exit_code(self) -> int | None:
+        """As of `Process.returncode`; None before it was started, and while it runs."""
+        return None if self._process is None else self._process.returncode
+
     async def start(self, environment: Mapping[str, str]) -> None:
         """Start the process. Raises BridgeError."""
         argv = [sys.executable, "-P", "-m", "forge_core.mcp.bridge"]

@@ -225,6 +225,8 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
             f"timeout is in milliseconds: {timeout:g} is below {MIN_TIMEOUT_MS}, so it is ignored"
         )
         timeout_s = None
+    if transport is Transport.SSE:
+        fields.warnings.append("type 'sse' is an old transport: use 'http' if the server knows that one")
     tools = entry.get("tools", {})
     if not isinstance(tools, dict):
         raise ValueError("tools is not an object")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.mcp.bridge_process import BridgeProcess
-from forge_core.mcp.wire import BridgeEvent, Operation, ServerLaunch
+from forge_core.mcp.wire import BridgeEvent, Operation, Protocol, ServerLaunch
 from forge_core.tools.shell.environment import child_environment
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
@@ -40,6 +40,13 @@ class Bench:
             folder=str(self.folder),
             roots=(str(self.folder),),
         )
+        await self.bridge.request(Operation.START, server=launch.to_json())
+
+    async def connect(
+        self, url: str, *, name: str = "one", protocol: Protocol = "auto", **fields: Any
+    ) -> None:
+        """Start the server at a URL."""
+        launch = ServerLaunch(name=name, url=url, protocol=protocol, **fields)
         await self.bridge.request(Operation.START, server=launch.to_json())
 
     async def until(self, event: BridgeEvent, *, server: str = "one", **fields: Any) -> Mapping[str, Any]:

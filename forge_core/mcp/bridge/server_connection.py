@@ -6,20 +6,22 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext, IncomingMessage, Transport
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from forge_core import __version__
 from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
+from forge_core.mcp.bridge.http_client import MAX_BODY_BYTES, HttpClient
+from forge_core.mcp.bridge.listening import listen
 from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
 from forge_core.mcp.wire import BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
@@ -35,8 +37,14 @@ _REFRESH_S = 1.0
 """Between two reads of a list that keeps changing."""
 _MAX_ROUNDS = 10
 """Of questions that a server asks during one call."""
-_SESSION_IS_GONE = "Session terminated"
-"""What the SDK says when an HTTP server does not know the session any more."""
+_CUT = frozenset(
+    {
+        "SSE stream ended without a response",
+        "SSE stream ended and reconnection attempts were exhausted",
+        "Connection closed",
+    }
+)
+"""What the SDK says of a request whose answer cannot come any more."""
 
 _Result = TypeVar("_Result")
 Send: TypeAlias = Callable[[dict[str, Any]], None]
@@ -54,6 +62,11 @@ class ServerConnection:
         self._ask = ask
         self._client: Client | None = None
         self._process: ServerProcess | None = None
+        self._http: HttpClient | None = None
+        self._protocol = launch.protocol
+        """How the next connection begins."""
+        self._limit: asyncio.Timeout | None = None
+        """Of what the task waits for while it connects."""
         self._lists = ServerLists()
         self._has_answered = False
         self._stop, self._lost, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -63,8 +76,14 @@ class ServerConnection:
     async def aclose(self) -> None:
         """End the connection and the server's processes."""
         self._stop.set()
-        self._lost.set()
+        self._give_up()
         await asyncio.wait([self._task])
+
+    def _give_up(self) -> None:
+        """Let the task leave the connection, also while it is not made yet."""
+        self._lost.set()
+        if self._limit is not None:
+            self._limit.reschedule(0)
 
     # The connection
 
@@ -78,13 +97,22 @@ class ServerConnection:
                     await self._connect(stack)
                     was_ready = True
                     await self._serve()
-                reason = self._ending() or "the connection was closed"
+                reason = self._ending() or self._problem() or "the connection was closed"
             except Exception as error:  # whatever a server does, the others go on
                 reason = self._explained(error)
             finally:
                 self._client = None
             if self._stop.is_set():
                 break
+            if self._http is not None and self._http.needs_sign_in:
+                self._report(ServerState.NEEDS_SIGN_IN, error=reason)
+                await self._stop.wait()
+                break
+            if was_ready and self._http is not None and self._http.is_session_gone:
+                state = (
+                    ServerState.RESTARTING
+                )  # at once, and as often as a session ends: only requests find out
+                continue
             if not was_ready or (delay_s := self._restart_delay()) is None:
                 self._report(ServerState.FAILED, error=reason)
                 await self._stop.wait()
@@ -108,10 +136,10 @@ class ServerConnection:
     async def _connect(self, stack: contextlib.AsyncExitStack) -> None:
         began = time.monotonic()
         self._lost.clear()
-        self._process, self._lists, self._has_answered = None, ServerLists(), False
+        self._process, self._http, self._has_answered = None, None, False
         client = await self._negotiated(stack)
         self._has_answered = True
-        async with asyncio.timeout(LIST_S):
+        async with self._within(LIST_S):
             lists = await list_all(client)
         self._client = client
         self._publish(lists)
@@ -128,19 +156,38 @@ class ServerConnection:
 
     async def _negotiated(self, stack: contextlib.AsyncExitStack) -> Client:
         """Return the connected client. A URL is asked for the protocol first, and connected as an older
-        server if it does not answer that."""
-        protocols: list[Protocol] = [self.launch.protocol]
+        server if that fails."""
+        protocols: list[Protocol] = [self._protocol]
         if protocols == ["auto"]:
             protocols.append("legacy")
         for at, protocol in enumerate(protocols):
             try:
-                async with asyncio.timeout(CONNECT_S / len(protocols)):
-                    return await stack.enter_async_context(self._new_client(protocol))
-            except TimeoutError:
-                if at + 1 == len(protocols):
-                    what = "its initialization"
-                    raise RequestFailedError(f"it did not answer {what} within {CONNECT_S:g} s") from None
+                async with self._within(CONNECT_S / len(protocols)):
+                    client = await stack.enter_async_context(self._new_client(protocol))
+                    if protocol in MODERN_PROTOCOL_VERSIONS:
+                        # The SDK would go on without knowing what the server can do.
+                        found = await client.session.send_discover(protocol)
+                        client.session.adopt(types.DiscoverResult.model_validate(found))
+                self._protocol = protocol
+                return client
+            except Exception as error:
+                if at + 1 < len(protocols) and not (self._http and self._http.needs_sign_in):
+                    continue
+                if isinstance(error, TimeoutError):
+                    late = f"it did not answer its initialization within {CONNECT_S:g} s"
+                    raise RequestFailedError(self._problem() or late) from None
+                raise
         raise AssertionError("unreachable")
+
+    @contextlib.asynccontextmanager
+    async def _within(self, limit_s: float) -> AsyncIterator[None]:
+        """Raise TimeoutError in the body after this time, or when the connection is given up."""
+        async with asyncio.timeout(0 if self._stop.is_set() else limit_s) as limit:
+            self._limit = limit
+            try:
+                yield
+            finally:
+                self._limit = None
 
     def _new_client(self, protocol: Protocol) -> Client:
         return Client(
@@ -158,15 +205,28 @@ class ServerConnection:
         launch = self.launch
         if not launch.url:
             return stdio_transport(launch, self._log, self._started, self._lost.set)
+        http = self._http = HttpClient(launch, self._give_up)
         if launch.is_sse:
-            return sse_client(launch.url, headers=dict(launch.headers))
-        return _http_transport(launch)
+            return sse_client(
+                launch.url, httpx_client_factory=lambda headers=None, timeout=None, auth=None: http
+            )
+        return _http_transport(launch.url, http)
 
     def _started(self, process: ServerProcess) -> None:
         self._process = process
 
     async def _serve(self) -> None:
         """Read lists again whenever they change, until the connection is lost."""
+        client = self._client
+        assert client is not None
+        listening = asyncio.create_task(listen(client, self._changed.set, self._log))
+        try:
+            await self._keep_lists()
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+
+    async def _keep_lists(self) -> None:
         while not self._lost.is_set():
             waits = [asyncio.create_task(one.wait()) for one in (self._lost, self._changed)]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -211,6 +271,9 @@ class ServerConnection:
         report = ServerReport(state=state, **fields)
         self._send({"event": BridgeEvent.STATE, "server": self.launch.name, **report.to_json()})
 
+    def _problem(self) -> str:
+        return self._http.problem if self._http is not None else ""
+
     def _ending(self) -> str:
         return self._process.ending(has_answered=True) if self._process is not None else ""
 
@@ -242,7 +305,7 @@ class ServerConnection:
             limit.reschedule(min(loop.time() + idle_s, end))
             await on_progress(progress, total, message)
 
-        async def send(responses: Any = None, state: str | None = None) -> Any:
+        async def send_once(responses: Any, state: str | None) -> Any:
             params = types.CallToolRequestParams(
                 name=tool, arguments=arguments, input_responses=responses, request_state=state
             )
@@ -251,6 +314,20 @@ class ServerConnection:
             return await client.session.send_request(
                 types.CallToolRequest(params=params), _CALL_RESULT, progress_callback=progressed
             )
+
+        async def send(responses: Any = None, state: str | None = None) -> Any:
+            try:
+                return await send_once(responses, state)
+            except MCPError as error:
+                # It was refused because of what the list says about its headers, and did not run.
+                if error.code != types.HEADER_MISMATCH:
+                    raise
+                if not await self._is_unchanged(tool):
+                    reason = (
+                        f"its tool {tool!r} has changed since it was listed, so the call was not sent again"
+                    )
+                    raise RequestFailedError(reason) from error
+                return await send_once(responses, state)
 
         async def work() -> dict[str, Any]:
             return as_json(await self._with_answers(client, await send(), send))
@@ -262,6 +339,16 @@ class ServerConnection:
         except TimeoutError:
             waited = timeout_s or (MAX_CALL_S if loop.time() >= end else IDLE_CALL_S)
             raise RequestFailedError(f"the call did not end within {waited:g} s, and was cancelled") from None
+
+    async def _is_unchanged(self, tool: str) -> bool:
+        """Read the lists again; return whether this tool is still the one that the user has seen."""
+
+        def listed() -> list[dict[str, Any]]:
+            return [one for one in self._lists.tools if one["name"] == tool]
+
+        before = listed()
+        self._publish(await list_all(self._ready()))
+        return bool(before) and listed() == before
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any]:
         """Return the messages of a prompt, as in the protocol. Raises RequestFailedError."""
@@ -300,12 +387,16 @@ class ServerConnection:
         except TimeoutError:
             raise
         except Exception as error:  # of a server, or of the SDK about what a server has sent
-            if isinstance(error, MCPError) and error.message == _SESSION_IS_GONE:
-                self._lost.set()
+            reason = reason_of(error)
             if self._process is not None and isinstance(error, MCPError) and _is_closed(error):
                 await self._process.wait_for_exit(0.5)
-                raise RequestFailedError(self._ending() or reason_of(error)) from error
-            raise RequestFailedError(reason_of(error)) from error
+                reason = self._ending() or reason
+            elif self._http is not None:
+                if reason in _CUT:
+                    reason = self._problem() or "it closed the connection before it had answered"
+                if self._problem() or self._http.needs_sign_in:
+                    self._lost.set()
+            raise RequestFailedError(reason) from error
 
     async def _with_answers(self, client: Client, result: Any, send: Callable[..., Awaitable[Any]]) -> Any:
         """Answer what the server asks before it has a result, and send the request again with the answers
@@ -362,16 +453,13 @@ def _is_closed(error: MCPError) -> bool:
     return error.code == types.CONNECTION_CLOSED
 
 
-def _http_transport(launch: ServerLaunch) -> Transport:
-    client = httpx2.AsyncClient(
-        headers=dict(launch.headers),
-        timeout=httpx2.Timeout(CONNECT_S, read=MAX_CALL_S),
-        follow_redirects=False,
-    )
-
+def _http_transport(url: str, http: HttpClient) -> Transport:
     @contextlib.asynccontextmanager
     async def connection() -> Any:
-        async with client, streamable_http_client(launch.url, http_client=client) as streams:
+        async with (
+            http,
+            streamable_http_client(url, http_client=http, max_sse_event_size=MAX_BODY_BYTES) as streams,
+        ):
             yield streams
 
     return connection()

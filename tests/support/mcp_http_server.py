@@ -1,0 +1,200 @@
+"""A loopback MCP server over HTTP, of the standard library, in a thread: one JSON answer a request, and faults.
+
+    with HttpMcpServer("html") as server:
+        ServerLaunch(name="one", url=server.url, protocol="auto")
+
+Faults, by name: `status:500` (and other numbers), `html`, `silent`, `cut` (the connection, in a call), `huge`, `cut-stream`,
+`stream` (answers calls as events), `restart` (in a call: the session is unknown afterwards), `silent-discover`, `redirect:URL`.
+They can be changed while it runs. Each request is kept in `requests`.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+VERSION = "2025-11-25"
+
+
+@dataclass(frozen=True)
+class SeenRequest:
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: dict[str, Any]
+
+    @property
+    def rpc(self) -> str:
+        return self.body.get("method", "")
+
+
+class HttpMcpServer:
+    """Serves from `with` on. `token`: what a bearer must present, if anything."""
+
+    def __init__(self, *faults: str, token: str = "", tls: ssl.SSLContext | None = None) -> None:
+        self.faults = set(faults)
+        self.token = token
+        self.challenge = "Bearer"
+        self.requests: list[SeenRequest] = []
+        self.sessions: set[str] = set()
+        self.redirects: dict[str, str] = {}
+        """Path → where it is moved to."""
+        self.has_request = threading.Event()
+        self.closing = threading.Event()
+        handler = type("Handler", (_Handler,), {"server_state": self})
+        self._httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._httpd.daemon_threads = True
+        self._httpd.block_on_close = False
+        if tls is not None:
+            self._httpd.socket = tls.wrap_socket(self._httpd.socket, server_side=True)
+        self.origin = f"{'https' if tls else 'http'}://127.0.0.1:{self._httpd.server_address[1]}"
+        self.url = f"{self.origin}/mcp"
+
+    def __enter__(self) -> HttpMcpServer:
+        threading.Thread(target=self._httpd.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.closing.set()
+        self._httpd.shutdown()
+        self._httpd.server_close()
+
+    def fault(self, name: str) -> str | None:
+        """Return what follows the colon of a fault; None without that fault."""
+        for one in self.faults:
+            if one.partition(":")[0] == name:
+                return one.partition(":")[2]
+        return None
+
+    def calls(self, rpc: str) -> list[SeenRequest]:
+        return [one for one in self.requests if one.rpc == rpc]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_state: ClassVar[HttpMcpServer]
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self._keep({})
+        self._send(405, b"")
+
+    def do_DELETE(self) -> None:
+        self._keep({})
+        self._send(200, b"")
+
+    def do_POST(self) -> None:
+        state = self.server_state
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self._keep(body)
+        method, is_call = body.get("method", ""), body.get("method") == "tools/call"
+        if self.path in state.redirects:
+            self._send(307, b"", {"location": state.redirects[self.path]})
+            return
+        if self._is_faulty(method):
+            return
+        if state.token and self.headers.get("authorization") != f"Bearer {state.token}":
+            self._send(401, b"", {"www-authenticate": state.challenge})
+            return
+        session = self.headers.get("mcp-session-id", "")
+        if session and session not in state.sessions:
+            self._send(404, b"session not found", {"content-type": "text/plain"})
+        elif "id" not in body:
+            self._send(202, b"")
+        elif is_call and "cut" in state.faults:
+            self.close_connection = True
+            self.connection.close()
+        elif is_call and "restart" in state.faults:
+            state.faults.discard("restart")
+            state.sessions.clear()
+            self._send(404, b"session not found", {"content-type": "text/plain"})
+        elif is_call and ({"stream", "cut-stream"} & state.faults):
+            self._stream(body)
+        else:
+            self._answer(body)
+
+    def _is_faulty(self, method: str) -> bool:
+        """Return whether a fault that concerns every request was answered."""
+        state = self.server_state
+        if state.fault("silent") is not None or (
+            method == "server/discover" and "silent-discover" in state.faults
+        ):
+            state.closing.wait(60)
+            self.close_connection = True
+            return True
+        if status := state.fault("status"):
+            self._send(int(status), b"no such luck", {"content-type": "text/plain"})
+            return True
+        if "html" in state.faults:
+            self._send(200, b"<html>Welcome</html>", {"content-type": "text/html; charset=utf-8"})
+            return True
+        if to := state.fault("redirect"):
+            self._send(307, b"", {"location": to})
+            return True
+        return False
+
+    def _answer(self, body: dict[str, Any]) -> None:
+        result = _result(body["method"], body.get("params", {}), self.server_state)
+        headers = {"content-type": "application/json"}
+        if body["method"] == "initialize":
+            session = uuid.uuid4().hex
+            self.server_state.sessions.add(session)
+            headers["mcp-session-id"] = session
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": body["id"]}
+        message |= (
+            {"result": result} if result is not None else {"error": {"code": -32601, "message": "unknown"}}
+        )
+        self._send(200, json.dumps(message).encode(), headers)
+
+    def _stream(self, body: dict[str, Any]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        token = body["params"].get("_meta", {}).get("progressToken")
+        progress = {"progressToken": token, "progress": 1, "message": "half"}
+        self._event({"method": "notifications/progress", "params": progress})
+        if "cut-stream" not in self.server_state.faults:
+            self._event(
+                {"id": body["id"], "result": _result("tools/call", body["params"], self.server_state)}
+            )
+        self.close_connection = True
+
+    def _event(self, message: dict[str, Any]) -> None:
+        self.wfile.write(f"event: message\ndata: {json.dumps({'jsonrpc': '2.0', **message})}\n\n".encode())
+        self.wfile.flush()
+
+    def _keep(self, body: dict[str, Any]) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.server_state.requests.append(SeenRequest(self.command, self.path, headers, body))
+        self.server_state.has_request.set()
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _result(method: str, params: dict[str, Any], state: HttpMcpServer) -> dict[str, Any] | None:
+    match method:
+        case "initialize":
+            info = {"name": "loopback", "version": "1.0"}
+            return {"protocolVersion": VERSION, "capabilities": {"tools": {}}, "serverInfo": info}
+        case "tools/list":
+            return {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
+        case "tools/call":
+            text = "x" * 17_000_000 if "huge" in state.faults else params.get("arguments", {}).get("text", "")
+            return {"content": [{"type": "text", "text": text}]}
+    return None
