@@ -7,10 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import keyring
 import pytest
-from keyring.backend import KeyringBackend
-from keyring.errors import KeyringLocked, PasswordDeleteError
 
 from forge_core.approval import deny_all
 from forge_core.commands.diagnosis import _keys
@@ -20,52 +17,16 @@ from forge_core.errors import ConfigError
 from forge_core.headless.auth_actions import status
 from forge_core.llm.endpoints import OPENROUTER_URL, SAVED_KEYS
 from forge_core.runtime import build_session, load_session_config, make_redactor
+from tests.support.memory_keyring import MemoryKeyring, memory_keyring
 
 KEY = "Zq7+wV/2mN9xKp4tRb8yLc3d"
 LOCAL = "http://localhost:9999/v1"
 
 
-class MemoryKeyring(KeyringBackend):
-    """Keeps passwords in memory; locked it raises, and stuck it never returns."""
-
-    priority = 5.0  # type: ignore[assignment]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
-        self.asked = 0
-        self.is_locked = False
-        self.stuck: threading.Event | None = None
-
-    def _use(self) -> None:
-        self.asked += 1
-        if self.stuck is not None:
-            self.stuck.wait()
-        if self.is_locked:
-            raise KeyringLocked("Failed to unlock [the collection]!")
-
-    def get_password(self, service: str, username: str) -> str | None:
-        self._use()
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self._use()
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        self._use()
-        if self.kept.pop((service, username), None) is None:
-            raise PasswordDeleteError("not found")
-
-
 @pytest.fixture
 def backend() -> Iterator[MemoryKeyring]:
-    before, backend = keyring.get_keyring(), MemoryKeyring()
-    keyring.set_keyring(backend)
-    yield backend
-    if backend.stuck is not None:
-        backend.stuck.set()
-    keyring.set_keyring(before)
+    with memory_keyring() as backend:
+        yield backend
 
 
 @pytest.fixture
