@@ -45,6 +45,7 @@ EXACT = {
     "forge_core/permissions/sandbox/sandbox.py": "fixed notes for the sandbox",
     "forge_core/headless/run.py": "the null device",
     "forge_core/mcp/server_edits.py": "what the user declares, keys in it included",
+    "forge_core/mcp/sign_in_store.py": "the user's own tokens, in a file that only they can read",
     "forge_core/mcp/bridge/bridge.py": "the pipe to the session, and the null device",
     "forge_tui/cli.py": "the null device",
     "forge_tui/terminal/editor.py": "the message or plan for the user's editor, in a folder that is deleted",
