@@ -130,6 +130,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--json-schema", metavar="FILE", help="the JSON schema of the final answer, in a file or as text"
     )
     run.add_argument("--output-dir", metavar="DIR", help="write events, result, cost and patch there")
+    run.add_argument(
+        "--require-mcp",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="send nothing unless this MCP server has connected; repeatable",
+    )
     run.add_argument("--hermetic", action="store_true", help="ignore your own settings file and saved rules")
     run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
     _add_resuming(run, picks=False)

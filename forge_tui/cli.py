@@ -93,6 +93,7 @@ def _run(options: argparse.Namespace) -> int:
         resume=_saved_session(options, config),
         schema=AnswerSchema.read(options.json_schema) if options.json_schema else None,
         reads_stream=options.input == "stream-json",
+        required_servers=tuple(options.require_mcp),
     )
     try:
         return asyncio.run(run_prompt(config, prompt, run_options))

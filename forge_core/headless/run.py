@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,8 @@ from typing import Any
 from forge_core.approval import deny_all
 from forge_core.commands.prompt_commands import headless_turn
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.events import SCHEMA_VERSION, AgentEnd, AgentEvent
+from forge_core.errors import ConfigError
+from forge_core.events import SCHEMA_VERSION, AgentEnd, AgentEvent, Notice
 from forge_core.exit_codes import ExitCode, exit_code_for
 from forge_core.headless.output_folder import OutputFolder
 from forge_core.headless.printers import (
@@ -38,6 +39,8 @@ from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.workspace.trust import what_would_act
 
+_SERVERS_S, _REQUIRED_SERVERS_S = 5.0, 10.0
+"""How long a run waits for MCP servers, and for those that it requires."""
 _GRACE_S = 2.0
 """Seconds after a signal until printing is given up because nobody reads the output."""
 
@@ -55,6 +58,8 @@ class RunOptions:
     """What the final answer must match."""
     reads_stream: bool = False
     """Whether standard input holds the lines of a driver, in place of the prompt."""
+    required_servers: tuple[str, ...] = ()
+    """The names of MCP servers without which nothing is sent."""
 
 
 async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> int:
@@ -81,6 +86,9 @@ async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> i
 
     complain((*_notices(config), *(one.text for one in session.waiting_notices())))
     try:
+        waiting = _wait_for_servers(session, options.required_servers, printer)
+        if code := await _drive(session.interrupt, waiting):
+            return code
         if options.reads_stream:
             code = await _drive(driver.stop, driver.run(session, sys.stdin))
         elif options.schema is not None:
@@ -93,6 +101,29 @@ async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> i
         return code
     finally:
         await session.aclose()
+
+
+async def _wait_for_servers(session: ForgeSession, required: Sequence[str], printer: Printer) -> int:
+    """Start the MCP servers and wait a moment for them; print a notice of those that are missing. Return 0.
+
+    Raises:
+        ConfigError: a server in `required` has not connected.
+    """
+    await session.hooks.begin()
+    missing = await session.servers.settled(_REQUIRED_SERVERS_S if required else _SERVERS_S)
+    absent = [name for name in required if name in missing or name not in session.servers.statuses]
+    if absent:
+        name = absent[0]
+        status = session.servers.statuses.get(name)
+        reason = "no server of this name may start" if status is None else status.report.error or "no answer"
+        raise ConfigError(
+            f"The MCP server {safe_line(name)!r} is required (--require-mcp), and has not connected: "
+            f"{safe_line(reason)}. `forge mcp test {safe_line(name)}` shows more."
+        )
+    if missing:
+        names = ", ".join(missing)
+        _print(printer, Notice(level="warning", text=f"These MCP servers have not connected: {names}."))
+    return ExitCode.COMPLETE
 
 
 class _Both:
