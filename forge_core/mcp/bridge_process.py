@@ -6,16 +6,15 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import sys
-from asyncio.subprocess import PIPE, Process
+import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 from forge_core.errors import ForgeError
 from forge_core.mcp.wire import MAX_LINE_BYTES, BridgeEvent, Operation, decoded, encoded
 
-_END_S = 4.0
-"""How long the bridge may take to end all servers."""
 _KEPT_STDERR_BYTES = 8_000
 
 
@@ -35,9 +34,10 @@ class BridgeProcess:
         Both are called on the event loop."""
         self._on_event = on_event
         self._on_end = on_end
-        self._process: Process | None = None
-        self._reading: asyncio.Task[None] | None = None
-        self._errors: asyncio.Task[None] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._writing: asyncio.WriteTransport | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._pipes: list[asyncio.BaseTransport] = []
         self._stderr = bytearray()
         self._open: dict[int, asyncio.Future[Any]] = {}
         self._progress: dict[int, Callable[[Mapping[str, Any]], None]] = {}
@@ -51,26 +51,35 @@ class BridgeProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """As of `Process.returncode`; None before it was started, and while it runs."""
-        return None if self._process is None else self._process.returncode
+        """As of `Popen.returncode`; None before it was started, and while it runs."""
+        return None if self._process is None else self._process.poll()
 
     async def start(self, environment: Mapping[str, str]) -> None:
         """Start the process. Raises BridgeError."""
         argv = [sys.executable, "-P", "-m", "forge_core.mcp.bridge"]
+        pipe = subprocess.PIPE
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                limit=MAX_LINE_BYTES,
-                env=dict(environment),
-                start_new_session=True,
+            # Not by asyncio, which kills a child when its loop is closed: this one ends its servers in order.
+            process = self._process = subprocess.Popen(  # noqa: ASYNC220
+                argv, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environment), start_new_session=True
             )
         except OSError as error:
             raise BridgeError(f"The MCP bridge cannot be started: {error.strerror or error}.") from error
-        self._reading = asyncio.create_task(self._read(), name="forge-mcp-bridge")
-        self._errors = asyncio.create_task(self._read_stderr(), name="forge-mcp-bridge-errors")
+        loop = asyncio.get_running_loop()
+        self._writing, _ = await loop.connect_write_pipe(asyncio.Protocol, process.stdin)
+        answers, errors = await self._reader(process.stdout), await self._reader(process.stderr)
+        self._tasks = [
+            asyncio.create_task(self._read(process, answers), name="forge-mcp-bridge"),
+            asyncio.create_task(self._read_stderr(errors), name="forge-mcp-bridge-errors"),
+        ]
+
+    async def _reader(self, pipe: IO[bytes] | None) -> asyncio.StreamReader:
+        reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
+        connecting = asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
+        self._pipes.append((await connecting)[0])
+        return reader
 
     async def request(
         self,
@@ -98,46 +107,41 @@ class BridgeProcess:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Queue a message. Raises BridgeError if the bridge has ended."""
-        process = self._process
-        if process is None or process.stdin is None or process.stdin.is_closing():
+        if self._writing is None or self._writing.is_closing():
             raise BridgeError("The MCP bridge is not running.")
-        process.stdin.write(encoded(message))
+        self._writing.write(encoded(message))
 
     async def aclose(self) -> None:
-        """End the bridge and all servers; kill what does not end in time."""
+        """Let the bridge end, with all servers. It does so within seconds; this does not wait for it."""
         self._is_closing = True
-        process = self._process
-        if process is None or process.stdin is None:
-            return
-        process.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_END_S):
-                await process.wait()
-        self.kill()
-        tasks = [one for one in (self._reading, self._errors) if one is not None]
-        for task in tasks:
+        if self._writing is not None:
+            self._writing.close()
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for pipe in self._pipes:
+            pipe.close()
+        if self._process is not None:
+            threading.Thread(target=self._process.wait, name="forge-mcp-end", daemon=True).start()
+        await asyncio.sleep(0)  # the transports close their files in the next round of the loop
 
     def kill(self) -> None:
         """Kill the process if it still runs."""
-        if self._process is not None and self._process.returncode is None:
+        if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    async def _read(self) -> None:
-        process = self._process
-        assert process is not None and process.stdout is not None
+    async def _read(self, process: subprocess.Popen[bytes], answers: asyncio.StreamReader) -> None:
         problem = ""
         try:
-            while line := await process.stdout.readline():
+            while line := await answers.readline():
                 self._take(decoded(line))
         except ValueError as error:
             problem = f"it sent what cannot be read: {error}"
             self.kill()
         finally:
             self._fail("The MCP bridge has ended.")
-        code = await process.wait()
+        code = await asyncio.to_thread(process.wait)
         if not self._is_closing:
             last = self._stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
             self._on_end(problem or f"it ended with code {code}" + (f": {last}" if last else ""))
@@ -163,8 +167,7 @@ class BridgeProcess:
             if not answer.done():
                 answer.set_exception(BridgeError(reason))
 
-    async def _read_stderr(self) -> None:
-        assert self._process is not None and self._process.stderr is not None
-        while data := await self._process.stderr.read(4096):
+    async def _read_stderr(self, errors: asyncio.StreamReader) -> None:
+        while data := await errors.read(4096):
             self._stderr += data
             del self._stderr[:-_KEPT_STDERR_BYTES]

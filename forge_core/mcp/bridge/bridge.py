@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from functools import partial
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
 from forge_core.mcp.bridge.server_connection import ServerConnection
 from forge_core.mcp.wire import MAX_LINE_BYTES, BridgeEvent, Operation, ServerLaunch, decoded, encoded
+
+_END_S = 5
+"""Seconds after the session has ended until this process is killed; its servers end with it."""
 
 
 async def serve() -> None:
@@ -34,6 +38,7 @@ class Bridge:
             async for message in self._channel.messages():
                 self._take(message)
         finally:
+            signal.alarm(_END_S)
             for task in self._requests.values():
                 task.cancel()
             await asyncio.gather(*(one.aclose() for one in self._servers.values()))
