@@ -24,6 +24,7 @@ COMMANDS = (
     "config",
     "auth",
     "hooks",
+    "mcp",
     "doctor",
     "completion",
     "man",
@@ -51,10 +52,6 @@ OTHER_OPTIONS = {
 """Options of other programs, and those of Forge that do the same."""
 
 
-_UNKNOWN = "unrecognized arguments: "
-"""How argparse begins its message about them."""
-
-
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=_formatter, **options)
@@ -63,8 +60,6 @@ class _Parser(argparse.ArgumentParser):
         from forge_core.sanitize import safe_line
 
         self.print_usage(sys.stderr)
-        if message.startswith(_UNKNOWN):
-            message = _unknown_option(message.removeprefix(_UNKNOWN).split())
         # argparse's own code 2 is ExitCode.PROVIDER here.
         self.exit(ExitCode.USAGE, f"{self.prog}: {safe_line(message)}\n")
 
@@ -75,8 +70,15 @@ def parse(arguments: Sequence[str], *, is_terminal: bool = True) -> argparse.Nam
     `is_terminal`: whether standard output is one. Otherwise `forge -p TEXT` prints the answer.
     """
     try:
-        parser = build_parser()
-        options = parser.parse_args(_with_default_command(list(arguments), is_terminal=is_terminal))
+        words = _with_default_command(list(arguments), is_terminal=is_terminal)
+        parser = build_parser(words[0])
+        # Of a command with a "--" of its own, argparse would remove that one too.
+        end = words.index("--") + 2 if words[:2] == ["mcp", "add"] and "--" in words else len(words)
+        options, unknown = parser.parse_known_args(words[:end])
+        if unknown:
+            parser.error(_unknown_option(unknown, words[0]))
+        if words[end:]:
+            options.target += words[end:]
         if options.command == "run" and options.prompt_option is not None:
             if options.prompt is not None:
                 parser.error(f"There are two prompts: {options.prompt!r} and that of --prompt")
@@ -88,8 +90,9 @@ def parse(arguments: Sequence[str], *, is_terminal: bool = True) -> argparse.Nam
     return options
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+def build_parser(command: str = "mcp") -> argparse.ArgumentParser:
+    """Return the parser of the whole command line; the arguments of `forge mcp` are in it only if it is the
+    command that is used."""
     from forge_core import __version__
 
     parser = _Parser(
@@ -115,37 +118,17 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_resuming(chat, picks=True)
     _add_common(chat)
-    run = commands.add_parser("run", help="answer one prompt without a screen")
-    run.add_argument("prompt", nargs="?", help='the prompt; "-" or nothing: standard input')
-    run.add_argument(
-        "-p", "--prompt", dest="prompt_option", metavar="TEXT", help="the prompt too, as in `forge chat -p`"
-    )
-    run.add_argument("-f", "--file", help="read the prompt from a file")
-    outputs, inputs = ("text", "json", "stream-json"), ("text", "stream-json")
-    run.add_argument("--output", "--output-format", choices=outputs, default="text", help="what stdout holds")
-    run.add_argument(
-        "--input", "--input-format", choices=inputs, default="text", help="what standard input holds"
-    )
-    run.add_argument(
-        "--json-schema", metavar="FILE", help="the JSON schema of the final answer, in a file or as text"
-    )
-    run.add_argument("--output-dir", metavar="DIR", help="write events, result, cost and patch there")
-    run.add_argument(
-        "--require-mcp",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="send nothing unless this MCP server has connected; repeatable",
-    )
-    run.add_argument("--hermetic", action="store_true", help="ignore your own settings file and saved rules")
-    run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
-    _add_resuming(run, picks=False)
-    _add_common(run)
+    _add_run(commands.add_parser("run", help="answer one prompt without a screen"))
     _add_sessions(commands.add_parser("sessions", help="list, show, rename, export or delete saved sessions"))
     _add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
     _add_config(commands.add_parser("config", help="list, read and change settings"))
     _add_auth(commands.add_parser("auth", help="save the API key of an endpoint, or remove it"))
     _add_hooks(commands.add_parser("hooks", help="list hooks, or run those of an event as a test"))
+    mcp = commands.add_parser("mcp", help="declare, list, approve and test MCP servers")
+    if command == "mcp":  # they would cost every start 1 ms
+        from forge_tui.mcp_arguments import add_mcp
+
+        add_mcp(mcp)
     _add_doctor(commands.add_parser("doctor", help="check the installation, the settings and the endpoint"))
     _add_completion(
         commands.add_parser("completion", help="print the script that makes a shell complete forge")
@@ -209,6 +192,34 @@ def _read_file(path: str) -> str:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The prompt file {path!r} cannot be read: {error}.") from error
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.add_argument("prompt", nargs="?", help='the prompt; "-" or nothing: standard input')
+    run.add_argument(
+        "-p", "--prompt", dest="prompt_option", metavar="TEXT", help="the prompt too, as in `forge chat -p`"
+    )
+    run.add_argument("-f", "--file", help="read the prompt from a file")
+    outputs, inputs = ("text", "json", "stream-json"), ("text", "stream-json")
+    run.add_argument("--output", "--output-format", choices=outputs, default="text", help="what stdout holds")
+    run.add_argument(
+        "--input", "--input-format", choices=inputs, default="text", help="what standard input holds"
+    )
+    run.add_argument(
+        "--json-schema", metavar="FILE", help="the JSON schema of the final answer, in a file or as text"
+    )
+    run.add_argument("--output-dir", metavar="DIR", help="write events, result, cost and patch there")
+    run.add_argument(
+        "--require-mcp",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="send nothing unless this MCP server has connected; repeatable",
+    )
+    run.add_argument("--hermetic", action="store_true", help="ignore your own settings file and saved rules")
+    run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
+    _add_resuming(run, picks=False)
+    _add_common(run)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -462,11 +473,16 @@ def _unknown_command(name: str) -> str:
     )
 
 
-def _unknown_option(words: Sequence[str]) -> str:
-    """Return what is wrong with arguments that no command takes."""
+def _unknown_option(words: Sequence[str], command: str) -> str:
+    """Return what is wrong with arguments that the command does not take."""
     name = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
     if not name:
         return f"unrecognized arguments: {' '.join(words)}"
+    if command == "mcp":
+        return (
+            f"There is no option {name!r} in this place. The command of a server and its options come after "
+            "--, as in: forge mcp add NAME -- npx -y PACKAGE. `forge mcp ACTION --help` lists the options."
+        )
     from difflib import get_close_matches
 
     known = SETTINGS.values()

@@ -172,6 +172,15 @@ def _hooks(options: argparse.Namespace) -> int:
     return run_action(options, _for_this_run(options, config))
 
 
+def _mcp(options: argparse.Namespace) -> int:
+    """List or change MCP servers, or start some as a test."""
+    from forge_core.headless.mcp_actions import run_action
+    from forge_core.runtime import load_session_config
+
+    config = load_session_config(options.cwd, trust=options.trust)
+    return run_action(options, _for_this_run(options, config))
+
+
 def _piped_text() -> str:
     """Return what was piped into the chat; the keys come from the terminal then."""
     from forge_tui.terminal.piped_text import PipedTextError, is_piped, take_piped_text
@@ -393,6 +402,7 @@ _PROGRAMS = {
     "config": _config,
     "auth": _auth,
     "hooks": _hooks,
+    "mcp": _mcp,
     "doctor": _doctor,
     "completion": _completion,
     "man": _man,

@@ -77,11 +77,11 @@ class ServerApprovals:
     @property
     def allowed(self) -> list[ServerEntry]:
         """The servers that may start."""
-        return [
-            server
-            for server in self.table.servers
-            if not server.is_disabled and self.state(server) in (None, ApprovalState.APPROVED)
-        ]
+        return [server for server in self.table.servers if not server.is_disabled and self.may_start(server)]
+
+    def may_start(self, server: ServerEntry) -> bool:
+        """Return whether a server needs no approval, or has it."""
+        return self.state(server) in (None, ApprovalState.APPROVED)
 
     @property
     def waiting(self) -> list[JudgedServer]:

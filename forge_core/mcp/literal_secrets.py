@@ -62,9 +62,14 @@ def mask_entry(server: ServerEntry) -> MaskedEntry:
     return MaskedEntry(server.command, args, url, environment, headers, secrets)
 
 
+def is_secret_name(name: str) -> bool:
+    """Return whether the name of a variable, header or option suggests that its value is a secret."""
+    return _SECRET_NAME.search(name) is not None and _PLACE_NAME.search(name) is None
+
+
 def masked_value(name: str, text: str) -> str:
     """Return the value of a variable, header or option with its secrets masked."""
-    if _SECRET_NAME.search(name) and not _PLACE_NAME.search(name):
+    if is_secret_name(name):
         return _between_references(text, _masked_whole)
     if "://" in text:
         return _masked_url(text)

@@ -107,7 +107,10 @@ class ServerReport:
     """The name and version by which the server introduces itself."""
     instructions: str = ""
     capabilities: tuple[str, ...] = ()
+    initialize_ms: int = 0
+    """From the start until the server had answered its initialization."""
     connect_ms: int = 0
+    """From the start until all its lists had been read."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -121,6 +124,7 @@ class ServerReport:
             title=content["title"],
             instructions=content["instructions"],
             capabilities=tuple(content["capabilities"]),
+            initialize_ms=content["initialize_ms"],
             connect_ms=content["connect_ms"],
         )
 

@@ -11,7 +11,14 @@ from forge_tui.cli_reference.completion import CompletionItem, candidates
 
 def print_candidates(words: Sequence[str]) -> int:
     """Print the candidates for the last of the words after `forge`; return the exit code."""
-    sources = {"ID": _sessions, "SESSION": _sessions, "THEME": _themes, "NAME": _settings, "MODEL": _models}
+    sources = {
+        "ID": _sessions,
+        "SESSION": _sessions,
+        "THEME": _themes,
+        "NAME": _settings,
+        "MODEL": _models,
+        "SERVER": _servers,
+    }
     print(candidates(build_parser(), words, sources, default="chat").printed(), end="")
     return 0
 
@@ -37,6 +44,16 @@ def _settings() -> Iterable[CompletionItem]:
     from forge_core.config.settings import SETTINGS
 
     return [CompletionItem(name, setting.summary) for name, setting in SETTINGS.items()]
+
+
+def _servers() -> Iterable[CompletionItem]:
+    from forge_core.mcp.server_files import ServerScope, file_of, read_source
+    from forge_core.runtime import load_session_config
+
+    config = load_session_config()
+    for source in (file_of(scope, config) for scope in (ServerScope.USER, ServerScope.PROJECT)):
+        if source.path.exists():
+            yield from (CompletionItem(one.name, source.label) for one in read_source(source).servers)
 
 
 def _models() -> Iterable[CompletionItem]:

@@ -168,6 +168,8 @@ def main() -> None:
         time.sleep(3600)
     if "garbage" in FAULTS:
         print("Welcome to the server!", flush=True)
+    if "chatty" in FAULTS:
+        print(f"the token is {os.environ.get('API_TOKEN')}\x1b[31m", file=sys.stderr, flush=True)
     if "leaves-child" in FAULTS:
         subprocess.Popen(["sleep", "3600"], start_new_session=True)
     if "huge" in FAULTS:

@@ -139,6 +139,7 @@ class ServerConnection:
         self._process, self._http, self._has_answered = None, None, False
         client = await self._negotiated(stack)
         self._has_answered = True
+        initialize_ms = round((time.monotonic() - began) * 1000)
         async with self._within(LIST_S):
             lists = await list_all(client)
         self._client = client
@@ -151,6 +152,7 @@ class ServerConnection:
             title=f"{info.title or info.name} {info.version}".strip() if info else "",
             instructions=client.instructions or "",
             capabilities=tuple(capabilities),
+            initialize_ms=initialize_ms,
             connect_ms=round((time.monotonic() - began) * 1000),
         )
 
