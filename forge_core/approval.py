@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from forge_core.config.permission_mode import PermissionMode
+from forge_core.config.project_state import Scripts
 from forge_core.result import FileDiff
 
 ReplyT = TypeVar("ReplyT")
@@ -89,6 +90,32 @@ class ApprovalReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTool:
+    """A tool of an MCP server, as the policy and the user judge it. All text in it is untrusted."""
+
+    server: str
+    name: str
+    """As the server lists it."""
+    description: str
+    """As the server lists it: a claim."""
+    hints: tuple[str, ...] = ()
+    """What the server says about the effects of a call, in words to follow "it says that it"."""
+    host: str = ""
+    """The URL to which arguments are sent; empty for a program on this machine."""
+    is_confined: bool = False
+    """The program runs in the sandbox of commands."""
+    only_reads: bool = False
+    """The server says that a call changes nothing, and its entry lets this count."""
+    rule_name: str
+    """The name that the tool has in rules if no other tool needs the same: `mcp__git__log`."""
+    server_rule: str
+    """The name of the server in rules: `mcp__git`."""
+    seen: Scripts
+    """What the user sees of the tool and its server, each part with its hash or its text. A prompt grants the
+    tool as long as all of this is the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest(UserRequest[ApprovalReply]):
     """A request for permission to run one tool call."""
 
@@ -124,6 +151,11 @@ class ApprovalRequest(UserRequest[ApprovalReply]):
     last one, in order; empty if no part stands out."""
     details: Mapping[str, str] = field(default_factory=dict)
     """Further labelled lines for the prompt ("Timeout": "120 s")."""
+    server_tool: ServerTool | None = None
+    """The tool of a server that is called; None for all other tools."""
+    changes: tuple[str, ...] = ()
+    """What has changed about that tool since the user allowed it, as lines; those of a text begin with "-",
+    "+" or a space."""
 
     def unanswered(self, reason: str) -> ApprovalReply:
         return ApprovalReply(Answer.NO, reason, is_unattended=True)

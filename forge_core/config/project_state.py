@@ -20,7 +20,8 @@ VERSION = 1
 RuleKind: TypeAlias = Literal["allow", "ask", "deny"]
 RULE_KINDS: tuple[RuleKind, ...] = ("allow", "ask", "deny")
 Scripts: TypeAlias = tuple[tuple[str, str], ...]
-"""Paths, relative to the folder where they are inside it, each with the hash of the file."""
+"""What a rule is bound to: paths, relative to the folder where they are inside it, each with the hash of the
+file; of a tool of an MCP server, its parts (`ServerTool.seen`)."""
 ABSENT = "absent"
 """The value in place of the hash where there is no file."""
 _FOLDER = "projects"

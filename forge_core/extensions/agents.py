@@ -17,6 +17,7 @@ from forge_core.extensions.catalog import ExtensionCatalog
 from forge_core.extensions.claude_rules import forge_names
 from forge_core.extensions.definitions import Definition
 from forge_core.extensions.locations import ExtensionKind
+from forge_core.permissions.rules.rule import SERVER_PREFIX
 from forge_core.sanitize import safe_line
 from forge_core.tools.base import BaseTool
 from forge_core.tools.builtin.skill import SkillTool
@@ -228,7 +229,7 @@ def _tools(
     for name in names:
         if "(" in name:
             problems.append(f"the tool {safe_line(name)!r} was left out: tools of agents take no pattern")
-        elif name.startswith("mcp__") or forge_names(name, known):
+        elif name.startswith(SERVER_PREFIX) or forge_names(name, known):
             kept.append(name)
         else:
             problems.append(f"the tool {safe_line(name)!r} was left out: Forge does not have it")

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 
 from forge_core.approval import ToolKind
 from forge_core.errors import ConfigError
-from forge_core.permissions.rules.rule import Rule
+from forge_core.permissions.rules.rule import SERVER_PREFIX, Rule, parse_rule
 from forge_core.tools.base import BaseTool
 from forge_core.tools.registry import builtin_tools
 
-_RULE = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|mcp__[\w.-]+__\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 def forge_names(name: str, tools: Iterable[BaseTool] | None = None) -> tuple[str, ...]:
@@ -42,8 +42,8 @@ def translate_rule(text: str) -> tuple[Rule, ...]:
     if found is None:
         raise ConfigError(f"Rule {text!r} cannot be read. Write it as Tool(pattern): Bash(git status).")
     name, pattern = found[1], (found[2] or "*").strip() or "*"
-    if name.startswith("mcp__"):
-        return (Rule(name, None if pattern == "*" else pattern),)
+    if name.startswith(SERVER_PREFIX):
+        return (parse_rule(text),)
     tools = _tools(name, builtin_tools())
     if not tools:
         raise ConfigError(f"Rule {text!r} names the tool {name!r}, which Forge does not have.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -148,6 +150,20 @@ def declared_program(server: ServerEntry) -> DeclaredProgram:
         places["HOME"] = str(Path.home())
         words = words_of_arguments([server.command, *server.args, *filter(None, [server.cwd])], places)
     return DeclaredProgram(ProgramKind.SERVER, server.name, folder, server.entry, tuple(words))
+
+
+def fingerprint_of(server: ServerEntry) -> str:
+    """Return what grants for the server's tools are bound to, as sha256 in hex: the path of the file that
+    declares it, its entry, and the files in the folder that its words name, whoever declares it. Blocks while
+    it reads them."""
+    try:
+        seen = SeenProgram.of(declared_program(server)).digest
+    except UncheckableError as error:
+        seen = f"{SeenProgram(server.entry, {}).digest} {error}"
+    place = os.path.realpath(server.source.path)
+    return hashlib.sha256(
+        f"{server.source.scope} {place} {seen}".encode("utf-8", "surrogateescape")
+    ).hexdigest()
 
 
 def _exact_command(server: ServerEntry) -> str:

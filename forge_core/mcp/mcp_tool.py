@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import hashlib
 import json
 import re
@@ -12,9 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from forge_core.approval import Effect, ToolKind
+from forge_core.approval import Effect, ServerTool, ToolKind
+from forge_core.config.project_state import Scripts
 from forge_core.errors import ToolError
-from forge_core.mcp.server_files import ServerEntry
+from forge_core.mcp.server_files import ServerEntry, Transport
+from forge_core.permissions.rules.rule import ALL_TOOLS, SERVER_PREFIX
+from forge_core.permissions.rules.server_tools import TEXT_MARK
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult, ToolUse
 from forge_core.untrusted import escape_tags
@@ -22,6 +26,8 @@ from forge_core.untrusted import escape_tags
 MAX_NAME = 64
 """Characters; providers refuse longer names."""
 _KEPT = MAX_NAME - 9
+_KEPT_CHARS = 2_000
+"""Of a text of a tool, kept with what the user has allowed to show later what has changed."""
 MAX_DESCRIPTION = 2_048
 """Characters of a tool's description that the model is sent."""
 _SHOWN_CHARS = 200
@@ -30,6 +36,9 @@ _SHOWN_CHARS = 200
 
 class ToolCaller(Protocol):
     """Runs calls of servers' tools (the session's servers plug in here)."""
+
+    def is_current(self, tool: McpTool) -> bool:
+        """Return whether the server still lists the tool as it is."""
 
     async def call(
         self, tool: McpTool, arguments: Mapping[str, Any], context: ExecutionContext
@@ -67,31 +76,65 @@ class ListedTool:
 
     @property
     def digest(self) -> str:
-        """sha256 of all that the user sees of it, in hex: what a saved approval is bound to."""
-        content = [self.name, self.title, self.description, self.schema, self.output_schema, self.annotations]
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        """sha256 of all of it, in hex."""
+        return _hash([self.name, *self.parts])
+
+    @property
+    def parts(self) -> Scripts:
+        """All of it but the name, each part with its text or its hash: what a saved approval is bound to."""
+        return (
+            (f"{TEXT_MARK}its title", _kept_text(self.title)),
+            (f"{TEXT_MARK}its description", _kept_text(self.description)),
+            ("its parameters", _hash(self.schema)),
+            ("its output schema", _hash(self.output_schema)),
+            (f"{TEXT_MARK}its hints", _kept_text(json.dumps(self.annotations, indent=1, sort_keys=True))),
+        )
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the server says that a call changes nothing."""
+        hints = self.annotations
+        return hints.get("readOnlyHint") is True and hints.get("destructiveHint") is not True
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """What the server says about the effects of a call, in words to follow "it says that it"."""
+        known = {key: value for key, value in self.annotations.items() if isinstance(value, bool)}
+        is_destructive = known.get("destructiveHint") is True
+        found = ["may destroy data"] if is_destructive else ["only reads"] if self.only_reads else []
+        return (*found, *(["reaches other systems"] if known.get("openWorldHint") else []))
 
 
 class McpTool(BaseTool):
     """A tool of a server: what it touches is unknown, so every call asks."""
 
     category = ToolCategory.OTHER
-    effect = Effect.NETWORK
     kind = ToolKind.OTHER
     checks_own_arguments = True
     preview_rows = 3
 
-    def __init__(self, name: str, listed: ListedTool, server: ServerEntry, caller: ToolCaller) -> None:
+    def __init__(
+        self, name: str, listed: ListedTool, server: ServerEntry, caller: ToolCaller, fingerprint: str
+    ) -> None:
+        """`fingerprint` is that of the server as it was started (`approved_servers.fingerprint_of`)."""
         self.name = name
-        self.claude_names = (name,)
         self.listed = listed
         self.server = server
+        self.fingerprint = fingerprint
+        self.effect = Effect.RUN if server.transport is Transport.STDIO else Effect.NETWORK
+        own_rule = plain_name(server.name, "")[:-2]
+        self.claude_names = (name, own_rule, own_rule + ALL_TOOLS)
+        self._rule = own_rule
         self.title = f"{server.name} · {safe_line(listed.name)}"
         self.action = f"use the tool {safe_line(listed.name)!r} of the MCP server {server.name!r}"
         text = safe_text(listed.description).strip() or f"The tool {safe_line(listed.name)} of {server.name}."
         self.description = "\n".join(escape_tags(line) for line in text[:MAX_DESCRIPTION].splitlines())
         self._caller = caller
+
+    def is_same_as(self, other: McpTool) -> bool:
+        """Return whether the user has to judge the other tool as this one."""
+        mine, theirs = ((one.name, one.listed, one.server, one.fingerprint) for one in (self, other))
+        return mine == theirs
 
     def json_schema(self) -> dict[str, Any]:
         """Return the schema of the server."""
@@ -100,11 +143,36 @@ class McpTool(BaseTool):
     def target(self, arguments: Mapping[str, Any]) -> str:
         return _shown(arguments)
 
+    @functools.cached_property
+    def judged(self) -> ServerTool:
+        """What the policy and the user judge it by."""
+        return ServerTool(
+            server=self.server.name,
+            name=self.listed.name,
+            description=self.listed.description[:MAX_DESCRIPTION],
+            hints=self.listed.hints,
+            host="" if self.effect is Effect.RUN else self.server.url,
+            is_confined=self.server.is_confined,
+            only_reads=self.server.trusts_annotations and self.listed.only_reads,
+            rule_name=plain_name(self.server.name, self.listed.name),
+            server_rule=self._rule,
+            seen=(("its server", self.fingerprint), *self.listed.parts),
+        )
+
+    def is_offered(self, context: ExecutionContext) -> bool:
+        return context.denies is None or not context.denies(self.name, self.judged)
+
     def describe_use(self, params: dict[str, Any], context: ExecutionContext) -> ToolUse:
-        return ToolUse(self.effect, target=_shown(params))
+        text = json.dumps(params, ensure_ascii=False, default=str)
+        return ToolUse(self.effect, target=text, server_tool=self.judged)
 
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[()]:
-        """Raise ToolError for arguments that the tool does not take."""
+        """Raise ToolError for arguments that the tool does not take, and if its server has changed it."""
+        if not self._caller.is_current(self):
+            raise ToolError(
+                f"{self.name} was not called: its server has changed it in the meantime. Repeat the call if "
+                "it is still what you want."
+            )
         if problem := await problem_in(params, self.listed.schema):
             raise ToolError(f"invalid arguments for {self.name}, so it was not called: {problem}")
         return ()
@@ -121,12 +189,17 @@ def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     would share, ends in eight hexadecimal digits of the sha256 of its true name.
     """
     keys = list(dict.fromkeys(tools))
-    plain = {key: "mcp__" + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in key) for key in keys}
+    plain = {key: plain_name(*key) for key in keys}
     shared = Counter(plain.values())
     return {
         key: name if len(name) <= MAX_NAME and shared[name] == 1 else _digested(name, key)
         for key, name in plain.items()
     }
+
+
+def plain_name(server: str, tool: str) -> str:
+    """Return the name of a tool, as long as it is, that another tool may need too."""
+    return SERVER_PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in (server, tool))
 
 
 def _digested(name: str, key: tuple[str, str]) -> str:
@@ -157,6 +230,16 @@ def _problem_in(value: Any, schema: Mapping[str, Any]) -> str:
         return ""
     where = ".".join(map(str, error.absolute_path))
     return safe_line(f"{where}: {error.message}" if where else error.message)[:400]
+
+
+def _hash(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _kept_text(text: str) -> str:
+    """Return a text that is bound to, with its end as a hash if it is long."""
+    return text if len(text) <= _KEPT_CHARS else f"{text[:_KEPT_CHARS]}\n… {_hash(text)}"
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from forge_core.errors import ToolError
+from forge_core.mcp.approved_servers import fingerprint_of
 from forge_core.mcp.bridge_process import BridgeError, BridgeProcess
 from forge_core.mcp.mcp_tool import ListedTool, McpTool, problem_in, tool_names
 from forge_core.mcp.results import KeepFile, ResultReader
@@ -36,6 +37,8 @@ class ServerStatus:
     resources: list[Mapping[str, Any]] = field(default_factory=list)
     templates: list[Mapping[str, Any]] = field(default_factory=list)
     calls: int = 0
+    fingerprint: str = ""
+    """Of its entry and files as it was started."""
     log: str = ""
     """The end of what it has written to standard error."""
 
@@ -120,6 +123,7 @@ class McpServers:
         try:
             if reason := await asyncio.to_thread(self._host.refusal, entry):
                 raise UnresolvedServerError(reason)
+            self.statuses[entry.name].fingerprint = await asyncio.to_thread(fingerprint_of, entry)
             launch = launch_of(entry, self._host.settings)
             bridge = await self._running_bridge()
             await bridge.request(Operation.START, server=launch.to_json())
@@ -157,6 +161,13 @@ class McpServers:
     def tools(self) -> list[McpTool]:
         """Return the tools of all connected servers, in the order of the servers."""
         return [*self._tools.values()]
+
+    def is_current(self, tool: McpTool) -> bool:
+        """Return whether a tool is as its server lists it now; of a server that does not run, `call` reports
+        that."""
+        status = self.statuses.get(tool.server.name)
+        is_listed = status is not None and status.report.state is ServerState.READY
+        return not is_listed or self._tools.get(tool.name) is tool
 
     async def call(
         self, tool: McpTool, arguments: Mapping[str, Any], context: ExecutionContext
@@ -226,18 +237,17 @@ class McpServers:
     def _update(self) -> None:
         """Make the tools anew from the lists, and tell the session."""
         listed = [
-            (status.entry, tool)
+            (status, tool)
             for status in self.statuses.values()
             for tool in status.tools
             if _is_wanted(status.entry, tool.name)
         ]
-        names = tool_names((entry.name, tool.name) for entry, tool in listed)
+        names = tool_names((status.entry.name, tool.name) for status, tool in listed)
         before, self._tools = self._tools, {}
-        for entry, tool in listed:
-            name = names[entry.name, tool.name]
-            known = before.get(name)
-            is_same = known is not None and known.listed == tool and known.server is entry
-            self._tools[name] = known if is_same and known else McpTool(name, tool, entry, self)
+        for status, tool in listed:
+            made = McpTool(names[status.entry.name, tool.name], tool, status.entry, self, status.fingerprint)
+            known = before.get(made.name)
+            self._tools[made.name] = known if known is not None and known.is_same_as(made) else made
         self._settled.set()
         self._host.changed()
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from forge_core.approval import Effect, ToolKind
+from forge_core.approval import Effect, ServerTool, ToolKind
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts
 from forge_core.errors import ConfigError
@@ -31,12 +31,14 @@ from forge_core.permissions.rules.rule import (
     Rule,
     allows_paths,
     denies_paths,
+    is_server_rule,
     matches_target,
     names_tool_file,
     parse_rule,
     rule_for_paths,
 )
 from forge_core.permissions.rules.rule_book import Kind, RuleBook, RuleEntry
+from forge_core.permissions.rules.server_tools import check_shown, decide_server_tool, denying
 from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.verdict import Decision, Policy, Verdict
 from forge_core.workspace.folders import WorkspaceFolders
@@ -129,9 +131,13 @@ class PermissionPolicy:
         """Remove a rule of the user's own; return whether there was one. A project's rules stay."""
         return self._book.remove(parse_rule(rule))
 
-    def allow_for_session(self, rule: str) -> None:
-        """Add an allow rule until the session ends; ConfigError for one that allows too much."""
-        self._book.add("session", self.check_session_grant(rule))
+    def allow_for_session(self, rule: str, scripts: Scripts = ()) -> None:
+        """Add an allow rule until the session ends; ConfigError for one that allows too much. One for a tool
+        of an MCP server is bound to `scripts`, what was shown to the user of that tool."""
+        parsed = self.check_session_grant(rule)
+        if is_server_rule(parsed):
+            self._bind(parsed, check_shown(parsed, scripts))
+        self._book.add("session", parsed)
 
     @contextmanager
     def allowing(self, rules: Iterable[Rule]) -> Iterator[None]:
@@ -157,6 +163,8 @@ class PermissionPolicy:
         was shown to the user, else to what the line names now. ConfigError for one that allows too much."""
         parsed = self.check_grant(rule)
         bound = self._scripts_of(parsed) if scripts is None else scripts
+        if is_server_rule(parsed):
+            bound = check_shown(parsed, scripts or ())
         if bound is None:
             raise ConfigError(
                 f"Rule {rule!r} cannot be saved: Forge cannot determine which scripts the line runs. "
@@ -209,9 +217,15 @@ class PermissionPolicy:
             return None
         return lambda path: any(denies_paths(rule, [locate(path, self.folders)]) for rule in rules)
 
+    def denies(self, tool_name: str, tool: ServerTool) -> bool:
+        """Return whether a rule denies every call of a server's tool: the model need not know of it."""
+        return any(rule.pattern is None for rule in denying(self._book, tool_name, tool))
+
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
         """Return what may happen to this call. Changes nothing, but reads what the decision depends on:
         links, git's configuration and index, and the scripts that a line names (at most 64 MB, 40 ms)."""
+        if use.server_tool is not None:
+            return decide_server_tool(tool_name, use, self.mode, self._book, self._scripts)
         if use.effect is Effect.RUN:
             return self._line(tool_name, use)
         places = [locate(path, self.folders) for path in use.paths]

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from forge_core.approval import ServerTool
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts
 
@@ -45,7 +46,12 @@ class Verdict:
     always_rule: str = ""
     """When asking: the rule that "always in this project" would save; empty when there is no safe one."""
     always_scripts: Scripts = ()
-    """The scripts that the line of `always_rule` names, as they are now."""
+    """What `always_rule` is bound to: the scripts that its line names, as they are now, or what the user sees
+    of a server's tool."""
+    session_scripts: Scripts = ()
+    """What `session_rule` is bound to; empty for lines and files."""
+    changes: tuple[str, ...] = ()
+    """When asking about a server's tool that was allowed before: what has changed since, as lines."""
     is_read_only: bool = False
     """It plainly only reads: nothing need be kept to undo it."""
     switches_git_off: bool = False
@@ -70,13 +76,15 @@ class Policy(Protocol):
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict: ...
 
-    def allow_for_session(self, rule: str) -> None: ...
+    def allow_for_session(self, rule: str, scripts: Scripts = ()) -> None: ...
 
     def allow_always(self, rule: str, scripts: Scripts | None = None) -> None: ...
 
     def allow_reading(self, folder: Path) -> None: ...
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None: ...
+
+    def denies(self, tool_name: str, tool: ServerTool) -> bool: ...
 
 
 _STRICTNESS = (
@@ -110,8 +118,8 @@ class TighterPolicy:
         policy.mode = self.mode
         return policy.decide(tool_name, use)
 
-    def allow_for_session(self, rule: str) -> None:
-        self._session.allow_for_session(rule)
+    def allow_for_session(self, rule: str, scripts: Scripts = ()) -> None:
+        self._session.allow_for_session(rule, scripts)
 
     def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
         self._session.allow_always(rule, scripts)
@@ -121,3 +129,6 @@ class TighterPolicy:
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
         return self._session.hidden(tool_name)
+
+    def denies(self, tool_name: str, tool: ServerTool) -> bool:
+        return self._session.denies(tool_name, tool)

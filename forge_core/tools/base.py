@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from forge_core.approval import Effect, PlanReviewer, Questioner, ToolKind
+from forge_core.approval import Effect, PlanReviewer, Questioner, ServerTool, ToolKind
 from forge_core.errors import ToolError as ToolError  # part of the public interface of this module
 from forge_core.events import AgentEvent, Subject, ToolStart
 from forge_core.llm.models import TokenUsage, ToolDefinition
@@ -134,6 +134,8 @@ class ToolUse:
     """Of the tool; set by `BaseTool.use`."""
     removed: tuple[Path, ...] = ()
     """Those of `paths` that are deleted or moved away, and not written."""
+    server_tool: ServerTool | None = None
+    """The tool of an MCP server; None for all other tools."""
 
 
 class BeforeImages(Protocol):
@@ -243,6 +245,9 @@ class ExecutionContext:
     hides: Callable[[Path], bool] | None = None
     """Whether a search must leave a file out because the user's rules deny reading it; set by the
     executor."""
+    denies: Callable[[str, ServerTool], bool] | None = None
+    """Returns whether the user's rules deny every call of the server's tool of this name; None: there is no
+    policy."""
     hooks: ToolHooks | None = None
     """The user's programs that run around calls; None: there are none."""
     ends_turn: bool = False

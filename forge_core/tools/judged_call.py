@@ -81,6 +81,8 @@ class JudgedCall:
             sandbox=self._sandbox_of(use, verdict),
             risky=verdict.risky,
             details={**use.details, **self._change()},
+            server_tool=use.server_tool,
+            changes=verdict.changes,
         )
 
     def _change(self) -> dict[str, str]:
@@ -88,9 +90,11 @@ class JudgedCall:
         return {"Changed by the hook": self.opinion.changed_by} if self.opinion.changed_by else {}
 
     def _sandbox_of(self, use: ToolUse, verdict: Verdict) -> Literal["full", "weak", "off", ""]:
-        if use.kind is not ToolKind.RUN or use.effect is not Effect.RUN:
+        is_program = use.kind is ToolKind.RUN or use.server_tool is not None
+        if not is_program or use.effect is not Effect.RUN:
             return ""
-        if self.context.sandbox is None:
+        is_confined = use.server_tool is None or use.server_tool.is_confined
+        if self.context.sandbox is None or not is_confined:
             return "off"
         return "weak" if verdict.is_sandbox_weak else self.context.sandbox.state.strength
 
@@ -114,7 +118,7 @@ class JudgedCall:
             if reply.answer is Answer.ALWAYS:
                 self.policy.allow_always(rule, verdict.always_scripts if rule == offered else None)
             else:
-                self.policy.allow_for_session(rule)
+                self.policy.allow_for_session(rule, verdict.session_scripts if rule == offered else ())
         except ForgeError as error:
             if self.context.emit is not None:
                 self.context.emit(Notice(level="warning", text=f"Allowed this once only. {error}"))

@@ -14,7 +14,17 @@ from forge_core.permissions.path_info import PathInfo
 from forge_core.permissions.programs.runners import Runner, runner_of
 from forge_core.permissions.rules.command_rules import covers
 from forge_core.permissions.rules.extra_arguments import is_harmless
-from forge_core.permissions.rules.rule import EDIT, NETWORK, SHELL_TOOL, Rule, parse_rule, quoted
+from forge_core.permissions.rules.rule import (
+    ALL_TOOLS,
+    EDIT,
+    NETWORK,
+    SERVER_PREFIX,
+    SHELL_TOOL,
+    Rule,
+    is_server_rule,
+    parse_rule,
+    quoted,
+)
 from forge_core.permissions.shell.syntax import SimpleCommand, read_line
 from forge_core.workspace.folders import Workspace, main_folder, real_folders
 from forge_core.workspace.globs import expand_braces
@@ -65,6 +75,7 @@ def check_grant(text: str, edit_tools: Container[str], *, for_session: bool = Fa
     """The rule, when it is one that may be granted in a prompt; raises ConfigError, with the way out, when it
     would allow any program, or with one of `edit_tools` any file."""
     rule = parse_rule(text)
+    _check_server_rule(rule)
     if rule.tool in (SHELL_TOOL, NETWORK):
         _check_command(rule, for_session=for_session)
     elif rule.tool == "*" or (
@@ -84,6 +95,7 @@ def check_session_grant(rule: str, edit_tools: Container[str]) -> Rule:
     """A rule for the session: one that a prompt offered is fine as it is, one with a beginning is looked
     at, and one for every file is refused."""
     parsed = parse_rule(rule)
+    _check_server_rule(parsed)
     if parsed.tool in (SHELL_TOOL, NETWORK) and parsed.line is None:
         return check_grant(rule, edit_tools, for_session=True)
     if parsed.tool == "*":
@@ -93,6 +105,16 @@ def check_session_grant(rule: str, edit_tools: Container[str]) -> Rule:
             f"Rule {rule!r} would allow every file. Name a folder or a kind of file: edit(src/**)."
         )
     return parsed
+
+
+def _check_server_rule(rule: Rule) -> None:
+    if is_server_rule(rule) and (
+        rule.tool.endswith(ALL_TOOLS) or "__" not in rule.tool.removeprefix(SERVER_PREFIX)
+    ):
+        raise ConfigError(
+            f"Rule '{rule}' would allow every tool of the MCP server, also those that it adds later. Grant "
+            "the tool that is shown, or add the rule yourself with /permissions add allow."
+        )
 
 
 def _has_no_name(pattern: str | None) -> bool:

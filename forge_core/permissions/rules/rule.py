@@ -8,6 +8,8 @@ For `bash`, `git status:*` means a command that starts with these words and adds
 (extra_arguments.py); anything else is the exact line, and a leading `=` makes it exact whatever follows.
 `network(npm install:*)` is such a rule for commands that use the network. A bare `tool` or `tool(*)` means
 every call inside the folder.
+`mcp__git__log` is a tool of the MCP server git, and `mcp__git` and `mcp__git__*` are all of its tools; these
+take no pattern.
 """
 
 from __future__ import annotations
@@ -31,15 +33,19 @@ _MAX_LISTED = 16
 """Files that one rule lists by name."""
 
 _GLOB = re.compile(r"(?<!\\)[*?\[{]|/$")
-_RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+SERVER_PREFIX = "mcp__"
+"""The beginning of the names of servers' tools."""
+ALL_TOOLS = "__*"
+"""The end of a rule for all tools of a server."""
+_RULE = re.compile(r"\s*([A-Za-z_][\w.-]*|mcp__[\w.-]+__\*|\*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
 class EditToolsUnknown(Container[str]):
     """The names of the tools that change files where they are not known: any tool may be one, apart from the
-    rights to read and to run, so that no deny rule is lost."""
+    rights to read and to run and the tools of servers, so that no deny rule is lost."""
 
     def __contains__(self, name: object) -> bool:
-        return name not in ("read", SHELL_TOOL, NETWORK)
+        return name not in ("read", SHELL_TOOL, NETWORK) and not str(name).startswith(SERVER_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +84,19 @@ class Rule:
         """Whether the pattern can match one path only."""
         return self.pattern is not None and _GLOB.search(self.pattern) is None
 
-    def names(self, tool: str, *, is_edit: bool = False, edit_tools: Container[str] = ()) -> bool:
+    def names(
+        self,
+        tool: str,
+        *,
+        is_edit: bool = False,
+        edit_tools: Container[str] = (),
+        other_names: Container[str] = (),
+    ) -> bool:
         """Return whether the rule covers the tool. Where the tool changes files (`is_edit`), so does a rule
-        for `edit` or for one of `edit_tools`."""
-        return self.tool in ("*", tool) or (is_edit and (self.tool == EDIT or self.tool in edit_tools))
+        for `edit` or for one of `edit_tools`; a rule for one of `other_names` does in any case."""
+        if self.tool in ("*", tool) or self.tool in other_names:
+            return True
+        return is_edit and (self.tool == EDIT or self.tool in edit_tools)
 
 
 def parse_rule(text: str) -> Rule:
@@ -94,7 +109,18 @@ def parse_rule(text: str) -> Rule:
     tool, pattern = found[1], found[2]
     if pattern is not None and not pattern.strip():
         raise ConfigError(f"Rule {text!r} has an empty pattern. Write {tool} alone for every use of it.")
-    return Rule(tool, None if pattern is None or pattern.strip() == "*" else pattern.strip())
+    if pattern is None or pattern.strip() == "*":
+        return Rule(tool)
+    if tool.startswith(SERVER_PREFIX):
+        raise ConfigError(
+            f"Rule {text!r} has a pattern, which tools of MCP servers do not take. Write {tool}."
+        )
+    return Rule(tool, pattern.strip())
+
+
+def is_server_rule(rule: Rule) -> bool:
+    """Return whether a rule is for an MCP server or a tool of one."""
+    return rule.tool.startswith(SERVER_PREFIX)
 
 
 def allows_paths(rule: Rule, places: Sequence[PathInfo]) -> bool:

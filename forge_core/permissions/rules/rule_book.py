@@ -67,13 +67,23 @@ class RuleBook:
             "project deny": [parse_rule(rule) for rule in deny],
         }
 
-    def allowing(self, tool: str, *, is_edit: bool = False) -> Iterator[tuple[Origin, Rule]]:
+    def allowing(
+        self, tool: str, *, is_edit: bool = False, other_names: Container[str] = ()
+    ) -> Iterator[tuple[Origin, Rule]]:
         for origin in ("allow", "turn", "saved", "session", "project allow"):
             for rule in self._rules[origin]:
-                if rule.names(tool, is_edit=is_edit) and not (rule.tool == "*" and tool == "network"):
+                is_covered = rule.names(tool, is_edit=is_edit, other_names=other_names)
+                if is_covered and not (rule.tool == "*" and tool == "network"):
                     yield origin, rule
 
-    def tightening(self, kind: Literal["deny", "ask"], tool: str, *, is_edit: bool = False) -> list[Rule]:
+    def tightening(
+        self,
+        kind: Literal["deny", "ask"],
+        tool: str,
+        *,
+        is_edit: bool = False,
+        other_names: Container[str] = (),
+    ) -> list[Rule]:
         """Return the deny or the ask rules for a tool, the user's before the project's."""
         is_edit = is_edit or tool == EDIT
         return [
@@ -81,5 +91,5 @@ class RuleBook:
             for origin in _ORDER
             if origin.endswith(kind)
             for rule in self._rules[origin]
-            if rule.names(tool, is_edit=is_edit, edit_tools=self.edit_tools)
+            if rule.names(tool, is_edit=is_edit, edit_tools=self.edit_tools, other_names=other_names)
         ]
