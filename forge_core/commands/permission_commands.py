@@ -20,6 +20,7 @@ from forge_core.config.project_state import (
 )
 from forge_core.config.save import forget_project_rule, save_project_rule
 from forge_core.errors import ConfigError
+from forge_core.permissions.rules.rule import SERVER_PREFIX
 from forge_core.permissions.rules.rule_book import RuleEntry
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.sanitize import safe_line
@@ -27,7 +28,8 @@ from forge_core.session.session import ForgeSession
 
 _USAGE = (
     "Use /permissions, /permissions add allow|ask|deny RULE, /permissions remove RULE, or "
-    "/permissions test COMMAND. A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env)."
+    "/permissions test COMMAND. A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env); for "
+    "MCP servers mcp__git or mcp__git__log."
 )
 
 
@@ -190,6 +192,7 @@ def _add(rest: str, session: ForgeSession) -> CommandResult:
     rule = rule.strip()
     found = next(one for one in RULE_KINDS if one == kind.lower())
     scripts = session.policy.add(found, rule)
+    session.rules_changed()
     effect = {"allow": "runs unasked", "ask": "always asks", "deny": "never runs"}[found]
     return Text(f"{rule} {effect}{_saving(session, found, rule, scripts)}", "Permissions")
 
@@ -200,13 +203,15 @@ def _saving(session: ForgeSession, kind: RuleKind, rule: str, scripts: Scripts) 
         save_project_rule(config.state_dir, config.working_dir, rule, kind, scripts=scripts, is_written=True)
     except ConfigError as error:
         return f" in this session. {error}"
-    if named := _present(scripts):
+    if named := _present(rule, scripts):
         return f" in this folder, and asks again when {named} changes."
     return " in this folder, from now on."
 
 
-def _present(scripts: Scripts) -> str:
-    """Return the scripts that a rule is bound to and that are there."""
+def _present(rule: str, scripts: Scripts) -> str:
+    """Return what a rule is bound to: the scripts that are there, or the tool of a server."""
+    if scripts and rule.startswith(SERVER_PREFIX):
+        return "the tool or its server"
     return safe_line(" or ".join(name for name, digest in scripts if digest != ABSENT))
 
 
@@ -214,6 +219,7 @@ def _remove(rule: str, session: ForgeSession) -> CommandResult:
     config = session.config
     was_kept = any(rule in getattr(_kept(session), kind) for kind in RULE_KINDS)
     is_gone = session.policy.remove(rule)
+    session.rules_changed()
     if was_kept:
         forget_project_rule(config.state_dir, config.working_dir, rule)
         return Text(f"{rule} is removed.", "Permissions")
@@ -261,5 +267,5 @@ def _void(entry: RuleEntry) -> str:
 def _mark(rule: str, kept: ProjectState) -> str:
     if not any(rule in getattr(kept, kind) for kind in RULE_KINDS):
         return ""
-    named = _present(kept.scripts.get(rule, ()))
+    named = _present(rule, kept.scripts.get(rule, ()))
     return f"  (kept for this folder{f'; asks again when {named} changes' if named else ''})"

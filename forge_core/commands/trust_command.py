@@ -66,6 +66,7 @@ def _apply(session: ForgeSession, *, trusted: bool) -> list[str]:
     settings = read_project_settings(config.working_dir, lines, is_trusted=True)
     rules = {kind: tuple(settings.get(kind, ())) if trusted else () for kind in RULE_KINDS}
     policy.set_project_rules(rules["allow"], rules["ask"], rules["deny"])
+    session.rules_changed()
     mode = _mode(session, settings.get("permission_mode"), trusted=trusted)
     if given := [rule for kind in ("deny", "ask", "allow") for rule in rules[kind]]:
         lines.append(f"{len(given)} rule{'s' if len(given) > 1 else ''}: {', '.join(given)}")

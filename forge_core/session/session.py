@@ -433,6 +433,10 @@ class ForgeSession:
         self.plan.mode_changed(mode)
         self.reload_instructions()
 
+    def rules_changed(self) -> None:
+        """Offer the model the tools that the rules leave, from its next request on."""
+        self._agent.update_offered_tools()
+
     def use_style(self, name: str) -> None:
         """Change how the model writes, from its next request on; ConfigError if there is no such style."""
         self.style.choose(name)

@@ -100,6 +100,7 @@ class ToolEnvironment:
             skills=self.skills,
             before_images=self.undo,
             agents=self.agents,
+            denies=self.policy.denies,
             hooks=None if self.hooks is None else self.hooks.tools,
             variables={} if self.hooks is None else self.hooks.variables,
             instructions_for=None if self.folder_instructions is None else self.folder_instructions.for_path,

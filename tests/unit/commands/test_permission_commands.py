@@ -301,3 +301,11 @@ async def test_no_call_asks_while_the_user_is_away_and_prompts_resume_afterwards
     assert len(person.asked) == 1
     assert "on or off" in fails(await run_command("/afk maybe", session))
     await session.aclose()
+
+
+async def test_a_grant_for_a_tool_of_a_server_is_listed_with_what_ends_it(session: ForgeSession) -> None:
+    config = session.config
+    save_project_rule(config.state_dir, config.working_dir, "mcp__git__log", scripts=(("its server", "f"),))
+    session.policy.allow_for_session("mcp__git__log", (("its server", "f"),))
+    listing = body(await run_command("/permissions", session))
+    assert "mcp__git__log  (kept for this folder; asks again when the tool or its server changes)" in listing
