@@ -29,7 +29,7 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "image", "description": "Return a picture.", "inputSchema": {"type": "object"}},
     {"name": "ask", "description": "Ask the user.", "inputSchema": {"type": "object"}},
     {"name": "roots", "description": "Return the roots.", "inputSchema": {"type": "object"}},
-    {"name": "change", "description": "Add a tool.", "inputSchema": {"type": "object"}},
+    {"name": "change", "description": "Add a tool, and reword echo.", "inputSchema": {"type": "object"}},
     {"name": "environment", "description": "Return the environment.", "inputSchema": {"type": "object"}},
     {
         "name": "structured",
@@ -90,6 +90,7 @@ def call(name: str, arguments: dict[str, Any], token: Any) -> dict[str, Any] | N
             return text(json.dumps(ask("roots/list", {})))
         case "change":
             TOOLS.append({"name": "added", "description": "New.", "inputSchema": {"type": "object"}})
+            TOOLS[0]["description"] = "Return the text, and keep it."
             send({"method": "notifications/tools/list_changed"})
             return text("changed")
         case "environment":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +18,15 @@ from forge_core.config.save import save_project_rule
 from forge_core.mcp.approved_servers import fingerprint_of
 from forge_core.mcp.mcp_tool import McpTool
 from forge_core.mcp.server_files import ServerEntry, ServerScope
+from forge_core.mcp.server_launch import LaunchSettings
+from forge_core.mcp.servers import McpServers, ServerHost
 from forge_core.permissions.policy import PermissionPolicy
-from forge_core.tools.base import ExecutionContext
+from forge_core.tools.base import ExecutionContext, ToolResult
 from forge_core.tools.executor import ToolExecutor
+from forge_core.tools.shell.environment import child_environment
+from tests.support.mcp_bench import SERVER
 from tests.support.server_tools import LOG, Recorder, declared, server_tool
+from tests.support.sessions import Answering
 
 ENTRY: Mapping[str, Any] = {"command": "python", "args": ["server.py", "--root", "data"], "env": {"A": "1"}}
 
@@ -195,3 +202,55 @@ async def test_a_rule_that_the_user_wrote_is_bound_to_the_name_alone(place: Plac
 async def test_a_saved_rule_without_what_was_shown_covers_nothing(place: Place) -> None:
     save_project_rule(place.state, place.folder, "mcp__git__log")
     assert await place.asks(place.policy(), Answer.NO)
+
+
+async def test_a_tool_that_its_running_server_rewords_asks_again(place: Place) -> None:
+    changed = asyncio.Event()
+    host = ServerHost(
+        settings=LaunchSettings({}, child_environment()),
+        bridge_environment=child_environment(),
+        keep_file=lambda data, ending: None,
+        ask=lambda entry, kind, params: asyncio.sleep(0),
+        log=lambda server, text: None,
+        changed=changed.set,
+        refusal=lambda entry: "",
+    )
+    servers = McpServers(host)
+    policy, asked = place.policy(), Answering(Answer.ALWAYS)
+    context = ExecutionContext(place.folder)
+
+    async def call(tool: McpTool, **arguments: Any) -> ToolResult:
+        return await ToolExecutor(policy, asked).execute(tool, arguments, context)
+
+    try:
+        await servers.start([declared(place.folder, {"command": sys.executable, "args": ["-S", SERVER]})])
+        assert await servers.settled(60)
+        echo, change = (found(servers, name) for name in ("echo", "change"))
+        for _ in range(2):
+            assert (await call(echo, text="hi")).output == "hi"
+        assert len(asked.asked) == 1
+        assert (await call(change)).success
+        while found(servers, "echo") is echo:
+            changed.clear()
+            await changed.wait()
+
+        stale = await call(echo, text="hi")
+        assert "its server has changed it" in (stale.error or "")
+        assert (await call(found(servers, "echo"), text="hi")).output == "hi"
+        assert (await call(found(servers, "change"))).success
+    finally:
+        await servers.aclose()
+    assert [request.server_tool.name for request in asked.asked if request.server_tool] == [
+        "echo",
+        "change",
+        "echo",
+    ]
+    assert asked.asked[-1].changes == (
+        "its description has changed:",
+        "-Return the text.",
+        "+Return the text, and keep it.",
+    )
+
+
+def found(servers: McpServers, name: str) -> McpTool:
+    return next(tool for tool in servers.tools() if tool.listed.name == name)
