@@ -142,3 +142,12 @@ def test_importing_the_package_loads_no_tool() -> None:
         "assert not more & set(sys.modules), more & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_deferred_tool_is_called_by_name_but_not_listed() -> None:
+    registry = ToolRegistry([TOOLS["read"]], deferred=[TOOLS["grep"], TOOLS["multi_edit"]])
+    assert [tool.name for tool in registry] == ["read"]
+    assert "grep" in registry and registry.get("grep") is TOOLS["grep"]
+    assert registry.find("Multi Edit") is TOOLS["multi_edit"] and registry.find("Read") is None
+    assert "Did you mean 'grep'?" in (registry.unknown("grpe").error or "")
+    assert "The tools are: read." in (registry.unknown("grpe").error or "")
