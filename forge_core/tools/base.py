@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from forge_core.tools.builtin.exit_plan_mode import SessionPlan
     from forge_core.tools.builtin.skill import SkillSource
     from forge_core.tools.builtin.todo import TodoList
+    from forge_core.tools.builtin.tool_search import DeferredTools
     from forge_core.tools.output import OutputStore
     from forge_core.tools.shell.job_table import JobTable
     from forge_core.tools.tool_hooks import ToolHooks
@@ -238,6 +239,8 @@ class ExecutionContext:
     """The session's plan; None: there is no plan mode."""
     skills: SkillSource | None = None
     """The session's skills; None: it has none."""
+    deferred: DeferredTools | None = None
+    """The tools that the model finds with tool_search; None: there are none."""
     environment: Mapping[str, str] | None = None
     """The environment for child processes; None: the scrubbed one of this process."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -312,7 +315,8 @@ class BaseTool(ABC):
     interrupt_grace_s: float = INTERRUPT_GRACE_S
     """How long an interrupted call may take to return what it has before it is cancelled."""
     for_agents: bool = True
-    """Whether sub-agents may have it: not one that speaks with the user, or starts sub-agents."""
+    """Whether sub-agents may have it with the tools that their definition names: not one that speaks with the
+    user, starts sub-agents, or stands in for deferred tools."""
     timeout_s: float | None = None
     """After this time the executor ends a call; None: never, or the tool sees to it itself."""
 

@@ -91,10 +91,12 @@ def builtin_tools() -> list[BaseTool]:
     from forge_core.tools.builtin.skill import SkillTool
     from forge_core.tools.builtin.task import TaskTool
     from forge_core.tools.builtin.todo import TodoTool
+    from forge_core.tools.builtin.tool_run import ToolRunTool
+    from forge_core.tools.builtin.tool_search import ToolSearchTool
     from forge_core.tools.builtin.write import WriteTool
 
     looking: list[BaseTool] = [ReadTool(), GlobTool(), GrepTool(), LsTool()]
     running: list[BaseTool] = [BashTool(), JobOutputTool(), JobStopTool()]
     writing: list[BaseTool] = [WriteTool(), EditTool(), MultiEditTool(), ApplyPatchTool()]
     session: list[BaseTool] = [TodoTool(), AskUserTool(), ExitPlanModeTool(), SkillTool(), TaskTool()]
-    return [*looking, *writing, *running, *session]
+    return [*looking, *writing, *running, *session, ToolSearchTool(), ToolRunTool()]

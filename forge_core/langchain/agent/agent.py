@@ -81,6 +81,8 @@ class ForgeAgent:
     before_end: Callable[[str], Coroutine[None, None, str]] | None = None
     """Called with each answer that would end a run; a text that it returns is sent to the model, and the run
     continues."""
+    before_call: Callable[[], str] | None = None
+    """Called before each step's model call; a text that it returns is sent to the model with it."""
 
     def __post_init__(self) -> None:
         if self.max_iterations < 1:
@@ -94,22 +96,32 @@ class ForgeAgent:
         self._failed: FailedStep | None = None
         self.set_tools(self.tools)
 
-    def set_tools(self, tools: Sequence[BaseTool | LangChainTool]) -> None:
-        """Replace the tools from the next model call on. Raises ValueError when two have the same name."""
+    def set_tools(self, tools: Sequence[BaseTool | LangChainTool], deferred: Sequence[BaseTool] = ()) -> None:
+        """Replace the tools from the next model call on. Raises ValueError when two have the same name.
+
+        `deferred` tools can be called by name, but their definitions are not sent to the model.
+        """
         # The agent's own executor runs Forge tools, so adapters around them are removed.
         inner = [tool.forge_tool if isinstance(tool, LangChainToolAdapter) else tool for tool in tools]
         self._all_tools = [*ToolRegistry(adapt_tools_for_forge(inner))]
-        self._offer()
+        self._all_deferred = [*deferred]
+        self._offer(self._offered())
 
     def update_offered_tools(self) -> None:
         """Offer the model, from its next call on, the tools that are of use now (`BaseTool.is_offered`)."""
-        context = self.make_context()
-        if [*self._registry] != [tool for tool in self._all_tools if tool.is_offered(context)]:
-            self._offer()
+        registry = self._offered()
+        if [*registry] != [*self._registry] or registry.deferred != self._registry.deferred:
+            self._offer(registry)
 
-    def _offer(self) -> None:
+    def _offered(self) -> ToolRegistry:
         context = self.make_context()
-        self._registry = ToolRegistry(tool for tool in self._all_tools if tool.is_offered(context))
+        return ToolRegistry(
+            (tool for tool in self._all_tools if tool.is_offered(context)),
+            deferred=(tool for tool in self._all_deferred if tool.is_offered(context)),
+        )
+
+    def _offer(self, registry: ToolRegistry) -> None:
+        self._registry = registry
         self._bound: Runnable[LanguageModelInput, AIMessage] | None = None
 
     def set_llm(self, llm: BaseChatModel) -> None:

@@ -113,6 +113,8 @@ class AgentRun:
 
     async def _step(self, chain: AsyncCallbackManagerForChainRun) -> None:
         await self._agent.steering.deliver(self._record, self._events, self.stop)
+        if self._agent.before_call is not None and (note := self._agent.before_call()):
+            self._record.add(Message.user(note, within_turn=True))
         self._record.iterations += 1
         await self._query(chain)
         if self._open_calls:
@@ -228,7 +230,7 @@ class AgentRun:
         self._is_step_open, self._partial = False, ""
         self._record.finish_reason = finish_reason_of(message)
         self._record.output = call.text
-        self._open_calls = pending_calls(message)
+        self._open_calls = pending_calls(message, self._agent.registry)
         if self._open_calls or self._record.output.strip():
             self._record.add(langchain_to_forge(message))
         else:  # some providers refuse a history with an empty answer, from then on
@@ -298,7 +300,9 @@ class AgentRun:
             if self._call is not None:
                 self._keep_partial(self._call)
             records = [not_run(call) for call in self._open_calls]
-            self._record.add_results(records, map(result_message, records))
+            calls = zip(records, self._open_calls, strict=True)
+            messages = [result_message(record, sent_name=call.sent_name) for record, call in calls]
+            self._record.add_results(records, messages)
             self._open_calls = []
             reason = self._record.reason or self.stop.reason or "cancelled"
             self._result = self._record.result(reason, is_resumable=self.failed_step() is not None)

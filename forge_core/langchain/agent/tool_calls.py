@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun
@@ -24,6 +24,7 @@ from forge_core.tools.base import (
     ToolCategory,
     ToolResult,
 )
+from forge_core.tools.builtin.tool_run import ToolRunTool, inner_call
 from forge_core.tools.executor import ToolExecutor
 from forge_core.tools.registry import ToolRegistry
 from forge_core.untrusted import frame_tool_output
@@ -50,6 +51,8 @@ class PendingCall:
     name: str
     arguments: dict[str, Any]
     problem: str | None = None
+    sent_name: str = ""
+    """The name that the model has sent, if it is another: that of tool_run, or one in another spelling."""
 
 
 class ToolRound:
@@ -112,11 +115,13 @@ class ToolRound:
         not.
         """
         own = self.denied | {call.id for call in self._calls if call.problem is not None}
+        sent = {call.id: call.sent_name for call in self._calls}
         return [
             result_message(
                 record,
                 is_data=record.id not in own and self._is_foreign(record.name),
                 instructions=self._instructions.get(record.id, ""),
+                sent_name=sent[record.id],
             )
             for record in self.records()
         ]
@@ -229,9 +234,12 @@ class ToolRound:
         )
 
 
-def pending_calls(message: AIMessage) -> list[PendingCall]:
+def pending_calls(message: AIMessage, tools: ToolRegistry) -> list[PendingCall]:
     """Return the tool calls of an answer, those with unusable arguments last."""
-    calls = [PendingCall(call["id"] or "", call["name"], call["args"]) for call in message.tool_calls]
+    calls = [
+        _meant(PendingCall(call["id"] or "", call["name"], call["args"]), tools)
+        for call in message.tool_calls
+    ]
     broken = [
         PendingCall(call["id"] or "", call["name"] or "", {}, call["error"] or "not valid JSON")
         for call in message.invalid_tool_calls
@@ -239,14 +247,32 @@ def pending_calls(message: AIMessage) -> list[PendingCall]:
     return calls + broken
 
 
-def result_message(record: ToolCallRecord, *, is_data: bool = False, instructions: str = "") -> Message:
+def _meant(call: PendingCall, tools: ToolRegistry) -> PendingCall:
+    """Return the call of the tool that is meant, under its own name; the call itself where there is none."""
+    known = tools.get(call.name)
+    if call.name == ToolRunTool.name and (known is None or isinstance(known, ToolRunTool)):
+        inner = inner_call(call.arguments)
+        tool = None if inner is None else tools.find(inner.name)
+        if inner is None or tool is None or tool is known:
+            return call
+        return replace(
+            call, name=tool.name, arguments=inner.arguments, problem=inner.problem, sent_name=call.name
+        )
+    tool = known or tools.find(call.name)
+    is_other = tool is not None and tool.name != call.name
+    return replace(call, name=tool.name, sent_name=call.name) if tool and is_other else call
+
+
+def result_message(
+    record: ToolCallRecord, *, is_data: bool = False, instructions: str = "", sent_name: str = ""
+) -> Message:
     """Return the message that answers a call; with `is_data`, its text is marked as data. `instructions`
-    follow it."""
+    follow it. `sent_name` is that of the call in the history if it is not the tool's."""
     text = frame_tool_output(record.name, record.result) if is_data else record.result
     if instructions:
         text = f"{text}\n\n{instructions}"
     extra = {} if record.success else {"status": "error"}
-    return Message.tool_result(record.id, text, name=record.name, **extra)
+    return Message.tool_result(record.id, text, name=sent_name or record.name, **extra)
 
 
 def _start_event(call: PendingCall, tool: BaseTool | None, context: ExecutionContext) -> ToolStart:
@@ -288,7 +314,7 @@ def _interrupted() -> ToolResult:
 
 
 def _bad_arguments(call: PendingCall, tool: BaseTool) -> str:
-    names = ", ".join(parameter.name for parameter in tool.parameters)
+    names = ", ".join(map(str, tool.json_schema().get("properties") or ()))
     return (
         f"this call of {call.name!r} cannot be read ({call.problem}), so nothing was run. "
         f"Send it again with one complete JSON object ({names or 'no parameters'})."

@@ -80,7 +80,10 @@ def test_built_in_tools_have_the_expected_kinds() -> None:
         ToolKind.LOOK: {"read", "glob", "grep", "ls"},
         ToolKind.WRITE: {"write", "edit", "multi_edit", "apply_patch"},
         ToolKind.RUN: {"bash"},
-        ToolKind.SESSION: {"todo", "ask_user", "exit_plan_mode", "job_output", "job_stop", "skill"},
+        ToolKind.SESSION: {
+            *("todo", "ask_user", "exit_plan_mode", "job_output", "job_stop", "skill"),
+            *("tool_search", "tool_run"),
+        },
         ToolKind.AGENT: {"task"},
         ToolKind.USER: set(),
         ToolKind.OTHER: set(),
