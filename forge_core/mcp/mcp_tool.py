@@ -108,10 +108,11 @@ class ListedTool:
 class McpTool(BaseTool):
     """A tool of a server: what it touches is unknown, so every call asks."""
 
-    category = ToolCategory.OTHER
+    category = ToolCategory.NETWORK
     kind = ToolKind.OTHER
     checks_own_arguments = True
     preview_rows = 3
+    interrupt_grace_s = 0.01
 
     def __init__(
         self, name: str, listed: ListedTool, server: ServerEntry, caller: ToolCaller, fingerprint: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from forge_core.errors import ToolError
@@ -15,15 +15,13 @@ from forge_core.mcp.mcp_tool import ListedTool, McpTool, problem_in, tool_names
 from forge_core.mcp.results import KeepFile, ResultReader
 from forge_core.mcp.server_files import ServerEntry
 from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of
+from forge_core.mcp.server_questions import Ask, ServerQuestions
 from forge_core.mcp.wire import BridgeEvent, Operation, ServerReport, ServerState
 from forge_core.sanitize import safe_line
 from forge_core.tools.base import ExecutionContext, ToolResult
 
 _KEPT_LOG_CHARS = 64_000
 """The last characters of what each server has written to standard error."""
-
-Ask = Callable[[ServerEntry, str, Mapping[str, Any]], Awaitable[Any]]
-"""Puts a question of a server to the user: its kind and its parameters, as in the protocol."""
 
 
 @dataclass(slots=True)
@@ -76,6 +74,7 @@ class McpServers:
         """By name, in the order in which they were declared."""
         self._host = host
         self._bridge: BridgeProcess | None = None
+        self._questions = ServerQuestions(host.ask, self._answer)
         self._starting = asyncio.Lock()
         self._restarts_left = 1
         """How often the bridge is started again if it dies."""
@@ -112,8 +111,17 @@ class McpServers:
                     await self._settled.wait()
         return all(one.is_settled for one in self.statuses.values())
 
+    async def use_roots(self, roots: Sequence[str]) -> None:
+        """Have other folders in the workspace, and tell the servers that run."""
+        settings = replace(self._host.settings, roots=tuple(roots))
+        self._host = replace(self._host, settings=settings)
+        if self._bridge is not None:
+            with contextlib.suppress(BridgeError):
+                await self._bridge.request(Operation.ROOTS, roots=list(roots))
+
     async def aclose(self) -> None:
         """End all servers and the bridge."""
+        self._questions.withdraw_all()
         for task in [*self._background]:
             task.cancel()
         if self._bridge is not None:
@@ -141,6 +149,7 @@ class McpServers:
     def _bridge_ended(self, reason: str) -> None:
         """Start the bridge once more, with all servers; after that they have failed."""
         self._bridge = None
+        self._questions.withdraw_all()
         again = [one.entry for one in self.statuses.values() if one.report.state is not ServerState.STOPPED]
         self._host.log("bridge", reason)
         if self._restarts_left <= 0:
@@ -183,14 +192,15 @@ class McpServers:
                 context.on_output(_progress_line(message))
 
         try:
-            result = await self._bridge.request(
-                Operation.CALL,
-                on_progress=progressed,
-                server=tool.server.name,
-                tool=tool.listed.name,
-                arguments=dict(arguments),
-                timeout_s=tool.server.timeout_s,
-            )
+            with self._questions.during(tool.server.name, context):
+                result = await self._bridge.request(
+                    Operation.CALL,
+                    on_progress=progressed,
+                    server=tool.server.name,
+                    tool=tool.listed.name,
+                    arguments=dict(arguments),
+                    timeout_s=tool.server.timeout_s,
+                )
         except BridgeError as error:
             raise ToolError(f"{tool.server.name}: {safe_line(str(error))}") from error
         return ResultReader(self._host.keep_file).read(result, await _mismatch(tool, result))
@@ -214,19 +224,22 @@ class McpServers:
             case BridgeEvent.RESOURCES:
                 status.resources, status.templates = message["items"], message["templates"]
             case BridgeEvent.LOG:
-                status.log = (status.log + message["text"])[-_KEPT_LOG_CHARS:]
+                if message["stream"] == "stderr":
+                    status.log = (status.log + message["text"])[-_KEPT_LOG_CHARS:]
                 self._host.log(status.entry.name, message["text"])
                 return
             case BridgeEvent.ASK:
-                self._in_background(self._answer(status.entry, message))
+                self._questions.take(message["id"], status.entry, message["kind"], message["params"])
+                return
+            case BridgeEvent.WITHDRAW:
+                self._questions.withdraw(message["id"])
                 return
         self._update()
 
-    async def _answer(self, entry: ServerEntry, message: Mapping[str, Any]) -> None:
-        value = await self._host.ask(entry, message["kind"], message["params"])
+    def _answer(self, question_id: int, value: Any) -> None:
         if self._bridge is not None:
             with contextlib.suppress(BridgeError):
-                self._bridge.send({"op": Operation.ANSWER, "id": message["id"], "value": value})
+                self._bridge.send({"op": Operation.ANSWER, "id": question_id, "value": value})
 
     def _failed(self, name: str, reason: str) -> None:
         status = self.statuses[name]

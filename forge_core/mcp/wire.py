@@ -35,6 +35,8 @@ class Operation(StrEnum):
     """`server`, `uri`: return the contents of a resource."""
     COMPLETE = "complete"
     """`server`, `ref`, `argument`, `context`: return completions of an argument."""
+    ROOTS = "roots"
+    """`roots`: the folders of the workspace from now on."""
     ANSWER = "answer"
     """`id`: that of an `ASK`; `value`: the result of the question."""
 
@@ -54,8 +56,9 @@ class BridgeEvent(StrEnum):
     RESULT = "result"
     """`id`, and `value` or `error`."""
     ASK = "ask"
-    """`id`, `server`, `call` (the id of the request during which it asks; None: unknown), `kind`, `params`:
-    a question of a server."""
+    """`id`, `server`, `kind`, `params`: a question of a server, for one of its requests that are open."""
+    WITHDRAW = "withdraw"
+    """`id` of an `ASK`, `server`: its answer is not needed any more."""
     LOG = "log"
     """`server`, `stream` (stderr | message), `text`."""
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from forge_core.mcp.approved_servers import ServerApprovals
     from forge_core.mcp.mcp_tool import McpTool
     from forge_core.mcp.server_files import ServerEntry
+    from forge_core.mcp.server_questions import ServerQuestion
     from forge_core.mcp.servers import McpServers, ServerStatus
     from forge_core.tools.base import BaseTool
 
@@ -218,7 +219,7 @@ class SessionServers:
         for line in text.splitlines():
             self._logger.info("mcp %s: %s", server, safe_line(line))
 
-    async def _ask(self, entry: ServerEntry, kind: str, params: Mapping[str, Any]) -> Any:
+    async def _ask(self, question: ServerQuestion) -> Any:
         """Answer a question of a server: nobody is asked yet."""
         return {"action": "cancel"}
 

@@ -28,7 +28,7 @@ class Bench:
 
     def _take(self, event: BridgeEvent, message: Mapping[str, Any]) -> None:
         self.events.append(message)
-        if event is BridgeEvent.ASK:
+        if event is BridgeEvent.ASK and self.answers:
             self.bridge.send({"op": Operation.ANSWER, "id": message["id"], "value": self.answers.pop(0)})
         self._came.set()
 

@@ -1,8 +1,14 @@
 """An MCP server of the standard library, with the faults that its arguments name. Run as a program.
 
-    python mcp_server.py [FAULT ...]
+    python mcp_server.py [FAULT ...] [script=FILE]
 
-It knows the tools echo, add, slow, crash, image and structured, one prompt and one resource.
+It knows the tools echo, add, slow, crash, image and structured, one prompt and one resource. A script is a
+JSON object of what it does at a request in place of that: "METHOD" or "METHOD NAME", with the name or the URI
+of what is requested, leads to
+
+- "asks": requests that it sends, each `{"method", "params"}`, and whose answers it waits for,
+- "sends": notifications that it sends then; "$token" in them is the progress token,
+- "result": the result; without one, a text with the answers in JSON.
 """
 
 from __future__ import annotations
@@ -13,9 +19,14 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 FAULTS = frozenset(sys.argv[1:])
+SCRIPT: dict[str, Any] = {}
+for _argument in sys.argv[1:]:
+    if _argument.startswith("script="):
+        SCRIPT = json.loads(Path(_argument.removeprefix("script=")).read_text(encoding="utf-8"))
 TOOLS: list[dict[str, Any]] = [
     {
         "name": "echo",
@@ -101,11 +112,28 @@ def call(name: str, arguments: dict[str, Any], token: Any) -> dict[str, Any] | N
     return text(f"unknown tool {name}", isError=True)
 
 
+def scripted(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the result that the script has for a request, after all that it has before that."""
+    name = params.get("name", params.get("uri"))
+    found = SCRIPT.get(f"{method} {name}", SCRIPT.get(method))
+    if found is None:
+        return None
+    answers = [ask(one["method"], one["params"]) for one in found.get("asks", ())]
+    token = json.dumps(params.get("_meta", {}).get("progressToken"))
+    for one in found.get("sends", ()):
+        send(json.loads(json.dumps(one).replace('"$token"', token)))
+    result: dict[str, Any] = found.get("result") or text(json.dumps(answers, sort_keys=True))
+    return result
+
+
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     """Return the result of a request; None: there is no answer."""
+    if (result := scripted(method, params)) is not None:
+        return result
     match method:
         case "initialize":
             capabilities: dict[str, Any] = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
+            capabilities |= {"completions": {}}
             info = {"name": "bench", "version": "1.0"}
             version = params["protocolVersion"]
             return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
@@ -152,6 +180,8 @@ def handle(message: dict[str, Any]) -> None:
         return
     if method == "notifications/cancelled":
         print("cancelled", file=sys.stderr, flush=True)
+    if method == "notifications/roots/list_changed":
+        print(json.dumps(ask("roots/list", {})), file=sys.stderr, flush=True)
     if request_id is None:
         return
     result = answer(method, message.get("params") or {})

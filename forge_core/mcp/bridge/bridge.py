@@ -81,6 +81,10 @@ class Bridge:
                 launch, self._channel.send, partial(self._ask, launch.name)
             )
             return None
+        if operation is Operation.ROOTS:
+            roots = tuple(message["roots"])
+            await asyncio.gather(*(server.use_roots(roots) for server in self._servers.values()))
+            return None
         name = message["server"]
         if operation is Operation.STOP:
             return await self._end(name)
@@ -106,7 +110,7 @@ class Bridge:
             await server.aclose()
 
     async def _ask(self, server: str, kind: str, params: dict[str, Any]) -> Any:
-        """Ask the session, and wait for its answer."""
+        """Ask the session, and wait for its answer; a cancelled wait withdraws the question."""
         self._asked += 1
         question_id = self._asked
         self._questions[question_id] = asyncio.get_running_loop().create_future()
@@ -115,6 +119,9 @@ class Bridge:
         )
         try:
             return await self._questions[question_id]
+        except asyncio.CancelledError:
+            self._channel.send({"event": BridgeEvent.WITHDRAW, "id": question_id, "server": server})
+            raise
         finally:
             del self._questions[question_id]
 

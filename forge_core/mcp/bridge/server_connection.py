@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,6 +24,7 @@ from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
 from forge_core.mcp.bridge.http_client import MAX_BODY_BYTES, HttpClient
 from forge_core.mcp.bridge.listening import listen
 from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all
+from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
 from forge_core.mcp.wire import BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
 
@@ -45,6 +47,8 @@ _CUT = frozenset(
     }
 )
 """What the SDK says of a request whose answer cannot come any more."""
+_WITHOUT_ROOT_CHANGES = "2026-07-28"
+"""From this revision on, a server asks for the roots when it needs them, and is not told of changes."""
 
 _Result = TypeVar("_Result")
 Send: TypeAlias = Callable[[dict[str, Any]], None]
@@ -69,6 +73,7 @@ class ServerConnection:
         """Of what the task waits for while it connects."""
         self._lists = ServerLists()
         self._has_answered = False
+        self._requests = OpenRequests()
         self._stop, self._lost, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._restarts: deque[float] = deque(maxlen=len(_RESTART_DELAYS_S))
         self._task = asyncio.create_task(self._run(), name=f"mcp-{launch.name}")
@@ -84,6 +89,16 @@ class ServerConnection:
         self._lost.set()
         if self._limit is not None:
             self._limit.reschedule(0)
+
+    async def use_roots(self, roots: tuple[str, ...]) -> None:
+        """Have other folders in the workspace, and tell the server."""
+        self.launch = replace(self.launch, roots=roots)
+        client = self._client
+        if client is not None and client.protocol_version < _WITHOUT_ROOT_CHANGES:
+            try:
+                await client.send_roots_list_changed()
+            except Exception as error:  # the server asks again when it needs them
+                self._log(f"it was not told of other roots: {reason_of(error)}")
 
     # The connection
 
@@ -295,16 +310,13 @@ class ServerConnection:
     ) -> dict[str, Any]:
         """Call a tool; return the result as in the protocol. Raises RequestFailedError.
 
-        A call ends after `IDLE_CALL_S` without progress and after `MAX_CALL_S` in all, or after `timeout_s`.
-        It is never repeated.
+        A call ends after `IDLE_CALL_S` without progress and after `MAX_CALL_S` in all, or after `timeout_s`;
+        while the user is asked something for it, no time passes. It is never repeated.
         """
         client = self._ready()
-        loop = asyncio.get_running_loop()
-        end = loop.time() + (timeout_s or MAX_CALL_S)
-        idle_s = timeout_s or IDLE_CALL_S
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            limit.reschedule(min(loop.time() + idle_s, end))
+            limit.progressed()
             await on_progress(progress, total, message)
 
         async def send_once(responses: Any, state: str | None) -> Any:
@@ -334,12 +346,11 @@ class ServerConnection:
         async def work() -> dict[str, Any]:
             return as_json(await self._with_answers(client, await send(), send))
 
-        limit = asyncio.timeout(min(idle_s, end - loop.time()))
         try:
-            async with limit:
+            async with self._requests.limited(timeout_s or IDLE_CALL_S, timeout_s or MAX_CALL_S) as limit:
                 return await self._request(work())
         except TimeoutError:
-            waited = timeout_s or (MAX_CALL_S if loop.time() >= end else IDLE_CALL_S)
+            waited = limit.exceeded_s
             raise RequestFailedError(f"the call did not end within {waited:g} s, and was cancelled") from None
 
     async def _is_unchanged(self, tool: str) -> bool:
@@ -376,7 +387,7 @@ class ServerConnection:
 
     async def _limited(self, request: Awaitable[_Result]) -> _Result:
         try:
-            async with asyncio.timeout(LIST_S):
+            async with self._requests.limited(LIST_S, LIST_S):
                 return await self._request(request)
         except TimeoutError:
             raise RequestFailedError(f"it did not answer within {LIST_S:g} s") from None
@@ -421,8 +432,8 @@ class ServerConnection:
     async def _elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        answer = await self._ask("elicit", as_json(params))
-        return types.ElicitResult.model_validate(answer)
+        answer = await self._requests.answered(self._ask("elicit", as_json(params)))
+        return types.ElicitResult.model_validate(answer or {"action": "cancel"})
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
         roots = [types.Root(uri=Path(one).as_uri(), name=Path(one).name) for one in self.launch.roots]  # type: ignore[arg-type]
