@@ -94,12 +94,14 @@ class ServerTool:
     """A tool of an MCP server, as the policy and the user judge it. All text in it is untrusted."""
 
     server: str
+    source: str
+    """The file that declares the server."""
     name: str
     """As the server lists it."""
     description: str
     """As the server lists it: a claim."""
     hints: tuple[str, ...] = ()
-    """What the server says about the effects of a call, in words to follow "it says that it"."""
+    """What the server says about the effects of a call, in words to follow "says that it"."""
     host: str = ""
     """The URL to which arguments are sent; empty for a program on this machine."""
     is_confined: bool = False
@@ -137,7 +139,8 @@ class ApprovalRequest(UserRequest[ApprovalReply]):
     diffs: tuple[FileDiff, ...] = ()
     """What an edit would change, already computed."""
     is_destructive: bool = False
-    """Deletes, leaves the folder, or uses the network: the default answer is then no."""
+    """Deletes, leaves the folder, uses the network, or is a tool that has changed: the default answer is then
+    no."""
     is_undoable: bool = False
     """Whether undo covers all that the call would change."""
     needs_network: bool = False
@@ -154,8 +157,8 @@ class ApprovalRequest(UserRequest[ApprovalReply]):
     server_tool: ServerTool | None = None
     """The tool of a server that is called; None for all other tools."""
     changes: tuple[str, ...] = ()
-    """What has changed about that tool since the user allowed it, as lines; those of a text begin with "-",
-    "+" or a space."""
+    """The parts of that tool that have changed since the user allowed it, as lines; those that show how a
+    text differs begin with "-", "+" or a space."""
 
     def unanswered(self, reason: str) -> ApprovalReply:
         return ApprovalReply(Answer.NO, reason, is_unattended=True)

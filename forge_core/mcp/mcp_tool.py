@@ -98,7 +98,7 @@ class ListedTool:
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What the server says about the effects of a call, in words to follow "it says that it"."""
+        """What the server says about the effects of a call, in words to follow "says that it"."""
         known = {key: value for key, value in self.annotations.items() if isinstance(value, bool)}
         is_destructive = known.get("destructiveHint") is True
         found = ["may destroy data"] if is_destructive else ["only reads"] if self.only_reads else []
@@ -127,7 +127,7 @@ class McpTool(BaseTool):
         self.claude_names = (name, own_rule, own_rule + ALL_TOOLS)
         self._rule = own_rule
         self.title = f"{server.name} · {safe_line(listed.name)}"
-        self.action = f"use the tool {safe_line(listed.name)!r} of the MCP server {server.name!r}"
+        self.action = f"call a tool of the MCP server {server.name!r}"
         text = safe_text(listed.description).strip() or f"The tool {safe_line(listed.name)} of {server.name}."
         self.description = "\n".join(escape_tags(line) for line in text[:MAX_DESCRIPTION].splitlines())
         self._caller = caller
@@ -149,6 +149,7 @@ class McpTool(BaseTool):
         """What the policy and the user judge it by."""
         return ServerTool(
             server=self.server.name,
+            source=self.server.source.label,
             name=self.listed.name,
             description=self.listed.description[:MAX_DESCRIPTION],
             hints=self.listed.hints,

@@ -39,7 +39,8 @@ class Verdict:
     session_rule: str = ""
     """When asking: what "yes, for this session" would add; empty when it can be granted only once."""
     is_destructive: bool = False
-    """Deletes, leaves the folder or uses the network: the answer offered first is then no."""
+    """Deletes, leaves the folder, uses the network, or is a tool that has changed: the answer offered first
+    is then no."""
     is_private: bool = False
     """When asking: before the user allows it, nothing about the path may be revealed, not even its
     existence."""

@@ -52,9 +52,9 @@ def decide_server_tool(
         Decision.ASK,
         "it has changed since you allowed it" if changes else "tools of MCP servers ask before each call",
         session_rule=name,
-        is_destructive=bool(tool.host),
+        is_destructive=bool(tool.host or changes),
         always_rule=name,
-        is_usual=not changes,
+        is_usual=True,
         always_scripts=tool.seen,
         session_scripts=tool.seen,
         changes=changes,
@@ -78,13 +78,14 @@ def check_shown(rule: Rule, seen: Scripts) -> Scripts:
 
 
 def differences(before: Scripts, now: Scripts) -> tuple[str, ...]:
-    """Return how a tool differs from what was shown of it before, as lines. They are untrusted."""
+    """Return which parts of a tool differ from what was shown of it before, as lines, after each text how it
+    differs. They are untrusted."""
     old, new = dict(before), dict(now)
     lines: list[str] = []
     for part in dict.fromkeys((*old, *new)):
         if old.get(part) == new.get(part):
             continue
-        lines.append(f"{part.removeprefix(TEXT_MARK)} has changed")
+        lines.append(part.removeprefix(TEXT_MARK))
         if part.startswith(TEXT_MARK):
             lines[-1] += ":"
             lines += _text_difference(old.get(part, ""), new.get(part, ""))

@@ -10,6 +10,12 @@ from forge_core.approval import Answer, ApprovalRequest, Effect
 from forge_core.result import FileDiff
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len, clip
+from forge_tui.screens.prompts.server_call import (
+    claim_of,
+    destination_of,
+    server_call_lines,
+    whole_claim,
+)
 from forge_tui.widgets.exact_text import (
     ExactLine,
     command_lines,
@@ -105,6 +111,8 @@ def is_disguised(request: ApprovalRequest) -> bool:
 
 
 def _lines_of(request: ApprovalRequest, show_diff: Callable[[FileDiff], list[ExactLine]]) -> list[ExactLine]:
+    if request.server_tool is not None:
+        return server_call_lines(request.server_tool, request.arguments, request.changes)
     if request.effect is Effect.RUN:
         return command_lines(request.target, request.risky)
     is_named_below = len(request.diffs) > 1
@@ -158,6 +166,8 @@ def facts_of(request: ApprovalRequest, workspace: Path, *, room: int, is_whole: 
         facts = [PLACES["full"], *reason, *facts]
     if purpose := _purpose(request):
         facts.append(clip(f"The model says: {purpose}", PURPOSE_CELLS))
+    if request.server_tool is not None and (claim := claim_of(request.server_tool)):
+        facts.append(clip(claim, PURPOSE_CELLS))
     return _joined(facts, room)
 
 
@@ -178,15 +188,20 @@ def all_facts(request: ApprovalRequest, workspace: Path) -> list[ExactLine]:
     facts = [counts_of(request), sandboxed, *_facts(request, workspace, is_whole=False)]
     if purpose := _purpose(request):
         facts.append(f"The model says: {purpose}")
+    if request.server_tool is not None:
+        facts += [f"Server declared in {safe_line(request.server_tool.source)}"]
+        facts += whole_claim(request.server_tool)
     return [ExactLine(fact, role="heading") for fact in facts if fact]
 
 
 def _facts(request: ApprovalRequest, workspace: Path, *, is_whole: bool) -> list[str]:
     facts = [unconfined_of(request)]
+    if request.server_tool is not None:
+        facts.append(destination_of(request.server_tool))
     if not request.is_usual_reason:
         facts.append(_reason(request))
     is_short = is_whole and "\n" not in request.target and len(request.target) <= SHORT_CHARACTERS
-    if not request.diffs and not is_short:
+    if not request.diffs and not is_short and request.server_tool is None:
         facts.append(_size(request.target))
     for name, value in request.details.items():
         is_usual = (name, value) == USUAL_TIMEOUT or (name == "Folder" and Path(value) == workspace)

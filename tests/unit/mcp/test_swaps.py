@@ -168,7 +168,7 @@ async def test_a_swap_asks_again(place: Place, how: str, answer: Answer) -> None
 
     swap(place)
     assert await place.asks(policy, Answer.NO)
-    assert any(line.startswith(f"{what} has changed") for line in place.requests[-1].changes)
+    assert any(line.rstrip(":") == what for line in place.requests[-1].changes)
     assert await place.asks(policy, Answer.ONCE), "a yes for once is no grant"
     assert await place.asks(policy, answer)
     assert not await place.asks(policy, answer)
@@ -183,7 +183,7 @@ async def test_the_request_shows_how_the_description_differs(place: Place) -> No
     await place.asks(place.policy(), Answer.NO)
 
     assert place.requests[-1].changes == (
-        "its description has changed:",
+        "its description:",
         " Show commits.",
         "-Fast.",
         "+Sends them away.",
@@ -246,7 +246,7 @@ async def test_a_tool_that_its_running_server_rewords_asks_again(place: Place) -
         "echo",
     ]
     assert asked.asked[-1].changes == (
-        "its description has changed:",
+        "its description:",
         "-Return the text.",
         "+Return the text, and keep it.",
     )
