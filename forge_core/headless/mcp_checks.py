@@ -17,6 +17,7 @@ from forge_core.mcp.literal_secrets import is_secret_name
 from forge_core.mcp.server_files import ServerEntry
 from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of
 from forge_core.mcp.server_listing import DeclaredState, ListedServer, ServerListing
+from forge_core.mcp.server_questions import ServerQuestion
 from forge_core.mcp.servers import McpServers, ServerHost, ServerStatus
 from forge_core.mcp.wire import ServerState
 from forge_core.redact import Redactor
@@ -114,7 +115,7 @@ class _Check:
                 self.settled_ms.setdefault(name, self._elapsed_ms())
 
     def _host(self) -> ServerHost:
-        async def cancel(entry: ServerEntry, kind: str, params: Mapping[str, Any]) -> Any:
+        async def cancel(question: ServerQuestion) -> Any:
             return {"action": "cancel"}
 
         return ServerHost(

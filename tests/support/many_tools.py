@@ -62,7 +62,7 @@ def server_tools(
 ) -> list[McpTool]:
     entry = server_entry(server, always_load=always_load)
     names = tool_names((server, tool.name) for tool in tools)
-    return [McpTool(names[server, tool.name], tool, entry, caller) for tool in tools]
+    return [McpTool(names[server, tool.name], tool, entry, caller, "fingerprint") for tool in tools]
 
 
 def many_tools(caller: AnsweringCaller, count: int = 500, servers: Sequence[str] = SERVERS) -> list[McpTool]:

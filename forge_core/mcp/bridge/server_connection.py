@@ -22,8 +22,7 @@ from pydantic import TypeAdapter
 from forge_core import __version__
 from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
 from forge_core.mcp.bridge.http_client import MAX_BODY_BYTES, HttpClient
-from forge_core.mcp.bridge.listening import listen
-from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all
+from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all, listen
 from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
 from forge_core.mcp.wire import BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
