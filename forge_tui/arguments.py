@@ -378,7 +378,7 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     unset = actions.add_parser("unset", help="remove a setting from your own settings file")
     actions.add_parser("path", help="print the path of your own settings file")
     for one in (get, change, unset):
-        one.add_argument("name", metavar="NAME", help="the name of a setting")
+        one.add_argument("name", metavar="SETTING", help="the name of a setting")
     change.add_argument("values", metavar="VALUE", nargs="+", help="the value; several for a list")
     for one in (listing, get):
         one.add_argument("--json", action="store_true", help="print JSON")

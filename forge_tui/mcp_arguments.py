@@ -57,13 +57,13 @@ def _add_names(
     for one in (get, remove, approve):
         one.add_argument("name", metavar="SERVER", help="the name of the server")
     for one in (add, add_json):
-        one.add_argument("name", metavar="NEW_NAME", help="1 to 32 letters, digits, '-' or '_'")
+        one.add_argument("name", metavar="NAME", help="1 to 32 letters, digits, '-' or '_'")
     add.add_argument(
         "target", metavar="URL|COMMAND", nargs="+", help="a URL; or a command and its arguments, after --"
     )
     add_json.add_argument("json_text", metavar="JSON", help="the entry, as in the files")
     test.add_argument("names", metavar="SERVER", nargs="*", help="default: all that a session would start")
-    importing.add_argument("names", metavar="FOREIGN_SERVER", nargs="*", help="default: all that are found")
+    importing.add_argument("names", metavar="NAME", nargs="*", help="default: all that are found")
 
 
 def _add_declaring(

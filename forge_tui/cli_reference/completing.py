@@ -15,7 +15,7 @@ def print_candidates(words: Sequence[str]) -> int:
         "ID": _sessions,
         "SESSION": _sessions,
         "THEME": _themes,
-        "NAME": _settings,
+        "SETTING": _settings,
         "MODEL": _models,
         "SERVER": _servers,
     }

@@ -19,7 +19,7 @@ from forge_tui.cli_reference.man_page import man_page
 SESSIONS = (CompletionItem("20260101-101010-abcdef", "a title"), CompletionItem("20260202-101010-abcdef"))
 SOURCES = {
     "ID": lambda: SESSIONS,
-    "NAME": lambda: [CompletionItem("theme"), CompletionItem("model")],
+    "SETTING": lambda: [CompletionItem("theme"), CompletionItem("model")],
     "MODEL": lambda: [CompletionItem("offline")],
 }
 FORGE = Path(sys.executable).with_name("forge")
@@ -59,6 +59,8 @@ def complete(*words: str) -> tuple[list[str], str]:
         (("sessions", "delete", "x", "20260202"), ["20260202-101010-abcdef"], ""),
         (("sessions", "list", "-C", ""), [], "folders"),
         (("config", "get", "th"), ["theme"], ""),
+        (("chat", "--approve", ""), [], ""),
+        (("mcp", "add", ""), [], ""),
         (("completion", ""), ["bash", "zsh", "fish"], ""),
         (("nothing", "--no-such", "x", "\x1b"), [], ""),
     ],
