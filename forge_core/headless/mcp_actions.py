@@ -92,7 +92,7 @@ def _list(options: argparse.Namespace, config: ForgeConfig, confirm: Confirm) ->
             for remark in (one.reason, *(one.entry.warnings if one.entry is not None else ())):
                 if remark:
                     print(f"  {remark}")
-    else:
+    elif not listing.problems:
         why = " while the setting safe is on" if config.safe else ""
         print(f"There are no MCP servers{why}. `forge mcp add --help` shows how to add one.")
     _print_problems(listing)

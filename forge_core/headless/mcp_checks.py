@@ -62,6 +62,9 @@ def run_checks(names: Collection[str], config: ForgeConfig, settings: LaunchSett
         print("\n".join(safe_line(redact(line))[:_MAX_CHARS] for line in lines))
     for problem in listing.problems:
         print(problem)
+    if not chosen and not listing.problems:
+        print("There are no MCP servers to test.")
+        return ExitCode.COMPLETE
     working = sum(one.report.state is ServerState.READY for one in check.statuses.values())
     print(f"{working} of {len(chosen)} work." + (f" {check.summary}" if starting else ""))
     return ExitCode.COMPLETE if working == len(chosen) and not listing.problems else ExitCode.USAGE

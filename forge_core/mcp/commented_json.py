@@ -19,7 +19,10 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 def parse(text: str) -> Any:
     """Return the value of a text. Raises ValueError."""
     try:
-        return json.loads(_plain(text))
+        try:
+            return json.loads(text)  # 20 times as fast
+        except ValueError:
+            return json.loads(_plain(text))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -40,7 +43,7 @@ def with_member(text: str, path: Sequence[str], name: str, value: Any) -> str:
     last = found.members[-1]
     comma = "" if "," in _without_comments(text)[last.end : found.end] else ","
     if "\n" not in text[found.start : found.end]:
-        member = f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
+        member = f"{json.dumps(name)}: {_dumped(value)}"
         return f"{text[: last.end]}{comma}{text[last.end : place]} {member}{text[place:]}"
     lead = _indentation(text, found.members[0].start)
     member = _member(name, value, lead, len(path) + 1, line_end)
@@ -112,8 +115,17 @@ def _blank_end(text: str, at: int) -> int:
 
 def _member(name: str, value: Any, lead: str, depth: int, line_end: str) -> str:
     unit: str | int = "\t" if "\t" in lead else max(len(lead) // depth, 2)
-    lines = json.dumps(value, indent=unit, ensure_ascii=False).split("\n")
+    lines = _dumped(value, unit).split("\n")
     return f"{json.dumps(name)}: " + (line_end + lead).join(lines)
+
+
+def _dumped(value: Any, unit: str | int | None = None) -> str:
+    text = json.dumps(value, indent=unit, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # an argument or a path need not be valid Unicode
+        return json.dumps(value, indent=unit)
+    return text
 
 
 def _indentation(text: str, at: int) -> str:

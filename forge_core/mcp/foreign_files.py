@@ -77,7 +77,7 @@ def _files(root: Path, environ: Mapping[str, str]) -> Iterator[tuple[ForeignFile
     yield _own(home / ".config/Code/User/mcp.json", home), _read_editor
     yield _own(home / "Library/Application Support/Code/User/mcp.json", home), _read_editor
     yield _own(home / ".cursor/mcp.json", home), _read_editor
-    for name in (".vscode/mcp.json", ".cursor/mcp.json"):
+    for name in (".vscode/mcp.json", ".cursor/mcp.json") if root != home else ():
         yield ForeignFile(root / name, name, ServerScope.PROJECT), _read_editor
 
 

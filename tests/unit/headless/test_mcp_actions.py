@@ -122,7 +122,10 @@ def test_a_broken_file_is_never_overwritten(cli: Cli) -> None:
         cli.fails(*words)
         assert ".mcp.json was not" in cli.err
     assert cli.project_file.read_text() == '{"mcpServers": {'
-    assert "Servers in .mcp.json were not read" in (cli.run("list"), cli.err)[1]
+    assert cli.run("list") == "" and "Servers in .mcp.json were not read" in cli.err
+    assert "Servers in .mcp.json were not read" in cli.run("test", code=ExitCode.USAGE)
+    cli.project_file.unlink()
+    assert cli.run("test") == "There are no MCP servers to test.\n"
 
 
 def test_a_name_is_never_overwritten_and_the_nearest_is_named(cli: Cli) -> None:

@@ -74,6 +74,7 @@ def test_a_member_is_added_and_removed_in_place() -> None:
         ('{"a": 1}', '{"a": 1, "new": 1}'),
         ('{"a": 1 // c\n}', '{"a": 1, // c\n"new": 1\n}'),
         ("{ /* c */ }", '{ /* c */\n  "new": 1\n}'),
+        ('{"a": "\\udcff"}', '{"a": "\\udcff", "new": 1}'),
         ("{ // c\n}", '{ // c\n  "new": 1\n}'),
         ('{\r\n\t"a": 1\r\n}\r\n', '{\r\n\t"a": 1,\r\n\t"new": 1\r\n}\r\n'),
     ],

@@ -73,6 +73,12 @@ def test_an_entry_is_added_and_removed(
         remove_server(project, "one", tmp_path / "state")
 
 
+def test_text_that_is_no_valid_unicode_is_kept(user: ServerSource, tmp_path: Path) -> None:
+    entry = {"command": "x", "args": ["caf\udce9", "é"]}
+    add_servers(user, {"one": entry}, tmp_path / "state")
+    assert json.loads(user.path.read_text())["mcpServers"] == {"one": entry}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
