@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from forge_core.mcp.mcp_tool import McpTool
-from forge_core.tools.registry import plain_name
+from forge_core.tools.registry import squeezed_name
 
 MAX_QUERY_CHARS = 500
 _NAME_WEIGHT, _TITLE_WEIGHT = 3, 2
@@ -33,7 +33,7 @@ class _Names:
     """As written."""
     words: frozenset[tuple[str, ...]]
     whole: frozenset[str]
-    """With the server, as `plain_name` returns them."""
+    """With the server, as `squeezed_name` returns them."""
     alone: str
     """Without the server."""
 
@@ -44,8 +44,8 @@ class _Names:
         return cls(
             frozenset((tool.name, name, together)),
             frozenset((tuple(words(tool.name)[1:]), tuple(words(together)))),
-            frozenset((plain_name(tool.name), plain_name(together))),
-            plain_name(name),
+            frozenset((squeezed_name(tool.name), squeezed_name(together))),
+            squeezed_name(name),
         )
 
     def tier(self, query: _Query) -> int | None:
@@ -89,7 +89,7 @@ class ToolIndex:
             return []
         if parts[0] == "mcp" and len(parts) > 1:
             parts = parts[1:]
-        asked = _Query(text, tuple(parts), plain_name(text))
+        asked = _Query(text, tuple(parts), squeezed_name(text))
         found: list[tuple[int, float, int]] = []
         for index, names in enumerate(self._names):
             score, tier = self._score(index, parts), names.tier(asked)
@@ -99,8 +99,8 @@ class ToolIndex:
 
     def nearest(self, name: str) -> list[McpTool]:
         """Return the tools, at most three, whose names are most similar to one that does not exist."""
-        known = {plain_name(tool.name): tool for tool in reversed(self._tools)}
-        similar = difflib.get_close_matches(plain_name(name[:MAX_QUERY_CHARS]), known, _NEAREST, 0.6)
+        known = {squeezed_name(tool.name): tool for tool in reversed(self._tools)}
+        similar = difflib.get_close_matches(squeezed_name(name[:MAX_QUERY_CHARS]), known, _NEAREST, 0.6)
         found = dict.fromkeys([*(known[one] for one in similar), *self.ranked(name)[:_NEAREST]])
         return [*found][:_NEAREST]
 

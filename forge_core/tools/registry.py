@@ -46,8 +46,8 @@ class ToolRegistry:
         if self._plain is None:
             self._plain = {}
             for known in self._deferred:
-                self._plain.setdefault(plain_name(known), []).append(known)
-        same = self._plain.get(plain_name(name), ())
+                self._plain.setdefault(squeezed_name(known), []).append(known)
+        same = self._plain.get(squeezed_name(name), ())
         return self._deferred[same[0]] if len(same) == 1 else None
 
     def unknown(self, name: str) -> ToolResult:
@@ -69,7 +69,7 @@ class ToolRegistry:
         return name in self._tools or name in self._deferred
 
 
-def plain_name(name: str) -> str:
+def squeezed_name(name: str) -> str:
     """Return a name in small letters without separators and without a leading `mcp`."""
     return re.sub(r"[\W_]+", "", re.sub(r"^\s*mcp[\W_]+", "", name.casefold()))
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.mcp.mcp_tool import ListedTool, McpTool, tool_names
-from forge_core.mcp.server_files import ServerEntry, ServerScope, ServerSource, Transport
+from forge_core.mcp.server_files import ServerScope
 from forge_core.tools.base import ExecutionContext, ToolResult
+from tests.support.server_tools import declared
 
 _VERBS = (
     *("list", "get", "create", "update", "delete", "search", "merge", "close", "assign", "export"),
@@ -29,24 +30,14 @@ class AnsweringCaller:
     def __init__(self) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
 
+    def is_current(self, tool: McpTool) -> bool:
+        return True
+
     async def call(
         self, tool: McpTool, arguments: Mapping[str, Any], context: ExecutionContext
     ) -> ToolResult:
         self.calls.append((tool.name, dict(arguments)))
         return ToolResult(True, f"{tool.listed.name} got {dict(arguments)}")
-
-
-def server_entry(name: str, *, always_load: bool = False) -> ServerEntry:
-    return ServerEntry(
-        name=name,
-        source=ServerSource(Path("/own/mcp.json"), ServerScope.USER, Path("/own"), "mcp.json"),
-        transport=Transport.STDIO,
-        entry={"command": "serve"},
-        command="serve",
-        environment={},
-        headers={},
-        always_load=always_load,
-    )
 
 
 def listed_tool(name: str, description: str = "", **properties: Any) -> ListedTool:
@@ -60,9 +51,10 @@ def listed_tool(name: str, description: str = "", **properties: Any) -> ListedTo
 def server_tools(
     caller: AnsweringCaller, server: str, tools: Sequence[ListedTool], *, always_load: bool = False
 ) -> list[McpTool]:
-    entry = server_entry(server, always_load=always_load)
+    fields = {"command": "serve", "alwaysLoad": always_load}
+    entry = declared(Path("/own"), fields, name=server, scope=ServerScope.USER)
     names = tool_names((server, tool.name) for tool in tools)
-    return [McpTool(names[server, tool.name], tool, entry, caller, "fingerprint") for tool in tools]
+    return [McpTool(names[server, tool.name], tool, entry, caller, "f") for tool in tools]
 
 
 def many_tools(caller: AnsweringCaller, count: int = 500, servers: Sequence[str] = SERVERS) -> list[McpTool]:
