@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import functools
 import hashlib
@@ -16,6 +15,8 @@ from typing import Any, Protocol
 from forge_core.approval import Effect, ServerTool, ToolKind
 from forge_core.config.project_state import Scripts
 from forge_core.errors import ToolError
+from forge_core.mcp.argument_check import problem_in
+from forge_core.mcp.sent_schema import sent_schema
 from forge_core.mcp.server_files import ServerEntry, Transport
 from forge_core.permissions.rules.rule import ALL_TOOLS, SERVER_PREFIX
 from forge_core.permissions.rules.server_tools import TEXT_MARK
@@ -138,8 +139,12 @@ class McpTool(BaseTool):
         return mine == theirs
 
     def json_schema(self) -> dict[str, Any]:
-        """Return the schema of the server."""
-        return copy.deepcopy(dict(self.listed.schema))
+        """Return the schema for the model; the arguments are checked against that of the server."""
+        return copy.deepcopy(self._sent_schema)
+
+    @functools.cached_property
+    def _sent_schema(self) -> dict[str, Any]:
+        return sent_schema(self.listed.schema)
 
     def target(self, arguments: Mapping[str, Any]) -> str:
         return _shown(arguments)
@@ -207,31 +212,6 @@ def plain_name(server: str, tool: str) -> str:
 def _digested(name: str, key: tuple[str, str]) -> str:
     digest = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[:_KEPT]}_{digest}"
-
-
-async def problem_in(value: Any, schema: Mapping[str, Any]) -> str:
-    """Return where a value differs from a schema; empty if it does not, or if the schema cannot be used."""
-    return await asyncio.to_thread(_problem_in, value, schema)
-
-
-def _problem_in(value: Any, schema: Mapping[str, Any]) -> str:
-    from jsonschema import SchemaError
-    from jsonschema.exceptions import best_match
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    kind = validator_for(schema)
-    try:
-        kind.check_schema(dict(schema))
-        # With an empty registry, references lead nowhere out of the schema.
-        error = best_match(kind(dict(schema), registry=Registry()).iter_errors(value))
-    except (SchemaError, Unresolvable, RecursionError):
-        return ""
-    if error is None:
-        return ""
-    where = ".".join(map(str, error.absolute_path))
-    return safe_line(f"{where}: {error.message}" if where else error.message)[:400]
 
 
 def _hash(value: object) -> str:

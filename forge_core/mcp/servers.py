@@ -10,8 +10,9 @@ from typing import Any
 
 from forge_core.errors import ToolError
 from forge_core.mcp.approved_servers import fingerprint_of
+from forge_core.mcp.argument_check import problem_in
 from forge_core.mcp.bridge_process import BridgeError, BridgeProcess
-from forge_core.mcp.mcp_tool import ListedTool, McpTool, problem_in, tool_names
+from forge_core.mcp.mcp_tool import ListedTool, McpTool, tool_names
 from forge_core.mcp.results import KeepFile, ResultReader
 from forge_core.mcp.server_files import ServerEntry
 from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of

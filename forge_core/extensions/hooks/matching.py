@@ -60,12 +60,12 @@ def matcher_problem(matcher: str) -> str:
         re.compile(matcher)
     except (re.error, RecursionError, OverflowError) as error:
         return f"its matcher {matcher!r} is not a regular expression: {error}"
-    if _may_be_slow(matcher):
+    if may_be_slow(matcher):
         return f"its matcher {matcher!r} could take too long: it repeats a group, or has too many repeats"
     return ""
 
 
-def _may_be_slow(expression: str) -> bool:
+def may_be_slow(expression: str) -> bool:
     """Return whether an expression might be tried on a name in more than `_MAX_WAYS` ways: that many its
     repeats and alternatives, multiplied, allow. A repeat of a group is too many: it may hold others."""
     if _UNREADABLE.search(expression):

@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool as LangChainTool
 from langchain_core.tools import ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.utils.pydantic import TypeBaseModel
-from pydantic import Field, GetPydanticSchema, ValidationError
+from pydantic import BaseModel, Field, GetPydanticSchema, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 from pydantic_core import core_schema
 
@@ -68,7 +68,7 @@ class LangChainToolAdapter(LangChainTool):
         if tool is not None:
             fields.setdefault("name", tool.name)
             fields.setdefault("description", tool.description)
-            fields.setdefault("args_schema", arguments_model(tool.name, tool.description, tool.json_schema()))
+            fields.setdefault("args_schema", _arguments_schema(tool))
         fields.setdefault("handle_tool_error", True)
         fields.setdefault("handle_validation_error", _refusal)
         super().__init__(**fields)
@@ -108,6 +108,8 @@ class LangChainToolAdapter(LangChainTool):
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the call's arguments under their own names, without optional ones that were not given."""
+        if self.forge_tool.checks_own_arguments:
+            return kwargs
         schema = self.forge_tool.json_schema()
         properties, required = schema.get("properties") or {}, set(schema.get("required") or ())
         original = {field_name(name): name for name in properties}
@@ -171,6 +173,15 @@ def _taken_call_id() -> str | None:
     call_id = _invoked_as.get()
     _invoked_as.set(None)
     return call_id
+
+
+def _arguments_schema(tool: BaseTool) -> type[BaseModel] | dict[str, Any]:
+    """Return what LangChain checks arguments by. A tool that checks them itself gives its schema, which it
+    only passes on: no model can hold every schema."""
+    schema = tool.json_schema()
+    if tool.checks_own_arguments:
+        return {**schema, "title": tool.name, "description": tool.description}
+    return arguments_model(tool.name, tool.description, schema)
 
 
 def _refusal(error: ValidationError | ValidationErrorV1) -> str:

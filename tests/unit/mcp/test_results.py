@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forge_core.mcp.mcp_tool import problem_in
+from forge_core.mcp.argument_check import problem_in
 from forge_core.mcp.results import ResultReader
 from tests.support.mcp_server import PIXEL
 
