@@ -104,8 +104,6 @@ class ServerTool:
     """What the server says about the effects of a call, in words to follow "says that it"."""
     host: str = ""
     """The URL to which arguments are sent; empty for a program on this machine."""
-    is_confined: bool = False
-    """The program runs in the sandbox of commands."""
     only_reads: bool = False
     """The server says that a call changes nothing, and its entry lets this count."""
     rule_name: str

@@ -146,6 +146,8 @@ class WaitingProgram:
     """When it runs: "PreToolUse, Bash"."""
     differences: tuple[str, ...] = ()
     """What has changed since the user decided about it; empty for a new one."""
+    details: tuple[str, ...] = ()
+    """What else decides what it does: variables, its folder."""
 
     @property
     def lines(self) -> list[str]:
@@ -153,7 +155,7 @@ class WaitingProgram:
         about = f"{self.occasion}, in {self.source}"
         changes = ["Changed since you decided about it:", *self.differences] if self.differences else []
         # Other line ends are no line ends to a shell.
-        return [*self.command_line.split("\n"), about, *changes]
+        return [*self.command_line.split("\n"), *self.details, about, *changes]
 
 
 OUTSIDE_SANDBOX = "They run as you, outside the sandbox. If one changes, Forge asks again."

@@ -21,7 +21,6 @@ from forge_core.headless.mcp_output import (
     shown_command,
     unknown_server,
 )
-from forge_core.llm.endpoints import key_variables
 from forge_core.mcp import commented_json
 from forge_core.mcp.approved_servers import declared_program
 from forge_core.mcp.foreign_files import ForeignServer, find_foreign_servers
@@ -40,7 +39,6 @@ from forge_core.mcp.server_files import (
 from forge_core.mcp.server_launch import LaunchSettings
 from forge_core.mcp.server_listing import DeclaredState, ListedServer, ServerListing
 from forge_core.sanitize import safe_line
-from forge_core.tools.shell.environment import child_environment
 from forge_core.workspace.trust import is_trusted
 
 if TYPE_CHECKING:
@@ -66,12 +64,7 @@ def run_action(options: argparse.Namespace, config: ForgeConfig, confirm: Confir
 
 def launch_settings(config: ForgeConfig) -> LaunchSettings:
     """Return how servers are started."""
-    return LaunchSettings(
-        environment=os.environ,
-        child_environment=child_environment(),
-        forge_keys=key_variables(),
-        roots=tuple(map(str, (config.working_dir, *config.added_folders))),
-    )
+    return LaunchSettings.of_session((config.working_dir, *config.added_folders))
 
 
 # Listing

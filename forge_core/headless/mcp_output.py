@@ -131,8 +131,7 @@ def approval_lines(server: ListedServer, entry: ServerEntry) -> Iterator[str]:
     if variables := variables_of(entry):
         yield f"It is given the values of {', '.join(variables)}."
     if is_program:
-        where = "in" if entry.is_confined else "outside"
-        yield f"It runs as you, {where} the sandbox of commands, whenever a session starts here."
+        yield "It runs as you, outside the sandbox of commands, whenever a session starts here."
     if server.judgement is not None and server.judgement.differences:
         yield "Changed since you decided about it:"
         yield from (f"  {exact_text(one)}" for one in server.judgement.differences)

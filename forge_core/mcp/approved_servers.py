@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from forge_core.extensions.approvals import (
     WaitingProgram,
 )
 from forge_core.extensions.program_files import UncheckableError, words_of_arguments
+from forge_core.mcp.literal_secrets import mask_entry
 from forge_core.mcp.server_files import (
     ServerEntry,
     ServerTable,
@@ -106,6 +107,7 @@ class ServerApprovals:
                 _exact_command(one.server),
                 _occasion(one.server),
                 one.judgement.differences,
+                tuple(_details(one.server)),
             )
             for one in self.waiting
         ]
@@ -169,6 +171,17 @@ def fingerprint_of(server: ServerEntry) -> str:
 def _exact_command(server: ServerEntry) -> str:
     """Return the command line, or the URL, in which nothing is expanded."""
     return server.url or shlex.join((server.command, *server.args))
+
+
+def _details(server: ServerEntry) -> Iterator[str]:
+    """Yield what a server is given besides its arguments, secrets masked."""
+    masked = mask_entry(server)
+    for name, value in masked.environment.items():
+        yield f"with {name}={value}"
+    for name, value in masked.headers.items():
+        yield f"with the header {name}: {value}"
+    if server.cwd:
+        yield f"in the folder {server.cwd}"
 
 
 def _occasion(server: ServerEntry) -> str:

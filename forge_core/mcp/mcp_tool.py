@@ -159,7 +159,6 @@ class McpTool(BaseTool):
             description=self.listed.description[:MAX_DESCRIPTION],
             hints=self.listed.hints,
             host="" if self.effect is Effect.RUN else self.server.url,
-            is_confined=self.server.is_confined,
             only_reads=self.server.trusts_annotations and self.listed.only_reads,
             rule_name=plain_name(self.server.name, self.listed.name),
             server_rule=self._rule,

@@ -18,6 +18,8 @@ from forge_core.sanitize import safe_line
 from forge_core.workspace.project_files import SERVER_FILE
 from forge_core.workspace.trust import is_trusted
 
+EMPTY_FOLDER = "mcp-untrusted"
+"""In the state folder. It stays empty, unless a server writes into it."""
 OWN_FILE = "mcp.json"
 """In the folder of the user's settings; needs no approval."""
 _MAX_BYTES = 1_000_000
@@ -51,7 +53,8 @@ class ServerSource:
     path: Path
     scope: ServerScope
     folder: Path
-    """The folder for which its servers are approved, and in which they start."""
+    """The folder for which its servers are approved, and in which they start: the project, but an empty one
+    if the user does not trust the project, as `python3 -m x` and npx run files of the folder."""
     label: str
     """Its path as it is shown; safe to display."""
 
@@ -81,8 +84,6 @@ class ServerEntry:
     denied_tools: tuple[str, ...] = ()
     protocol: str = ""
     """A revision that it speaks; empty: found out."""
-    is_confined: bool = False
-    """It runs in the sandbox of commands."""
     trusts_annotations: bool = False
     """Its hints about tools count."""
     warnings: tuple[str, ...] = ()
@@ -127,7 +128,7 @@ def server_sources(config: ForgeConfig) -> list[ServerSource]:
         scopes.append(ServerScope.PROJECT)
     found = [one for one in (file_of(scope, config) for scope in scopes) if os.path.lexists(one.path)]
     return found + [
-        ServerSource(path, ServerScope.SESSION, config.working_dir, _shown(path))
+        ServerSource(path, ServerScope.SESSION, _start_folder(config), _shown(path))
         for path in map(Path, config.mcp_config)
     ]
 
@@ -138,7 +139,12 @@ def file_of(scope: ServerScope, config: ForgeConfig) -> ServerSource:
     if scope is ServerScope.PROJECT:
         return ServerSource(root / SERVER_FILE, scope, root, SERVER_FILE)
     path = config.config_dir / OWN_FILE
-    return ServerSource(path, scope, root, _shown(path))
+    return ServerSource(path, scope, _start_folder(config), _shown(path))
+
+
+def _start_folder(config: ForgeConfig) -> Path:
+    """Return the folder in which the servers of the user start."""
+    return config.working_dir if is_trusted(config) else config.state_dir / EMPTY_FOLDER
 
 
 def load_servers(config: ForgeConfig) -> ServerTable:
@@ -234,9 +240,8 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
     protocol = fields.text("protocol")
     if protocol and protocol not in _PROTOCOLS:
         raise ValueError(f"protocol is {protocol!r}; it can be {', '.join(map(repr, _PROTOCOLS))}")
-    sandbox = fields.text("sandbox")
-    if sandbox not in ("", "strict"):
-        raise ValueError(f"sandbox is {sandbox!r}; it can be 'strict'")
+    if fields.text("sandbox"):
+        raise ValueError("sandbox is set, and Forge cannot run servers in the sandbox yet; remove it")
     return ServerEntry(
         name=name,
         source=source,
@@ -254,7 +259,6 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
         allowed_tools=choice.texts("allow"),
         denied_tools=choice.texts("deny") or (),
         protocol=protocol,
-        is_confined=sandbox == "strict",
         trusts_annotations=fields.flag("trust_annotations"),
         warnings=tuple(safe_line(one) for one in fields.warnings),
     )

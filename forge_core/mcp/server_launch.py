@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
+from forge_core.llm.endpoints import key_variables
 from forge_core.mcp.server_files import ServerEntry, ServerScope, Transport, declared_texts
 from forge_core.mcp.wire import Protocol, ServerLaunch
+from forge_core.tools.shell.environment import child_environment
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^{}]*))?\}")
 """A variable, with its name and its default. Other forms of the shell, such as `${NAME%x}`, are left as they
@@ -31,8 +35,16 @@ class LaunchSettings:
     """The names of the variables with Forge's own keys, which no file of a project is given."""
     roots: tuple[str, ...] = ()
     """The folders of the workspace."""
-    contained: Callable[[Sequence[str], ServerEntry], Sequence[str]] = lambda argv, _: argv
-    """Returns the command that runs a server's program contained."""
+
+    @classmethod
+    def of_session(cls, folders: Iterable[Path]) -> Self:
+        """Return the settings for a session over these folders."""
+        return cls(
+            environment=os.environ,
+            child_environment=child_environment(),
+            forge_keys=key_variables(),
+            roots=tuple(map(str, folders)),
+        )
 
 
 def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
@@ -55,7 +67,7 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
     protocol: Protocol = "legacy" if is_program else "auto"
     return ServerLaunch(
         name=server.name,
-        argv=tuple(settings.contained(argv, server)) if is_program else (),
+        argv=argv if is_program else (),
         environment={**settings.child_environment, **places, **own} if is_program else {},
         folder=str(Path(folder, Path(cwd).expanduser())) if cwd else folder,
         url="" if is_program else url,

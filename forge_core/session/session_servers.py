@@ -170,23 +170,18 @@ class SessionServers:
         self._starting = asyncio.create_task(work(), name="forge-mcp")
 
     def _new_servers(self) -> McpServers:
-        import forge_core.tools.shell.environment as environment
-        from forge_core.llm.endpoints import key_variables
+        from forge_core.mcp.server_files import EMPTY_FOLDER
         from forge_core.mcp.server_launch import LaunchSettings
         from forge_core.mcp.servers import McpServers, ServerHost
+        from forge_core.tools.shell.environment import network_environment
 
         def refusal(entry: ServerEntry) -> str:
             return "" if self.approvals is None else self.approvals.refusal(entry)
 
-        settings = LaunchSettings(
-            environment=os.environ,
-            child_environment=environment.child_environment(),
-            forge_keys=key_variables(),
-            roots=tuple(map(str, self._folders())),
-        )
+        make_private_folder(self._config.state_dir / EMPTY_FOLDER)
         host = ServerHost(
-            settings=settings,
-            bridge_environment=environment.network_environment(),
+            settings=LaunchSettings.of_session(self._folders()),
+            bridge_environment=network_environment(),
             keep_file=self._keep_file,
             ask=self._ask,
             log=self._log,

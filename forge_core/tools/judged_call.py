@@ -93,8 +93,7 @@ class JudgedCall:
         is_program = use.kind is ToolKind.RUN or use.server_tool is not None
         if not is_program or use.effect is not Effect.RUN:
             return ""
-        is_confined = use.server_tool is None or use.server_tool.is_confined
-        if self.context.sandbox is None or not is_confined:
+        if self.context.sandbox is None or use.server_tool is not None:
             return "off"
         return "weak" if verdict.is_sandbox_weak else self.context.sandbox.state.strength
 

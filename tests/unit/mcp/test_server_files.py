@@ -58,7 +58,6 @@ def test_all_fields_of_an_entry_are_read() -> None:
             "alwaysLoad": True,
             "tools": {"allow": ["log"], "deny": ["push"]},
             "protocol": "2026-07-28",
-            "sandbox": "strict",
             "trust_annotations": True,
             "unknown": 1,
         }
@@ -68,7 +67,7 @@ def test_all_fields_of_an_entry_are_read() -> None:
     assert found.environment == {"LOG": "${LOG:-info}", "PORT": "80"}
     assert (found.cwd, found.timeout_s, found.always_load) == ("sub", 60.0, True)
     assert (found.allowed_tools, found.denied_tools) == (("log",), ("push",))
-    assert (found.protocol, found.is_confined, found.trusts_annotations) == ("2026-07-28", True, True)
+    assert (found.protocol, found.trusts_annotations) == ("2026-07-28", True)
     assert found.warnings == ("command has spaces around its value; they are ignored",)
     assert found.needs_approval
 
@@ -109,7 +108,11 @@ def test_the_transport_follows_from_the_fields(entry: dict[str, Any], transport:
         ("one", {**COMMAND, "env": {"A": None}}, "env is not an object of texts"),
         ("one", {**COMMAND, "timeout": "1"}, "timeout is '1'; it must be a number above 0"),
         ("one", {**COMMAND, "disabled": "yes"}, "disabled is 'yes'; it must be true or false"),
-        ("one", {**COMMAND, "sandbox": "off"}, "sandbox is 'off'; it can be 'strict'"),
+        (
+            "one",
+            {**COMMAND, "sandbox": "strict"},
+            "sandbox is set, and Forge cannot run servers in the sandbox yet; remove it",
+        ),
         ("one", {"command": "a\0b"}, "command is not a text"),
     ],
 )

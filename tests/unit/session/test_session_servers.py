@@ -97,6 +97,39 @@ async def test_a_project_s_server_starts_only_after_the_user_has_approved_it(tmp
     await again.aclose()
 
 
+async def test_the_user_s_server_runs_no_file_of_a_folder_that_is_not_trusted(tmp_path: Path) -> None:
+    work, state = tmp_path / "work", tmp_path / "work" / "state"
+    write(work / "own/mcp.json", bench={"command": sys.executable, "args": ["-m", "notes"]})
+    (work / "notes.py").write_text("open('ran', 'w')")
+    session = session_in(work)
+    await session.hooks.begin()
+    assert await session.servers.settled(60) == ["bench"]
+    await session.aclose()
+    assert not [*tmp_path.rglob("ran")] and [*state.glob("mcp-untrusted/*")] == []
+
+    session = session_in(work, is_trusted=True)
+    await session.hooks.begin()
+    await session.servers.settled(60)
+    await session.aclose()
+    assert (work / "ran").exists()
+
+
+async def test_the_prompt_shows_what_a_server_is_given(tmp_path: Path) -> None:
+    given = {"env": {"LD_PRELOAD": "./x.so", "API_KEY": "sk-0123456789abcdef0123"}, "cwd": "sub"}
+    write(
+        tmp_path / ".mcp.json",
+        bench=entry(**given),
+        docs={"url": "https://a.example", "headers": {"X": "${T}"}},
+    )
+    session = session_in(tmp_path, is_trusted=True)
+    await session.hooks.begin()
+    bench, docs = (one.lines for one in session.programs.waiting())
+    assert bench[1:4] == ["with LD_PRELOAD=./x.so", "with API_KEY=[redacted]", "in the folder sub"]
+    assert docs[:2] == ["https://a.example", "with the header X: ${T}"]
+    assert "given the values of T" in docs[2]
+    await session.aclose()
+
+
 async def test_a_server_that_fails_is_reported_once_and_can_be_restarted(tmp_path: Path) -> None:
     write(tmp_path / "own/mcp.json", bad=entry("exits"), bench=entry())
     session = session_in(tmp_path)
