@@ -6,8 +6,10 @@ of the request decides the class of the reply. Time spent waiting never counts a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -170,15 +172,106 @@ class QuestionOption:
     description: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRule:
+    """What an answer in the user's own words must be."""
+
+    kind: Literal["text", "number", "integer", "email", "uri", "date", "date-time"] = "text"
+    least: float | None = None
+    """The smallest number, or the fewest characters."""
+    most: float | None = None
+
+    @property
+    def wanted(self) -> str:
+        """What an answer is, in words: "a whole number from 1 to 5"."""
+        is_text = self.kind not in ("number", "integer")
+        unit = " characters" if is_text else ""
+        match self.least, self.most:
+            case None, None:
+                return _WANTED[self.kind]
+            case least, None:
+                bounds = f"at least {least:.15g}{unit}"
+            case None, most:
+                bounds = f"at most {most:.15g}{unit}"
+            case least, most:
+                bounds = f"{'of' if is_text else 'from'} {least:.15g} to {most:.15g}{unit}"
+        return f"{_WANTED[self.kind]} {bounds}" if " to " in bounds else f"{_WANTED[self.kind]}, {bounds}"
+
+    def accepts(self, text: str) -> bool:
+        """Return whether an answer is what is wanted."""
+        match self.kind:
+            case "number" | "integer":
+                if _NUMBER[self.kind].fullmatch(text) is None:
+                    return False
+                size = float(text)
+            case "date" | "date-time":
+                size = len(text)
+                try:
+                    day, _, time = text.partition("T")
+                    date.fromisoformat(day)
+                    if bool(time) is not (self.kind == "date-time") or len(day) != len("2026-01-31"):
+                        return False
+                    datetime.fromisoformat(text)
+                except ValueError:
+                    return False
+            case kind:
+                size = len(text)
+                if kind in _FORMS and _FORMS[kind].fullmatch(text) is None:
+                    return False
+        return (self.least is None or size >= self.least) and (self.most is None or size <= self.most)
+
+
+_WANTED = {
+    "text": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "email": "an e-mail address",
+    "uri": "a URL",
+    "date": "a date such as 2026-01-31",
+    "date-time": "a time such as 2026-01-31T09:30:00Z",
+}
+_NUMBER = {
+    "number": re.compile(r"[+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?", re.ASCII),
+    "integer": re.compile(r"[+-]?\d{1,30}", re.ASCII),
+}
+_FORMS = {"email": re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+"), "uri": re.compile(r"[A-Za-z][\w+.-]*:\S+")}
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of the model. The user can always answer in their own words instead."""
+    """A question of the model, or a field of a form."""
 
     text: str
     header: str
     """A word or two for a tab."""
     options: tuple[QuestionOption, ...]
     multi_select: bool = False
+    words: AnswerRule | None = AnswerRule()
+    """What an answer in the user's own words must be; None: only options can be chosen."""
+    default: tuple[str, ...] = ()
+    """The answer until the user gives another."""
+    is_required: bool = False
+    """Whether an answer must be given, where this is a field of a form."""
+    fewest: int | None = None
+    most: int | None = None
+    """How many options may be chosen, if any is."""
+
+    def problem(self, answer: Sequence[str]) -> str:
+        """Return what is wrong with an answer, in one sentence; empty if nothing is. It may contain untrusted
+        text."""
+        labels = {option.label for option in self.options}
+        for text in answer:
+            if text not in labels and self.words is None:
+                return f"{text!r} is none of the answers. Choose one of them."
+            if text not in labels and self.words is not None and not self.words.accepts(text):
+                return f"{text!r} is not {self.words.wanted}."
+        if not answer:
+            return f"{self.header} needs an answer." if self.is_required else ""
+        if self.fewest is not None and len(answer) < self.fewest:
+            return f"{self.header} needs at least {self.fewest} answers."
+        if self.most is not None and len(answer) > self.most:
+            return f"{self.header} takes at most {self.most} answers."
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +283,8 @@ class QuestionReply:
     declined: bool = False
     reason: str = ""
     """When declined: the user's reason, or that no user was available."""
+    cancelled: bool = False
+    """When declined: the questions were dismissed without a decision, or no user was available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +292,13 @@ class QuestionRequest(UserRequest[QuestionReply]):
     """Questions that are asked together."""
 
     questions: tuple[Question, ...]
+    server: str = ""
+    """The MCP server that asks; empty for Forge and the model."""
+    is_form: bool = False
+    """The questions are fields of a form: `Question.problem` must find nothing wrong with any answer."""
 
     def unanswered(self, reason: str) -> QuestionReply:
-        return QuestionReply(declined=True, reason=reason)
+        return QuestionReply(declined=True, reason=reason, cancelled=True)
 
 
 MAX_PLAN_CHARS = 20_000

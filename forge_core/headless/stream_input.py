@@ -9,7 +9,9 @@ The lines that a driver may send:
 - `{"type": "permission", "id": "…", "answer": "once" | "session" | "always" | "no", "reason": "…"}`: replies
   to a `permission_request`. The reason, of a no, is for the model.
 - `{"type": "answers", "id": "…", "answers": [["…"], …]}`: the reply to a `question_request`, a list of texts
-  for each question; `{"type": "answers", "id": "…", "declined": true}` declines.
+  for each question; `{"type": "answers", "id": "…", "declined": true}` declines, and with `"cancelled": true`
+  leaves the questions of an MCP server undecided. In a form (`is_form`), the list for a question that is not
+  required may be empty.
 - `{"type": "plan", "id": "…", "answer": "approve" | "accept_edits" | "keep_planning", "feedback": "…"}`:
   replies to a `plan_request`. The feedback, where planning continues, is for the model. A "plan" replaces the
   text of the plan.
@@ -233,13 +235,20 @@ def _reply_to(request: UserRequest[Any], kind: str, message: Mapping[str, Any]) 
         return _plan_reply(kind, message)
     if not isinstance(request, QuestionRequest) or kind != "answers":
         raise InputError('that request holds questions; reply with an "answers" line')
-    if message.get("declined"):
-        return QuestionReply(declined=True, reason=str(message.get("reason") or ""))
+    if message.get("declined") or message.get("cancelled"):
+        is_cancelled = bool(message.get("cancelled"))
+        return QuestionReply(declined=True, reason=str(message.get("reason") or ""), cancelled=is_cancelled)
     given = message.get("answers")
     if not isinstance(given, list) or len(given) != len(request.questions):
         raise InputError(f'"answers" must be a list with {len(request.questions)} lists of texts')
-    if not all(isinstance(one, list) and one and all(isinstance(text, str) for text in one) for one in given):
+    if not all(isinstance(one, list) and all(isinstance(text, str) for text in one) for one in given):
+        raise InputError('each element of "answers" must be a list of texts')
+    if not request.is_form and not all(given):
         raise InputError('each element of "answers" must be a list of one or more texts')
+    if request.server:
+        problems = (question.problem(one) for question, one in zip(request.questions, given, strict=True))
+        if problem := next(filter(None, problems), ""):
+            raise InputError(problem)
     return QuestionReply(answers=tuple(tuple(one) for one in given))
 
 

@@ -22,6 +22,7 @@ from forge_core.approval import (
 from forge_core.sanitize import safe_line
 from forge_tui.plain.input_lines import InputLines
 from forge_tui.plain.labelled_output import ANSWER, PERMISSION, QUESTION, WARNING, LabelledOutput
+from forge_tui.plain.line_forms import NO_USER, ServerForm, answer_of, number_of, show_question
 from forge_tui.screens.prompts.request_text import (
     Option,
     body_of,
@@ -38,7 +39,6 @@ SHOWN_LINES = 80
 """Lines of a request that are written at once; the rest on demand, before it can be allowed."""
 FACTS_CELLS = 2000
 REST = "s"
-NO_USER = "no user is available"
 
 CheckRule = Callable[[str, Answer], str | None]
 """Returns why the answer cannot grant a rule, or None."""
@@ -79,7 +79,7 @@ class LinePrompts:
                 typed = await self._lines.answer(f"{ANSWER} (1 to {len(rows)}, empty: {none}): ")
                 if typed is None or not typed.strip():
                     return None
-                if (chosen := _number(typed, len(rows))) is not None:
+                if (chosen := number_of(typed, len(rows))) is not None:
                     return chosen - 1
                 self._out.say(WARNING, f"{safe_line(typed[:60])!r} is not a number from 1 to {len(rows)}.")
 
@@ -173,6 +173,8 @@ class LinePrompts:
     # Questions
 
     async def _questions(self, request: QuestionRequest) -> QuestionReply:
+        if request.server:
+            return await ServerForm(self._out, self._lines).ask(request)
         answers: list[tuple[str, ...]] = []
         for question in request.questions:
             given = await self._question(question)
@@ -184,20 +186,10 @@ class LinePrompts:
         return QuestionReply(tuple(answers))
 
     async def _question(self, question: Question) -> tuple[str, ...] | None:
-        self._out.say(QUESTION, question.text)
-        for number, option in enumerate(question.options, 1):
-            detail = f": {safe_line(option.description)}" if option.description else ""
-            self._out.line(f"{number} {safe_line(option.label)}{detail}")
+        show_question(self._out, question)
         how = "numbers" if question.multi_select else "a number"
         typed = await self._lines.answer(f"{ANSWER} ({how}, or your own words; empty: no answer): ")
-        if typed is None:
-            return None
-        count = len(question.options)
-        numbers = [_number(word, count) for word in typed.replace(",", " ").split()]
-        if numbers and None not in numbers and (question.multi_select or len(numbers) == 1):
-            chosen = sorted({number for number in numbers if number is not None})
-            return tuple(question.options[number - 1].label for number in chosen)
-        return (typed.strip(),) if typed.strip() else ()
+        return None if typed is None else answer_of(question, typed)
 
 
 def _row(option: Option) -> str:
@@ -208,10 +200,3 @@ def _prompt(options: Sequence[Option], default: Option | None) -> str:
     digits = ", ".join(str(option.digit) for option in options)
     empty = f"empty: {default.digit}" if default else "no default"
     return f"{ANSWER} ({digits}; {empty}): "
-
-
-def _number(word: str, most: int) -> int | None:
-    """Return the number from 1 to `most` that a word is, if it is one."""
-    word = word.strip()
-    is_number = word.isascii() and word.isdecimal() and len(word) < 6
-    return int(word) if is_number and 1 <= int(word) <= most else None

@@ -129,6 +129,13 @@ class ChoiceList(Widget):
         self._keep_chosen_in_view()
         self.refresh()
 
+    def limit_rows(self, most: int) -> None:
+        """Show at most so many rows at a time."""
+        if most != self._max_rows:
+            self._max_rows = most
+            self._keep_chosen_in_view()
+            self.refresh(layout=True)
+
     def fits(self, index: int, width: int) -> bool:
         """Return whether this row's label and hint fit in `width` cells; if all are in one row, whether
         that and the note do."""
@@ -141,6 +148,11 @@ class ChoiceList(Widget):
         return cell_len(self.rows[index].detail) <= width - self._column(width)
 
     @property
+    def rows_taken(self) -> int:
+        """Rows of the screen that it takes, if there is room."""
+        return self._height_of(len(self.rows))
+
+    @property
     def shown_rows(self) -> int:
         """Rows visible at a time, if there is room."""
         if self._is_in_row:
@@ -148,7 +160,7 @@ class ChoiceList(Widget):
         return min(len(self.rows), self._max_rows)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return self._height_of(len(self.rows))
+        return self.rows_taken
 
     def _height_of(self, count: int) -> int:
         """Return the rows that so many choices take."""

@@ -14,6 +14,7 @@ import pytest
 
 from forge_core.approval import (
     Answer,
+    AnswerRule,
     ApprovalReply,
     ApprovalRequest,
     Effect,
@@ -142,7 +143,7 @@ def test_a_long_change_is_allowed_only_after_all_of_it_was_shown(asked: Asked) -
         ("neither\n", QuestionReply((("neither",),))),
         ("3\n", QuestionReply((("3",),))),
         ("\n", QuestionReply(declined=True, reason="the user gave no answer")),
-        ("", QuestionReply(declined=True, reason="no user is available")),
+        ("", QuestionReply(declined=True, reason="no user is available", cancelled=True)),
     ],
 )
 def test_a_question_takes_a_number_or_words(asked: Asked, lines: str, reply: QuestionReply) -> None:
@@ -153,6 +154,30 @@ def test_a_question_takes_a_number_or_words(asked: Asked, lines: str, reply: Que
 def test_several_answers_to_one_question(asked: Asked) -> None:
     several = QuestionRequest("1", (replace(ONE.questions[0], multi_select=True), ONE.questions[0]))
     assert asked.reply(several, "2, 1\n\n") == QuestionReply((("red", "blue"), ()))
+
+
+@pytest.mark.parametrize(
+    ("lines", "reply"),
+    [
+        ("9\n2\n\n\n1\n", QuestionReply((("2",), ("No",), ()))),
+        ("2\n1\nred\n1\n", QuestionReply((("2",), ("Yes",), ("red",)))),
+        ("2\n\n\n2\n", QuestionReply(declined=True)),
+        ("2\n\n\n\n", QuestionReply(declined=True, cancelled=True)),
+        ("\n", QuestionReply(declined=True, cancelled=True)),
+        ("", QuestionReply(declined=True, cancelled=True, reason="no user is available")),
+    ],
+)
+def test_a_form_of_a_server_is_asked_line_by_line(asked: Asked, lines: str, reply: QuestionReply) -> None:
+    whole = AnswerRule(kind="integer", least=1, most=5)
+    yes_no = (QuestionOption("Yes"), QuestionOption("No"))
+    fields = (
+        Question("Count\x1b[2J", "Count", (), words=whole, is_required=True),
+        Question("Force", "Force", yes_no, words=None, default=("No",)),
+        Question("Colour", "Colour", ()),
+    )
+    assert asked.reply(QuestionRequest("1", fields, "bench", is_form=True), lines) == reply
+    assert asked.text.startswith("Question: The MCP server bench asks.\nQuestion: Count␛[2J\n")
+    assert ("'9' is not a whole number from 1 to 5." in asked.text) == lines.startswith("9")
 
 
 @pytest.mark.parametrize(

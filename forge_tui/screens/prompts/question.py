@@ -16,25 +16,23 @@ from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_line, safe_text
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
-from forge_tui.screens.prompts.question_text import (
-    NOT_ALL,
-    READY,
-    AnswerSheet,
-    option_rows,
-    review_rows,
-    tabs,
-)
+from forge_tui.screens.prompts.question_text import AnswerSheet, option_rows, review_rows, tabs
 from forge_tui.widgets.choices import Choice, ChoiceList
 from forge_tui.widgets.edges import FRAMED_TEXT, TEXT_INSET
 
 DETAIL_ROWS = 4
 """The most rows for the description of the selected option."""
-NO_ROOM_HINT = "Enlarge the window to answer · Esc decline"
+LEAST_TEXT_ROWS = 4
+"""Rows that a server's options leave for its question."""
+LEAST_OPTION_ROWS, MOST_OPTION_ROWS = 2, 8
+NO_ROOM_HINT = "Enlarge the window to answer"
 WRITING_HINT = "Enter keep this answer · Esc back, keep the text"
 INSTEAD_HINT = "Enter send this and no answers · Esc back, keep the text"
 DIGIT_HINTS = ("Enter answer now · Esc cancel · more text: your own answer", "Enter answer now · Esc cancel")
 OWN_LABEL = "Your answer:"
 INSTEAD_LABEL = "No answers, because:"
+NO_WORDS_LABEL = "One of the answers:"
+NO_REASON = "A reason is not sent. Esc, then choose what to send."
 PAGE_GRACE_S = 0.25
 """Time without a key after a question was answered, until keys answer the next one."""
 
@@ -59,10 +57,14 @@ class QuestionPrompt(Prompt[QuestionReply]):
         self._text = Static(markup=False)
         self._scroll = VerticalScroll(self._text, id="text", can_focus=False)
         heading = "Forge has questions" if len(request.questions) > 1 else "Forge has a question"
-        super().__init__(
-            self._scroll, ChoiceList(), id="questions", heading=heading, clock=clock, draft=draft
-        )
+        if request.server:
+            heading = f"The MCP server {request.server} asks"
+        choices = ChoiceList(counts=True)
+        super().__init__(self._scroll, choices, id="questions", heading=heading, clock=clock, draft=draft)
         self._sheet = AnswerSheet(request)
+        self._is_of_server = bool(request.server)
+        self._problem = Static(id="problem", markup=False)
+        self._problem_text = ""
         self._at = 0
         """The index of the question that shows; the number of questions for the review."""
         self._tabs = Static(id="tabs", markup=False)
@@ -70,8 +72,8 @@ class QuestionPrompt(Prompt[QuestionReply]):
 
     @property
     def _has_review(self) -> bool:
-        """Whether the answers are reviewed before they are sent; a single one is not."""
-        return len(self._sheet.questions) > 1
+        """Whether the answers are reviewed before they are sent; a single one is only if it is of a form."""
+        return len(self._sheet.questions) > 1 or self._sheet.is_form
 
     @property
     def _is_review(self) -> bool:
@@ -86,16 +88,21 @@ class QuestionPrompt(Prompt[QuestionReply]):
         yield self._tabs
         yield self._scroll
         yield self._choices
+        yield self._problem
         yield self._line
         yield self._detail
 
     def on_mount(self) -> None:
-        self._show()
+        self._show_question(0)
 
     # What shows
 
-    def _show(self, chosen: int = 0) -> None:
-        """Show the current question or the review."""
+    def _show_question(self, at: int, problem: str = "") -> None:
+        """Show a question, or the review, with what is wrong with its answer."""
+        self._at, self._problem_text = at, problem
+        self._show(0 if self._is_review else self._sheet.marked(at))
+
+    def _show(self, chosen: int) -> None:
         self._choices.show(review_rows(self._sheet) if self._is_review else self._rows(), chosen)
         self._scroll.scroll_home(animate=False)
         self.fit()
@@ -110,10 +117,14 @@ class QuestionPrompt(Prompt[QuestionReply]):
     def fit(self) -> None:
         """Distribute the rows: options first, then the question, then the description of an option."""
         width, rows, blank = self.measure()
-        left = rows - BESIDE_ROWS - FRAME_ROWS - blank - len(self._choices.rows) - self.is_writing
+        left = rows - BESIDE_ROWS - FRAME_ROWS - blank - self.is_writing
         if self._has_review:
             self._tabs.update(tabs(self._sheet, self._at, width))
             left -= 1 + blank
+        left -= place(self._problem, safe_line(self._problem_text), width, 2)
+        if self._is_of_server:  # the model offers a few options, a server may offer hundreds
+            self._choices.limit_rows(min(max(left - LEAST_TEXT_ROWS, LEAST_OPTION_ROWS), MOST_OPTION_ROWS))
+        left -= self._choices.rows_taken
         self._text.update(Content(self._question_text()))
         wanted = self._text.get_content_height(Size(width, rows), Size(width, rows), width - 1)
         spare = max(left - min(wanted, 2) - (4 if blank else 1), 0)
@@ -123,7 +134,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
 
     def _question_text(self) -> str:
         if self._is_review:
-            return READY if self._sheet.next_open is None else NOT_ALL
+            return self._sheet.review_text
         return safe_text(self._sheet.questions[self._at].text).replace("\t", "    ")
 
     def _place_detail(self, width: int, rows: int) -> int:
@@ -153,21 +164,20 @@ class QuestionPrompt(Prompt[QuestionReply]):
     def hints(self) -> list[str]:
         if self.is_writing:
             return [INSTEAD_HINT if self._is_review else WRITING_HINT, "Enter keep · Esc back"]
+        leave = "Esc cancel" if self._is_of_server else "Esc decline"
         if not self.is_answerable:
-            return [NO_ROOM_HINT]
+            return [f"{NO_ROOM_HINT} · {leave}"]
         if self.is_holding and not self._takes_several:
             return [*DIGIT_HINTS]
         if self.is_typed_on:
-            return [f"{TYPING_HINT} · Esc decline", "Esc decline"]
+            return [f"{TYPING_HINT} · {leave}", leave]
         if self._is_review:
-            return [
-                "Enter send, or go back to one · Esc decline · or type why not",
-                "Enter send · Esc decline",
-            ]
+            why = "" if self._sheet.is_form else " · or type why not"
+            return [f"Enter send, or go back to one · {leave}{why}", f"Enter send · {leave}"]
         keys = "Space mark · Enter go on" if self._takes_several else "Enter answer"
         more = " · Tab next question" if self._has_review else ""
-        hint = f"{keys}{more} · Esc decline"
-        return [f"{hint} · or type your answer", hint, f"{keys} · Esc decline"]
+        hint = f"{keys}{more} · {leave}"
+        return [*([f"{hint} · or type your answer"] if self._takes_words else []), hint, f"{keys} · {leave}"]
 
     # What the keys do
 
@@ -183,13 +193,22 @@ class QuestionPrompt(Prompt[QuestionReply]):
 
     @property
     def _digits(self) -> list[str]:
-        return [str(number) for number in range(1, min(len(self._choices.rows), 9) + 1)]
+        has_options = self._is_review or self._sheet.questions[self._at].options
+        return (
+            [str(number) for number in range(1, min(len(self._choices.rows), 9) + 1)] if has_options else []
+        )
+
+    @property
+    def _takes_words(self) -> bool:
+        return not self._is_review and self._sheet.questions[self._at].words is not None
 
     def select_free_text(self) -> None:
-        self._choices.choose(1 if self._is_review else len(self._choices.rows) - 1)
+        if self._is_review or self._takes_words:
+            self._choices.choose(1 if self._is_review else len(self._choices.rows) - 1)
 
     def open_free_text(self) -> None:
-        self.open_line(INSTEAD_LABEL if self._is_review else OWN_LABEL)
+        own = OWN_LABEL if self._takes_words else NO_WORDS_LABEL
+        self.open_line(INSTEAD_LABEL if self._is_review else own)
 
     def action_choose(self, by: int) -> None:
         self._choices.move(by)
@@ -241,7 +260,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
         chosen = self._choices.chosen
         if self._is_review:
             self._leave_review(chosen)
-        elif self._takes_several and self._sheet.answer(self._at):
+        elif self._takes_several and (self._sheet.answer(self._at) or self._sheet.is_form):
             self._next_question()
         elif self._is_other(chosen):
             self._write()
@@ -251,14 +270,13 @@ class QuestionPrompt(Prompt[QuestionReply]):
 
     def action_turn(self, by: int) -> None:
         if self._has_review:
-            self._at = (self._at + by) % (len(self._sheet.questions) + 1)
-            self._show()
+            self._show_question((self._at + by) % (len(self._sheet.questions) + 1))
 
     def action_decline(self) -> None:
-        self.resolve(QuestionReply(declined=True))
+        self.resolve(QuestionReply(declined=True, cancelled=self._is_of_server))
 
     def _is_other(self, index: int) -> bool:
-        return index == len(self._sheet.questions[self._at].options)
+        return self._takes_words and index == len(self._sheet.questions[self._at].options)
 
     def pick(self) -> None:
         """Mark the selected option if several may be, else take it."""
@@ -268,39 +286,71 @@ class QuestionPrompt(Prompt[QuestionReply]):
             self.action_take()
 
     def _next_question(self) -> None:
-        """Show the next question without an answer, then those before it, then the review."""
+        """Show the next question without an answer, then those before it, then the review. Of a form, whose
+        fields may be left out, those before it are not shown again, and a wrong answer is not left."""
         if not self._has_review:
             self.resolve(self._sheet.reply())
             return
+        if problem := self._sheet.problem(self._at):
+            self._complain(problem)
+            return
         count = len(self._sheet.questions)
-        order = [*range(self._at + 1, count), *range(self._at)]
-        self._at = next((at for at in order if not self._sheet.answer(at)), count)
-        self._show()
+        order = [*range(self._at + 1, count), *(() if self._sheet.is_form else range(self._at))]
+        self._show_question(next((at for at in order if not self._sheet.answer(at)), count))
         self.rearm(PAGE_GRACE_S)  # a key that is held down must not answer an unseen question
 
+    def _complain(self, problem: str) -> None:
+        self._problem_text = problem
+        self.fit()
+
     def _leave_review(self, chosen: int) -> None:
-        if chosen == 0:
-            self.resolve(self._sheet.reply())
+        sheet = self._sheet
+        first = 2 if sheet.is_form else 1
+        if chosen >= first:
+            self._show_question(chosen - first)
+        elif chosen == 1:
+            self.resolve(QuestionReply(declined=True))
+            return
         else:
-            self._at = chosen - 1
-            self._show()
-            self.rearm(PAGE_GRACE_S)
+            wrong = ((at, sheet.problem(at)) for at in range(len(sheet.questions)))
+            found = next(((at, problem) for at, problem in wrong if problem), None)
+            if found is None:
+                self.resolve(sheet.reply())
+                return
+            self._show_question(*found)
+        self.rearm(PAGE_GRACE_S)
 
     def _write(self) -> None:
         self.open_line(OWN_LABEL, self._sheet.words(self._at))
 
     def close_line(self) -> None:
+        self._problem_text = ""
         super().close_line()
         if not self._is_review:
             self._refresh_rows()
 
     def submit_line(self, text: str) -> None:
+        sheet = self._sheet
         if self._is_review:
-            if text:
+            if text and sheet.is_form:
+                self._complain(NO_REASON)
+            elif text:
                 self.resolve(QuestionReply(declined=True, reason=text))
             return
-        self._sheet.write(self._at, text)
+        question = sheet.questions[self._at]
+        if question.words is None:
+            labels = [option.label.casefold() for option in question.options]
+            if text.casefold() not in labels:
+                self._complain(question.problem([text]))
+                return
+            sheet.mark(self._at, labels.index(text.casefold()))
+        elif sheet.is_form and text and not question.words.accepts(text):
+            self._complain(question.problem([text]))
+            return
+        else:
+            sheet.write(self._at, text)
+        self._problem_text = ""
         self.end_line()
         self._refresh_rows()
-        if text and not self._takes_several:
+        if (text or sheet.is_form) and not self._takes_several:
             self._next_question()

@@ -6,17 +6,20 @@ from dataclasses import dataclass, field
 
 from textual.content import Content
 
-from forge_core.approval import QuestionReply, QuestionRequest
+from forge_core.approval import Question, QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_line
 from forge_core.text_width import clip
 from forge_tui.widgets.choices import Choice
 
 OTHER = "Other…"
+WRITE = "Type an answer…"
 SEND = "Send these answers"
+DECLINE = "Decline: send nothing"
 NO_ANSWER = "no answer"
 REVIEW = "Send"
 READY = "These are your answers."
 NOT_ALL = "These are your answers. The model decides the questions without one."
+FORM = "This is sent to the server."
 
 
 @dataclass(slots=True)
@@ -32,7 +35,15 @@ class AnswerSheet:
 
     def __init__(self, request: QuestionRequest) -> None:
         self.questions = request.questions
-        self._given = [_Given() for _ in request.questions]
+        self.is_form = request.is_form
+        self._given = [_given(question) for question in request.questions]
+
+    @property
+    def review_text(self) -> str:
+        """What the review says above the answers."""
+        if self.is_form:
+            return FORM
+        return READY if self.next_open is None else NOT_ALL
 
     def mark(self, question: int, option: int) -> None:
         """Mark an option; if several may be marked, a second time unmarks it."""
@@ -50,6 +61,14 @@ class AnswerSheet:
         given.words = words
         if words and not self.questions[question].multi_select:
             given.marked = []
+
+    def problem(self, question: int) -> str:
+        """Return what is wrong with the answer to a field of a form; empty for other questions."""
+        return self.questions[question].problem(self.answer(question)) if self.is_form else ""
+
+    def marked(self, question: int) -> int:
+        """Return the first option that is marked; 0 if none is."""
+        return next(iter(self._given[question].marked), 0)
 
     def is_marked(self, question: int, option: int) -> bool:
         return option in self._given[question].marked
@@ -72,18 +91,29 @@ class AnswerSheet:
         return QuestionReply(tuple(self.answer(i) for i in range(len(self.questions))))
 
 
+def _given(question: Question) -> _Given:
+    """Return the answer that a question begins with."""
+    labels = [option.label for option in question.options]
+    marked = [at for at, label in enumerate(labels) if label in question.default]
+    words = next((text for text in question.default if text not in labels), "")
+    return _Given(marked, words)
+
+
 def option_rows(sheet: AnswerSheet, at: int) -> list[Choice]:
-    """Return the options of a question, and the row for free text."""
+    """Return the options of a question, and the row for free text if it takes any."""
     question, words = sheet.questions[at], safe_line(sheet.words(at))
     rows = [
         (safe_line(option.label), safe_line(option.description), sheet.is_marked(at, index))
         for index, option in enumerate(question.options)
     ]
-    rows.append((f"Other: {words}" if words else OTHER, "", bool(words)))
+    if question.words is not None and question.options:
+        rows.append((f"Other: {words}" if words else OTHER, "", bool(words)))
+    elif question.words is not None:
+        rows.append((words or WRITE, "", bool(words)))
     marks = ("[ ] ", "[x] ") if question.multi_select else ("", "")
     return [
         Choice(
-            f"{marks[is_marked]}{number} {label}",
+            f"{marks[is_marked]}{number} {label}" if question.options else label,
             "✓" if is_marked and not question.multi_select else "",
             description,
         )
@@ -92,17 +122,22 @@ def option_rows(sheet: AnswerSheet, at: int) -> list[Choice]:
 
 
 def review_rows(sheet: AnswerSheet) -> list[Choice]:
-    """Return the row that sends the answers, and one for each question with its answer."""
-    rows = [Choice(f"1 {SEND}")]
+    """Return the row that sends the answers, for a form the one that declines, and one for each question with
+    its answer."""
+    rows = [Choice(f"1 {SEND}"), *([Choice(f"2 {DECLINE}")] if sheet.is_form else [])]
     for at, question in enumerate(sheet.questions):
         answer = ", ".join(safe_line(text) for text in sheet.answer(at)) or NO_ANSWER
-        rows.append(Choice(f"{at + 2} {safe_line(question.header)}", detail=answer))
+        rows.append(Choice(f"{len(rows) + 1} {safe_line(question.header)}", detail=answer))
     return rows
 
 
 def tabs(sheet: AnswerSheet, at: int, width: int) -> Content:
-    """Return the headers of the questions and the review, with the current one highlighted."""
+    """Return the headers of the questions and the review, with the current one highlighted; only that one if
+    there is no room for all."""
     count = len(sheet.questions)
+    if 7 * (count + 1) > width:
+        where = REVIEW if at == count else f"{at + 1} of {count}: {safe_line(sheet.questions[at].header)}"
+        return Content.styled(where, "bold $accent")
     room = max((width - 3 * count - 4) // (count + 1) - 2, 4)
     parts: list[Content] = []
     for index in range(count + 1):
