@@ -42,7 +42,10 @@ def sent_schema(schema: Mapping[str, Any]) -> Schema:
         made = _Simplifier(schema).whole(depth)
         if len(json.dumps(made)) <= _MAX_CHARS:
             return made
-    return {"type": "object", "properties": {}}
+    for part in made["properties"].values():
+        for key in _MAX_TEXT:
+            part.pop(key, None)
+    return made if len(json.dumps(made)) <= _MAX_CHARS else {"type": "object", "properties": {}}
 
 
 class _Simplifier:

@@ -136,6 +136,16 @@ CASES: Mapping[str, tuple[Any, Any, Any]] = {
         {"a": 1},
         None,
     ),
+    "long texts": (
+        {"properties": {f"a{n}": {"type": "integer", "description": "x" * 2_000} for n in range(100)}},
+        {"a1": 1},
+        {"a1": "x"},
+    ),
+    "many parameters": (
+        {"properties": {f"a{n}": {"type": "integer"} for n in range(5_000)}},
+        {"a4999": 1},
+        {"a4999": "x"},
+    ),
     "bomb": (bomb(40), {"c": "x"}, None),
 }
 

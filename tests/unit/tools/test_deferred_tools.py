@@ -59,7 +59,7 @@ async def test_a_search_returns_definitions_and_the_names_of_more_matches() -> N
 
 async def test_long_definitions_leave_room_for_the_first_ones_only() -> None:
     names = ["one_thing", "two_thing", "three_thing"]
-    long = {"at": {"type": "string", "description": "x" * 15_000}}
+    long = {f"at{number}": {"type": "string", "description": "x" * 1_000} for number in range(15)}
     tools = server_tools(CALLER, "big", [listed_tool(name, **long) for name in names])
     text = await searched("thing", tools=tools)
     assert text.startswith("1 of 3") and "Other matches: mcp__big__two_thing, mcp__big__three_thing" in text
