@@ -53,11 +53,13 @@ def mask_entry(server: ServerEntry) -> MaskedEntry:
     url = _masked_url(server.url)
     environment = {name: masked_value(name, value) for name, value in server.environment.items()}
     headers = {name: masked_value(name, value) for name, value in server.headers.items()}
+    client_secret = server.client.client_secret
     secrets = [
         *(f"env.{name}" for name, value in environment.items() if value != server.environment[name]),
         *(f"headers.{name}" for name, value in headers.items() if value != server.headers[name]),
         *(["args"] if args != list(server.args) else []),
         *(["url"] if url != server.url else []),
+        *(["oauth.clientSecret"] if masked_value("SECRET", client_secret) != client_secret else []),
     ]
     return MaskedEntry(server.command, args, url, environment, headers, secrets)
 

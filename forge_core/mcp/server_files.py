@@ -60,6 +60,19 @@ class ServerSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthClient:
+    """The client as which Forge signs in to a server."""
+
+    client_id: str = ""
+    """Of a client that was registered before; empty: Forge registers itself."""
+    client_secret: str = ""
+    metadata_url: str = ""
+    """Of a document about the client."""
+    callback_port: int = 0
+    """Of the redirect URI; 0: any free one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
     """A server as a file declares it: variables are not expanded. All text in it is untrusted."""
 
@@ -74,6 +87,8 @@ class ServerEntry:
     cwd: str = ""
     url: str = ""
     headers: Mapping[str, str]
+    client: OAuthClient = OAuthClient()
+    """How Forge signs in to it; the defaults are for servers that let clients register themselves."""
     timeout_s: float | None = None
     """Of a call; None: the usual limits."""
     always_load: bool = False
@@ -253,6 +268,7 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
         cwd=fields.text("cwd"),
         url=url,
         headers=fields.map("headers"),
+        client=_client(entry.get("oauth", {})),
         timeout_s=timeout_s,
         always_load=fields.flag("alwaysLoad"),
         is_disabled=fields.flag("disabled"),
@@ -282,6 +298,21 @@ def _transport(kind: str, command: str, url: str, has_url: bool) -> Transport:
     elif "${" not in url.split("/", 3)[0] and urlsplit(url).scheme not in ("http", "https"):
         raise ValueError(f"its url is {url[:80]!r}; it must begin with http:// or https://")
     return transport
+
+
+def _client(content: object) -> OAuthClient:
+    if not isinstance(content, dict):
+        raise ValueError("oauth is not an object")
+    fields = _Fields(content)
+    port = fields.number("callbackPort") or 0
+    if not (port == int(port) and port <= 65_535):
+        raise ValueError(f"oauth.callbackPort is {port:g}; it must be a port")
+    return OAuthClient(
+        client_id=fields.text("clientId"),
+        client_secret=fields.text("clientSecret"),
+        metadata_url=fields.text("clientMetadataUrl"),
+        callback_port=int(port),
+    )
 
 
 class _Fields:
@@ -343,6 +374,7 @@ def declared_texts(server: ServerEntry) -> Iterator[str]:
     yield from (server.command, *server.args, server.cwd, server.url)
     yield from server.environment.values()
     yield from server.headers.values()
+    yield from (server.client.client_id, server.client.client_secret)
 
 
 def _shown(path: Path) -> str:

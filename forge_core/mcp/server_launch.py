@@ -35,15 +35,18 @@ class LaunchSettings:
     """The names of the variables with Forge's own keys, which no file of a project is given."""
     roots: tuple[str, ...] = ()
     """The folders of the workspace."""
+    state_dir: str = ""
+    """Forge's state folder, for sign-ins."""
 
     @classmethod
-    def of_session(cls, folders: Iterable[Path]) -> Self:
+    def of_session(cls, folders: Iterable[Path], state_dir: Path) -> Self:
         """Return the settings for a session over these folders."""
         return cls(
             environment=os.environ,
             child_environment=child_environment(),
             forge_keys=key_variables(),
             roots=tuple(map(str, folders)),
+            state_dir=str(state_dir),
         )
 
 
@@ -58,6 +61,7 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
     own = {name: expansion.of(value) for name, value in server.environment.items()}
     headers = {name: expansion.of(value) for name, value in server.headers.items()}
     url, cwd = expansion.of(server.url), expansion.of(server.cwd)
+    client_id, client_secret = map(expansion.of, (server.client.client_id, server.client.client_secret))
     if expansion.missing:
         names = ", ".join(expansion.missing)
         kept = [name for name in expansion.missing if name in settings.forge_keys]
@@ -75,6 +79,10 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
         is_sse=server.transport is Transport.SSE,
         protocol="2026-07-28" if server.protocol else protocol,
         roots=settings.roots,
+        state_dir="" if is_program else settings.state_dir,
+        client_id=client_id,
+        client_secret=client_secret,
+        client_metadata_url=server.client.metadata_url,
     )
 
 

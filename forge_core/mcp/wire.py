@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Self
 
+SIGN_IN_S = 300.0
+"""How long the user may take to sign in."""
 MAX_LINE_BYTES = 64_000_000
 """Of one message, in either direction."""
 
@@ -37,6 +39,10 @@ class Operation(StrEnum):
     """`server`, `ref`, `argument`, `context`: return completions of an argument."""
     ROOTS = "roots"
     """`roots`: the folders of the workspace from now on."""
+    SIGN_IN = "sign_in"
+    """`server`: a `ServerLaunch`; `redirect_uri`: sign in to it. The bridge asks a question of the kind
+    "sign-in" with the `url`; the answer holds the parameters with which the user was sent back, or is None.
+    Returns the `title` of the server, the granted `scope`, and `problem`: why the keyring was not used."""
     ANSWER = "answer"
     """`id`: that of an `ASK`; `value`: the result of the question."""
 
@@ -88,6 +94,13 @@ class ServerLaunch:
     protocol: Protocol = "legacy"
     roots: tuple[str, ...] = ()
     """The folders of the workspace."""
+    state_dir: str = ""
+    """Forge's state folder, where sign-ins are kept; empty: nobody can sign in."""
+    client_id: str = ""
+    """Of a client that was registered with the authorization server before; empty: Forge registers itself."""
+    client_secret: str = ""
+    client_metadata_url: str = ""
+    """Of a document about the client that authorization servers may read in the place of a registration."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

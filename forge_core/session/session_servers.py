@@ -180,7 +180,7 @@ class SessionServers:
 
         make_private_folder(self._config.state_dir / EMPTY_FOLDER)
         host = ServerHost(
-            settings=LaunchSettings.of_session(self._folders()),
+            settings=LaunchSettings.of_session(self._folders(), self._config.state_dir),
             bridge_environment=network_environment(),
             keep_file=self._keep_file,
             ask=self._ask,
