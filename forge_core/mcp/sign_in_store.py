@@ -43,6 +43,8 @@ class SavedSignIn:
     """When the access token expires; None: not known."""
     client: Mapping[str, Any] | None = None
     """The client's registration at the authorization server."""
+    redirect_uri: str = ""
+    """For which that was made."""
     authorization_server: Mapping[str, Any] | None = None
     """Its metadata."""
     resource: Mapping[str, Any] | None = None
@@ -92,10 +94,19 @@ class SignInStore:
 
     def obtained_at(self) -> float:
         """Return when the tokens were issued, without asking the keyring; 0 without any."""
+        value = self._public("obtained_at")
+        return float(value) if isinstance(value, int | float) else 0.0
+
+    def last_redirect(self) -> str:
+        """Return the redirect URI of the last sign-in, without asking the keyring; empty without one."""
+        value = self._public("redirect_uri")
+        return value if isinstance(value, str) else ""
+
+    def _public(self, name: str) -> object:
         try:
-            return float(self._content().get("obtained_at", 0.0))
-        except (ConfigError, ValueError, TypeError):
-            return 0.0
+            return self._content().get(name)
+        except ConfigError:
+            return None
 
     def write(self, saved: SavedSignIn) -> str:
         """Replace what is kept. Return why secrets are not in the keyring although there is one; empty else.

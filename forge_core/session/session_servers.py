@@ -205,6 +205,10 @@ class SessionServers:
                 self._reported[name] = report.error
                 text = f"The MCP server {name!r} failed: {safe_line(report.error)}. /mcp shows it."
                 self._notify(Notice(level="warning", text=text))
+            elif report.state is ServerState.NEEDS_SIGN_IN and name not in self._reported:
+                self._reported[name] = report.error
+                text = f"The MCP server {name!r} needs a sign-in: forge mcp login {name}"
+                self._notify(Notice(level="warning", text=text))
         tools: list[BaseTool] = [*self._servers.tools()]
         if tools != self._tools:
             self._tools = tools

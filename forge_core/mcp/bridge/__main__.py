@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import warnings
 
@@ -12,6 +13,7 @@ def main() -> int:
     from forge_core.mcp.bridge.bridge import serve
 
     warnings.simplefilter("ignore")  # the SDK warns about every older revision of the protocol
+    logging.disable()  # its records hold what servers send, and the parameters of sign-ins
     asyncio.run(serve())
     return 0
 

@@ -10,8 +10,10 @@ from functools import partial
 from typing import Any
 
 from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
+from forge_core.mcp.bridge.new_sign_in import sign_in
 from forge_core.mcp.bridge.server_connection import ServerConnection
 from forge_core.mcp.wire import MAX_LINE_BYTES, BridgeEvent, Operation, ServerLaunch, decoded, encoded
+from forge_core.redact import Redactor
 
 _END_S = 5
 """Seconds after the session has ended until this process is killed; its servers end with it."""
@@ -78,13 +80,17 @@ class Bridge:
             launch = ServerLaunch.from_json(message["server"])
             await self._end(launch.name)
             self._servers[launch.name] = ServerConnection(
-                launch, self._channel.send, partial(self._ask, launch.name)
+                launch, self._channel.send, partial(self._ask, launch.name), self._channel.hide
             )
             return None
         if operation is Operation.ROOTS:
             roots = tuple(message["roots"])
             await asyncio.gather(*(server.use_roots(roots) for server in self._servers.values()))
             return None
+        if operation is Operation.SIGN_IN:
+            launch = ServerLaunch.from_json(message["server"])
+            ask = partial(self._ask, launch.name)
+            return await sign_in(launch, message["redirect_uri"], ask, self._channel.hide)
         name = message["server"]
         if operation is Operation.STOP:
             return await self._end(name)
@@ -149,6 +155,8 @@ class Channel:
     def __init__(self, reader: asyncio.StreamReader, transport: asyncio.WriteTransport) -> None:
         self._reader = reader
         self._transport = transport
+        self._secrets: set[str] = set()
+        self._redact: Redactor | None = None
 
     @classmethod
     async def open(cls) -> Channel:
@@ -165,10 +173,19 @@ class Channel:
         transport, _ = await loop.connect_write_pipe(asyncio.Protocol, outgoing)
         return cls(reader, transport)
 
+    def hide(self, secrets: tuple[str, ...]) -> None:
+        """Replace these values in all that is sent from now on: a server may echo its token."""
+        if new := {*secrets} - self._secrets:
+            self._secrets |= new
+            self._redact = Redactor(tuple(self._secrets), finds_shapes=False)
+
     def send(self, message: Mapping[str, Any]) -> None:
         """Queue a message. It is lost if the session has ended."""
+        line = encoded(message)
+        if self._redact is not None:
+            line = self._redact(line.decode()).encode()
         if not self._transport.is_closing():
-            self._transport.write(encoded(message))
+            self._transport.write(line)
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the session's messages until it ends."""

@@ -8,19 +8,26 @@ one. Redirects to another origin are never followed (the SDK's transports see to
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
 
 import httpx2
+from mcp.client import Transport
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
 from forge_core.llm.endpoints import bypasses_proxy
 from forge_core.mcp.bridge.failures import RequestFailedError
-from forge_core.mcp.bridge.http_failures import failure_of, refusal_of
+from forge_core.mcp.bridge.http_failures import failure_of, refusal_of, wants_more_scopes
+from forge_core.mcp.bridge.oauth_flow import SendPlain
 from forge_core.mcp.wire import ServerLaunch
 
 MAX_BODY_BYTES = 16_000_000
 """Of one message of a server."""
+_MAX_ANSWER_BYTES = 1_000_000
+"""Of one response that refuses a request, or that belongs to a sign-in."""
 _CONNECT_S = 10.0
 _SILENCE_S = 3_600.0
 """How long a stream may be silent. Requests have limits of their own."""
@@ -34,6 +41,16 @@ SESSION_GONE = (
 )
 
 
+class SignIn(Protocol):
+    """Who the user is to a server. Both methods may raise RequestFailedError."""
+
+    async def authorize(self, request: httpx2.Request, send: SendPlain) -> None:
+        """Add a token to a request, if there is one."""
+
+    async def challenged(self, request: httpx2.Request, response: httpx2.Response, send: SendPlain) -> bool:
+        """Deal with a response of status 401 or 403 to `request`; return whether to send it again."""
+
+
 class HttpClient(httpx2.AsyncClient):
     """Sends the requests to one server, and keeps how they went."""
 
@@ -42,15 +59,13 @@ class HttpClient(httpx2.AsyncClient):
         launch: ServerLaunch,
         on_lost: Callable[[], None],
         *,
-        auth: httpx2.Auth | None = None,
-        headers: Mapping[str, str] | None = None,
+        sign_in: SignIn | None = None,
     ) -> None:
         """`on_lost` is called when the only stream of the older transport (SSE) has ended."""
         url = httpx2.URL(launch.url)
         direct = {*_LOOPBACK, *([_host(url)] if bypasses_proxy(url.host) else [])}
         super().__init__(
-            auth=auth,
-            headers={**launch.headers, **(headers or {}), "accept-encoding": "identity"},
+            headers={**launch.headers, "accept-encoding": "identity"},
             timeout=httpx2.Timeout(_CONNECT_S, read=_SILENCE_S),
             follow_redirects=False,
             mounts={f"all://{host}": None for host in direct},
@@ -63,14 +78,15 @@ class HttpClient(httpx2.AsyncClient):
         self.needs_sign_in = False
         self._is_sse = launch.is_sse
         self._on_lost = on_lost
-        self._sign_in = f"forge mcp login {launch.name}"
+        self._sign_in = None if self.has_own_credentials else sign_in
+        self._how_to_sign_in = f"forge mcp login {launch.name}"
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request. That of a message never raises: its response holds the error instead."""
         is_message = request.method == "POST"
         try:
             async with asyncio.timeout(_FAREWELL_S if request.method == "DELETE" else None):
-                response = await super().send(request, **options)
+                response = await self._sent(request, **options)
                 if self._is_sse and not is_message:
                     return await self._only_stream(response)
                 if _is_left_alone(response):
@@ -81,11 +97,31 @@ class HttpClient(httpx2.AsyncClient):
                 raise
             return self._failed(request, str(error))
         except (httpx2.HTTPError, httpx2.StreamError) as error:
-            self.problem = failure_of(error, request.url)
+            self.problem = failure_of(error, _url_of(error, request))
             if not is_message:
                 raise RequestFailedError(self.problem) from error
             return self._failed(request, self.problem)
         return self._explained(request, response) if is_message else response
+
+    async def _sent(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request as the user who has signed in, if anybody has."""
+        if self._sign_in is None:
+            return await super().send(request, **options)
+        await self._sign_in.authorize(request, self.send_plain)
+        response = await super().send(request, **options)
+        if response.status_code in (401, 403):
+            await _read_answer(response)
+            if await self._sign_in.challenged(request, response, self.send_plain):
+                return await super().send(request, **options)
+        return response
+
+    async def send_plain(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request of a sign-in, which may go to another server, and read the response."""
+        response = await super().send(request, stream=True, auth=None, follow_redirects=False)
+        try:
+            return await _read_answer(response)
+        finally:
+            await response.aclose()
 
     def _explained(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         """Return a response, or the error in its place."""
@@ -105,12 +141,14 @@ class HttpClient(httpx2.AsyncClient):
             return self._failed(request, SESSION_GONE)
         if response.status_code == 401:
             self.needs_sign_in = not self.has_own_credentials
-        elif error:
+        elif error and not wants_more_scopes(response):
             return response
         return self._failed(request, self._refusal(response))
 
     def _refusal(self, response: httpx2.Response) -> str:
-        return refusal_of(response, has_own_credentials=self.has_own_credentials, sign_in=self._sign_in)
+        return refusal_of(
+            response, has_own_credentials=self.has_own_credentials, sign_in=self._how_to_sign_in
+        )
 
     def _failed(self, request: httpx2.Request, reason: str) -> httpx2.Response:
         """Return an error of the protocol; the SDK gives it the id of the request."""
@@ -166,6 +204,16 @@ async def read_limited(response: httpx2.Response) -> httpx2.Response:
     )
 
 
+async def _read_answer(response: httpx2.Response) -> httpx2.Response:
+    """Read the body of a response in place, and return the response. Raises RequestFailedError."""
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise RequestFailedError("its answer is compressed, although that was not offered")
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    response.stream = _Limited(response.stream)
+    await response.aread()
+    return response
+
+
 _OF_THE_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -209,3 +257,47 @@ class _Watched(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+class _Limited(httpx2.AsyncByteStream):
+    """A stream of which only so much is read."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for chunk in self._stream:
+            read += len(chunk)
+            if read > _MAX_ANSWER_BYTES:
+                raise RequestFailedError(f"its answer has more than {_MAX_ANSWER_BYTES:,} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _url_of(error: Exception, request: httpx2.Request) -> httpx2.URL:
+    """Return the URL of the request that failed: one of a sign-in may go elsewhere."""
+    try:
+        return error.request.url if isinstance(error, httpx2.RequestError) else request.url
+    except RuntimeError:  # not known
+        return request.url
+
+
+def http_transport(launch: ServerLaunch, http: HttpClient) -> Transport:
+    """Return the connection to the server of a URL, which uses and then closes `http`."""
+    if launch.is_sse:
+        return sse_client(launch.url, httpx_client_factory=lambda headers=None, timeout=None, auth=None: http)
+
+    @asynccontextmanager
+    async def connection() -> Any:
+        async with (
+            http,
+            streamable_http_client(
+                launch.url, http_client=http, max_sse_event_size=MAX_BODY_BYTES
+            ) as streams,
+        ):
+            yield streams
+
+    return connection()

@@ -63,6 +63,8 @@ def refusal_of(response: httpx2.Response, *, has_own_credentials: bool, sign_in:
                 f"it needs a sign-in ({status}): {sign_in}. If it takes a key, set it in the headers of its "
                 "entry"
             )
+        case 403 if wants_more_scopes(response):
+            return f"its sign-in does not allow this request ({status}): {sign_in}, and allow more"
         case 403:
             return f"it denies access ({status}): the account or key may not use it{_said(response)}"
         case 404 | 410:
@@ -79,6 +81,13 @@ def refusal_of(response: httpx2.Response, *, has_own_credentials: bool, sign_in:
         case code if code >= 500:
             return f"the server failed ({status}){_said(response)}. Try again later"
     return f"it refused the request ({status}){_said(response)}"
+
+
+def wants_more_scopes(response: httpx2.Response) -> bool:
+    """Return whether the sign-in is good, but not for this request (RFC 6750, section 3.1)."""
+    return response.status_code == 403 and "insufficient_scope" in response.headers.get(
+        "www-authenticate", ""
+    )
 
 
 def _said(response: httpx2.Response) -> str:

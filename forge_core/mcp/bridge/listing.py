@@ -1,5 +1,4 @@
-"""Reads all that a server offers, page by page, and learns of changes where the protocol has a request for
-that (revision 2026-07-28)."""
+"""Reads all that a server offers, page by page, and learns of changes."""
 
 from __future__ import annotations
 
@@ -49,31 +48,12 @@ def as_json(value: BaseModel) -> dict[str, Any]:
     return value.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-async def _templates(client: Client) -> list[dict[str, Any]]:
-    try:
-        return await _all(client.list_resource_templates, "resource_templates")
-    except MCPError:  # a server with resources need not know templates
-        return []
-
-
-async def _all(list_page: Callable[..., Awaitable[Any]], attribute: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        try:
-            page = await list_page(cursor=cursor)
-        except MCPError:
-            page = await list_page(cursor=cursor)  # once more; a failure of one page costs all of them
-        found += [as_json(one) for one in getattr(page, attribute)]
-        cursor = page.next_cursor
-        if not cursor or len(found) >= MAX_ITEMS:
-            return found[:MAX_ITEMS]
-    raise RequestFailedError(f"its list of {attribute} has more than {_MAX_PAGES:,} pages")
-
-
 async def listen(client: Client, changed: Callable[[], None], log: Callable[[str], None]) -> None:
-    """Call `changed` for each change, and after each time without a stream. Returns at once where a server
-    announces no changes, or announces them by itself."""
+    """Hear of changed lists by the request for that, which the revision 2026-07-28 has.
+
+    Call `changed` for each change, and after each time without a stream. Returns at once where a server
+    announces no changes, or announces them by itself.
+    """
     can = client.server_capabilities
     tools = bool(can.tools and can.tools.list_changed)
     prompts = bool(can.prompts and can.prompts.list_changed)
@@ -100,3 +80,25 @@ async def listen(client: Client, changed: Callable[[], None], log: Callable[[str
             pass
         await asyncio.sleep(_PAUSES_S[min(failures, len(_PAUSES_S) - 1)])
         failures += 1
+
+
+async def _templates(client: Client) -> list[dict[str, Any]]:
+    try:
+        return await _all(client.list_resource_templates, "resource_templates")
+    except MCPError:  # a server with resources need not know templates
+        return []
+
+
+async def _all(list_page: Callable[..., Awaitable[Any]], attribute: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    cursor: str | None = None
+    for _ in range(_MAX_PAGES):
+        try:
+            page = await list_page(cursor=cursor)
+        except MCPError:
+            page = await list_page(cursor=cursor)  # once more; a failure of one page costs all of them
+        found += [as_json(one) for one in getattr(page, attribute)]
+        cursor = page.next_cursor
+        if not cursor or len(found) >= MAX_ITEMS:
+            return found[:MAX_ITEMS]
+    raise RequestFailedError(f"its list of {attribute} has more than {_MAX_PAGES:,} pages")

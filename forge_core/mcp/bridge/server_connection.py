@@ -14,14 +14,13 @@ from typing import Any, TypeAlias, TypeVar
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext, IncomingMessage, Transport
-from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from forge_core import __version__
 from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
-from forge_core.mcp.bridge.http_client import MAX_BODY_BYTES, HttpClient
+from forge_core.mcp.bridge.http_client import HttpClient, http_transport
+from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
 from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all, listen
 from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
@@ -36,6 +35,7 @@ _RESTART_DELAYS_S = (1.0, 2.0, 4.0)
 _RESTARTS_WITHIN_S = 300.0
 _REFRESH_S = 1.0
 """Between two reads of a list that keeps changing."""
+_SIGN_IN_POLL_S = 2.0
 _MAX_ROUNDS = 10
 """Of questions that a server asks during one call."""
 _CUT = frozenset(
@@ -59,8 +59,12 @@ Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None
 class ServerConnection:
     """A server, from its start to `aclose`. Its task alone enters and leaves the connection."""
 
-    def __init__(self, launch: ServerLaunch, send: Send, ask: Ask) -> None:
+    def __init__(
+        self, launch: ServerLaunch, send: Send, ask: Ask, learn: Callable[[tuple[str, ...]], None]
+    ) -> None:
+        """`learn` is given values that must appear nowhere."""
         self.launch = launch
+        self._sign_in = KeptSignIn(launch, learn) if launch.url and launch.state_dir else None
         self._send = send
         self._ask = ask
         self._client: Client | None = None
@@ -120,8 +124,9 @@ class ServerConnection:
                 break
             if self._http is not None and self._http.needs_sign_in:
                 self._report(ServerState.NEEDS_SIGN_IN, error=reason)
-                await self._stop.wait()
-                break
+                await self._signed_in()
+                state = ServerState.STARTING
+                continue
             if was_ready and self._http is not None and self._http.is_session_gone:
                 state = (
                     ServerState.RESTARTING
@@ -137,6 +142,13 @@ class ServerConnection:
                 async with asyncio.timeout(delay_s):
                     await self._stop.wait()
         self._report(ServerState.STOPPED)
+
+    async def _signed_in(self) -> None:
+        """Wait until the user has signed in, which may be in another program, or for the end."""
+        while not self._stop.is_set() and not (self._sign_in and self._sign_in.is_replaced()):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_SIGN_IN_POLL_S):
+                    await self._stop.wait()
 
     def _restart_delay(self) -> float | None:
         """Return how long to wait before the server is started again; None: it has crashed too often."""
@@ -221,12 +233,8 @@ class ServerConnection:
         launch = self.launch
         if not launch.url:
             return stdio_transport(launch, self._log, self._started, self._lost.set)
-        http = self._http = HttpClient(launch, self._give_up)
-        if launch.is_sse:
-            return sse_client(
-                launch.url, httpx_client_factory=lambda headers=None, timeout=None, auth=None: http
-            )
-        return _http_transport(launch.url, http)
+        self._http = HttpClient(launch, self._give_up, sign_in=self._sign_in)
+        return http_transport(launch, self._http)
 
     def _started(self, process: ServerProcess) -> None:
         self._process = process
@@ -463,15 +471,3 @@ _CALL_RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = Ty
 
 def _is_closed(error: MCPError) -> bool:
     return error.code == types.CONNECTION_CLOSED
-
-
-def _http_transport(url: str, http: HttpClient) -> Transport:
-    @contextlib.asynccontextmanager
-    async def connection() -> Any:
-        async with (
-            http,
-            streamable_http_client(url, http_client=http, max_sse_event_size=MAX_BODY_BYTES) as streams,
-        ):
-            yield streams
-
-    return connection()
