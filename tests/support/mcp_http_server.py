@@ -14,10 +14,11 @@ import json
 import ssl
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl
 
 VERSION = "2025-11-25"
 
@@ -35,6 +36,12 @@ class SeenRequest:
         return self.body.get("method", "")
 
 
+Answer = tuple[int, bytes, Mapping[str, str]]
+"""Status, body and headers."""
+Page = Callable[[Mapping[str, str], bytes, Mapping[str, str]], Answer]
+"""Answers a request, given its query, its body and its headers."""
+
+
 class HttpMcpServer:
     """Serves from `with` on. `token`: what a bearer must present, if anything."""
 
@@ -46,6 +53,8 @@ class HttpMcpServer:
         self.sessions: set[str] = set()
         self.redirects: dict[str, str] = {}
         """Path → where it is moved to."""
+        self.pages: dict[str, Page] = {}
+        """Path → what answers requests to it, with GET or POST, in the place of MCP."""
         self.has_request = threading.Event()
         self.closing = threading.Event()
         handler = type("Handler", (_Handler,), {"server_state": self})
@@ -73,6 +82,14 @@ class HttpMcpServer:
                 return one.partition(":")[2]
         return None
 
+    def accepts(self, authorization: str) -> bool:
+        """Return whether a request with this header may be answered."""
+        return not self.token or authorization == f"Bearer {self.token}"
+
+    def refusal(self, body: Mapping[str, Any], authorization: str) -> tuple[int, str] | None:
+        """Return status and challenge for a request that is refused."""
+        return None if self.accepts(authorization) else (401, self.challenge)
+
     def calls(self, rpc: str) -> list[SeenRequest]:
         return [one for one in self.requests if one.rpc == rpc]
 
@@ -86,6 +103,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._keep({})
+        if self._is_page(b""):
+            return
         self._send(405, b"")
 
     def do_DELETE(self) -> None:
@@ -94,7 +113,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         state = self.server_state
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        data = self.rfile.read(int(self.headers["content-length"]))
+        if self._is_page(data):
+            return
+        body = json.loads(data)
         self._keep(body)
         method, is_call = body.get("method", ""), body.get("method") == "tools/call"
         if self.path in state.redirects:
@@ -102,8 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if self._is_faulty(method):
             return
-        if state.token and self.headers.get("authorization") != f"Bearer {state.token}":
-            self._send(401, b"", {"www-authenticate": state.challenge})
+        if refused := state.refusal(body, self.headers.get("authorization", "")):
+            self._send(refused[0], b"", {"www-authenticate": refused[1]})
             return
         session = self.headers.get("mcp-session-id", "")
         if session and session not in state.sessions:
@@ -121,6 +143,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(body)
         else:
             self._answer(body)
+
+    def _is_page(self, data: bytes) -> bool:
+        path, _, query = self.path.partition("?")
+        page = self.server_state.pages.get(path)
+        if page is None:
+            return False
+        self._send(*page(dict(parse_qsl(query)), data, self.headers))
+        return True
 
     def _is_faulty(self, method: str) -> bool:
         """Return whether a fault that concerns every request was answered."""
