@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LONG_TABLES: dict[str, str] = {}
+LONG_TABLES = {"forge_core.config.settings": "every setting, declared once"}
 """Modules that are longer than others: a table that is read from one place, and what it is made of."""
 
 BASES_BY_DESIGN = {

@@ -50,6 +50,17 @@ def text(value: Any) -> str:
     return value.strip()
 
 
+def deferral(value: Any) -> str:
+    """Return `auto`, `always`, `never`, or a percentage with its sign."""
+    chosen = value.strip().lower() if isinstance(value, str) else ""
+    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)\s*%", chosen)
+    if found and 0 < float(found[1]) <= 100:
+        return f"{found[1]}%"
+    if chosen not in ("auto", "always", "never"):
+        raise ValueError("auto, always, never, or a percentage like 5%")
+    return chosen
+
+
 def theme(value: Any) -> str:
     """Return the name of a theme; whether there is one is not checked."""
     return text(value)

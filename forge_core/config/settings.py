@@ -290,6 +290,15 @@ class Settings:
         check=checks.yes_or_no,
         summary="whether your own instructions for Claude, `~/.claude/CLAUDE.md`, count too",
     )
+    mcp_defer: str = setting(
+        default="auto",
+        check=checks.deferral,
+        variable="FORGE_MCP_DEFER",
+        table="mcp",
+        project="trusted",
+        summary="when the model must search for the tools of MCP servers: auto (if they are more than 40, or "
+        "take more than 10% of its window), always, never, or from a percentage of the window on, like 5%",
+    )
     style: str = setting(
         default="default",
         check=checks.text,

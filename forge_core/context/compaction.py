@@ -224,13 +224,17 @@ def _parts(history: Sequence[Message], budget: Budget) -> tuple[list[Message], l
 
 def fitted_facts(facts: PinnedFacts, budget: Budget) -> PinnedFacts:
     """Return the facts without those for which a small window has no room: the oldest requests go first, then
-    the files that were read first, then the skills that were loaded first, then the end of the goal."""
+    the files that were read first, then the definitions of the tools that were called first, then the skills
+    that were loaded first, then the end of the goal."""
     room = int(budget.limit * _FACTS_SHARE)
     plan = sum(len(item.content) + 4 for item in facts.todos) // _CHARS_PER_TOKEN
     goal = facts.goal[: max(room - plan, 40) * _CHARS_PER_TOKEN]
     room -= plan + len(goal) // _CHARS_PER_TOKEN
     skills = _newest(facts.skills, room, len)
     room -= sum(map(len, skills)) // _CHARS_PER_TOKEN
+    tools = dict(facts.tools or {})
+    names = _newest([*tools], room, lambda name: len(tools[name]))
+    room -= sum(len(tools[name]) for name in names) // _CHARS_PER_TOKEN
     files = dict(facts.files or {})
     paths = _newest([*files], room, lambda path: len(path) + 20)
     room -= sum(len(path) + 20 for path in paths) // _CHARS_PER_TOKEN
@@ -241,6 +245,7 @@ def fitted_facts(facts: PinnedFacts, budget: Budget) -> PinnedFacts:
         requests=tuple(requests),
         files={path: files[path] for path in paths},
         skills=tuple(skills),
+        tools={name: tools[name] for name in names},
     )
 
 

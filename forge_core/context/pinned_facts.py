@@ -6,14 +6,17 @@ kept messages lack is put into the summary's message.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from forge_core.context.instructions import Instructions
-from forge_core.llm.models import Message, MessageRole
+from forge_core.llm.models import Message, MessageRole, ToolCall
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
-from forge_core.untrusted import frame_text
+from forge_core.tools.builtin.tool_run import ToolRunTool, inner_call
+from forge_core.tools.builtin.tool_search import ToolSearchTool
+from forge_core.untrusted import frame_text, frame_tool_output
 
 GOAL_CHARS = 2_000
 REQUEST_CHARS = 300
@@ -39,6 +42,7 @@ class FactKind(StrEnum):
     MESSAGE = "message"
     INSTRUCTIONS = "instructions"
     SKILL = "skill"
+    TOOL = "tool"
     STYLE = "style"
 
 
@@ -51,6 +55,7 @@ _HEADINGS = {
     FactKind.MESSAGE: "The user's last message:",
     FactKind.INSTRUCTIONS: "Instructions of the project:",
     FactKind.SKILL: "Skills that are loaded:",
+    FactKind.TOOL: "Definitions of tools that you have called with tool_run, as tool_search returns them:",
     FactKind.STYLE: "How to write:",
 }
 _LABELS = {
@@ -62,6 +67,7 @@ _LABELS = {
     FactKind.MESSAGE: ("your last message", ""),
     FactKind.INSTRUCTIONS: ("1 instruction file", "{} instruction files"),
     FactKind.SKILL: ("1 skill", "{} skills"),
+    FactKind.TOOL: ("1 tool definition", "{} tool definitions"),
     FactKind.STYLE: ("the style", ""),
 }
 
@@ -95,6 +101,8 @@ class PinnedFacts:
     instructions: tuple[Instructions, ...] = ()
     skills: tuple[str, ...] = ()
     """The texts of loaded skills, as the model was given them; the last one loaded is the last."""
+    tools: Mapping[str, str] | None = None
+    """Name → definition of each deferred tool that was called; the last one called is the last. Untrusted."""
     style: str = ""
     """The reminder of a style that the user has chosen."""
     system_text: str = ""
@@ -117,6 +125,7 @@ class PinnedFacts:
         lines += [Fact(FactKind.MESSAGE, self.last_message)] if self.last_message else []
         lines += [Fact(FactKind.INSTRUCTIONS, one.text) for one in self.instructions]
         lines += [Fact(FactKind.SKILL, text) for text in self.skills]
+        lines += [Fact(FactKind.TOOL, text) for text in (self.tools or {}).values()]
         return lines + ([Fact(FactKind.STYLE, self.style)] if self.style else [])
 
     def missing(self, messages: Iterable[Message]) -> list[Fact]:
@@ -137,6 +146,29 @@ def conversation_facts(history: Sequence[Message]) -> tuple[str, tuple[str, ...]
                 requests.append(squeezed(last)[:REQUEST_CHARS])
             goal, last = goal or message.text[:GOAL_CHARS], message.text
     return goal, tuple(dict.fromkeys(text for text in requests if text)), last
+
+
+def called_tools(history: Sequence[Message]) -> list[str]:
+    """Return the names of the tools that were called, also through tool_run, the last one called last; those
+    of which an earlier summary had the definition are among them."""
+    names: dict[str, None] = {}
+    for message in history:
+        found = [str(name) for name in message.extra.get("tools") or ()] if is_summary(message) else []
+        for name in [*found, *map(_called, message.tool_calls or ())]:
+            names.pop(name, None)
+            names[name] = None
+    return [*names]
+
+
+def _called(call: ToolCall) -> str:
+    if call.name != ToolRunTool.name:
+        return call.name
+    try:
+        arguments = json.loads(call.arguments, strict=False)
+    except (ValueError, RecursionError):
+        return ""
+    inner = inner_call(arguments) if isinstance(arguments, dict) else None
+    return "" if inner is None else inner.name
 
 
 def is_request(message: Message) -> bool:
@@ -165,6 +197,8 @@ def summary_message(summary: str, facts: PinnedFacts, kept: Sequence[Message]) -
     added = facts.missing([Message.user(framed), *kept])
     text = "\n\n".join([_HEAD, framed, *_sections(added)])
     about = {"summary": summary, "goal": facts.goal, "requests": list(facts.requests)}
+    if facts.tools:
+        about["tools"] = list(facts.tools)
     return Message.user(text, compaction="summary", within_turn=True, **about), added
 
 
@@ -203,5 +237,7 @@ def _sections(facts: Sequence[Fact]) -> list[str]:
             continue
         is_list = kind in (FactKind.REQUEST, FactKind.TODO, FactKind.FILE)
         body = "\n".join(f"- {text}" for text in texts) if is_list else "\n\n".join(texts)
+        if kind is FactKind.TOOL:  # by the author of a server
+            body = frame_tool_output(ToolSearchTool.name, body)
         sections.append(f"{_HEADINGS[kind]}\n{body}")
     return sections

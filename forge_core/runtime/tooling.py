@@ -243,12 +243,14 @@ def prompt_maker(
 
     root = config.working_dir
 
-    def sections(tools: Iterable[BaseTool]) -> Sequence[str]:
-        """Return the lists of skills and agents, each if its tool is there."""
+    def sections(tools: Iterable[BaseTool], role: str) -> Sequence[str]:
+        """Return the lists of skills, agents and deferred tools, each if its tool is there. The role of a
+        sub-agent says which tools it finds."""
         kinds = {type(tool) for tool in tools}
         skills = environment.skills.listing(provider.context_window(agent.model_name))
         agents = agents_section(extensions.agents) if TaskTool in kinds else ""
-        return skills.text if SkillTool in kinds else "", agents
+        deferred = "" if role or environment.deferred is None else environment.deferred.listing
+        return skills.text if SkillTool in kinds else "", agents, deferred
 
     def prompt(mode: PermissionMode, tools: Iterable[BaseTool], role: str = "") -> SystemPrompt:
         omitted, state = environment.omitted_instructions, environment.sandbox_state
@@ -266,7 +268,7 @@ def prompt_maker(
             sandbox=state,
             tools=tools,
             role=role,
-            sections=sections(tools),
+            sections=sections(tools, role),
             style=chosen,
         )
         return SystemPrompt(text, instructions, chosen)

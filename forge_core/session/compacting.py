@@ -25,7 +25,14 @@ from forge_core.context.compaction import (
     threshold,
 )
 from forge_core.context.ledger import Kind, history_items, reserved_output
-from forge_core.context.pinned_facts import FactKind, PinnedFacts, conversation_facts, is_request, labels
+from forge_core.context.pinned_facts import (
+    FactKind,
+    PinnedFacts,
+    called_tools,
+    conversation_facts,
+    is_request,
+    labels,
+)
 from forge_core.errors import ForgeError, ProviderError
 from forge_core.events import AgentEnd, AgentEvent, Compaction, LLMEnd, Notice, Retry
 from forge_core.langchain.agent import ForgeAgent
@@ -363,6 +370,8 @@ class SessionCompactor:
         before = _by_kind(memory.counted_history())
         memory.replace_history(result.messages)
         self._environment.skills.keep({one.text for one in result.pinned if one.kind is FactKind.SKILL})
+        if self._environment.offered is not None:
+            self._environment.offered.tell_again()
         self._meter.reset()
         self.report = CompactionReport(
             before, _by_kind(memory.counted_history()), len(history), len(result.messages), result
@@ -390,7 +399,7 @@ class SessionCompactor:
 
     def _facts(self, history: Sequence[Message]) -> PinnedFacts:
         goal, requests, last = conversation_facts(history)
-        system = self._agent.memory.system_message
+        system, deferred = self._agent.memory.system_message, self._environment.deferred
         return PinnedFacts(
             goal,
             requests,
@@ -400,6 +409,7 @@ class SessionCompactor:
             files=dict(self._environment.files),
             instructions=(*self._meter.prompt.instructions, *self._environment.given_instructions),
             skills=tuple(one.text for one in self._environment.skills.loaded),
+            tools={} if deferred is None else deferred.definitions(called_tools(history)),
             style=self._meter.prompt.style.reminder,
             system_text="" if system is None else system.text,
         )

@@ -155,6 +155,8 @@ def replace_conversation(environment: ToolEnvironment, saved: SavedSession) -> N
     environment.skills.restore(saved.skills, saved.messages)
     environment.files.clear()
     environment.files.update(saved.reads)
+    if environment.offered is not None:
+        environment.offered.tell_again()
     if environment.folder_instructions is not None:  # the message that held them may be gone
         environment.folder_instructions.forget()
 

@@ -30,6 +30,7 @@ from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.model_selection import ModelSelection
+from forge_core.session.offered_tools import OfferedTools
 from forge_core.session.program_approvals import ProgramApprovals
 from forge_core.session.provider import SessionProvider
 from forge_core.session.review import ChangeReview
@@ -122,12 +123,12 @@ class ForgeSession:
         agent.before_end = self.hooks.may_end
 
     def _servers(self, parts: SessionParts) -> SessionServers:
-        agent, environment = parts.agent, parts.environment
+        environment = parts.environment
         return SessionServers(
             parts.config,
             environment.output_dir,
             lambda: environment.policy.folders.all,
-            lambda tools: agent.set_tools([*agent.tools, *tools]),
+            OfferedTools(parts, self.reload_instructions).use,
             parts.events.notify,
             parts.logger,
         )
@@ -435,7 +436,7 @@ class ForgeSession:
 
     def rules_changed(self) -> None:
         """Offer the model the tools that the rules leave, from its next request on."""
-        self._agent.update_offered_tools()
+        self._environment.rules_changed()
 
     def use_style(self, name: str) -> None:
         """Change how the model writes, from its next request on; ConfigError if there is no such style."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from forge_core.mcp.server_files import ServerEntry
     from forge_core.mcp.server_questions import ServerQuestion
     from forge_core.mcp.servers import McpServers, ServerStatus
-    from forge_core.tools.base import BaseTool
 
 _OWN_FILE = "mcp.json"
 
@@ -40,7 +39,7 @@ class SessionServers:
         config: ForgeConfig,
         output_dir: Path,
         folders: Callable[[], Sequence[Path]],
-        use_tools: Callable[[Sequence[BaseTool]], None],
+        use_tools: Callable[[Sequence[McpTool]], None],
         notify: Callable[[Notice], None],
         logger: Logger,
     ) -> None:
@@ -55,7 +54,7 @@ class SessionServers:
         self._notify = notify
         self._logger = logger
         self._servers: McpServers | None = None
-        self._tools: list[BaseTool] = []
+        self._tools: list[McpTool] = []
         self._reported: dict[str, str] = {}
         """Server → the failure that the user was notified of."""
         self._starting: asyncio.Task[None] | None = None
@@ -209,7 +208,7 @@ class SessionServers:
                 self._reported[name] = report.error
                 text = f"The MCP server {name!r} needs a sign-in: forge mcp login {name}"
                 self._notify(Notice(level="warning", text=text))
-        tools: list[BaseTool] = [*self._servers.tools()]
+        tools = self._servers.tools()
         if tools != self._tools:
             self._tools = tools
             self._use_tools(tools)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from forge_core.context.folder_instructions import FolderInstructions
     from forge_core.context.instructions import Instructions
     from forge_core.extensions.catalog import ExtensionCatalog
+    from forge_core.mcp.deferral import ToolChoice
     from forge_core.permissions.sandbox.sandbox import Sandbox
+    from forge_core.session.offered_tools import OfferedTools
     from forge_core.undo.undo_store import UndoStore
 
 
@@ -82,6 +84,10 @@ class ToolEnvironment:
     """Starts sub-agents; None: there are none."""
     hooks: SessionHooks | None = None
     """None: no programs run around calls."""
+    deferred: ToolChoice | None = None
+    """The tools of MCP servers in the conversation; None: there are none."""
+    offered: OfferedTools | None = None
+    """What chooses them; None in a sub-agent."""
     omitted_instructions: set[str] = field(default_factory=set)
     """The real paths of the instruction files that the user has left out of the system prompt."""
 
@@ -98,6 +104,7 @@ class ToolEnvironment:
             todos=self.todos,
             plan=self.plan,
             skills=self.skills,
+            deferred=self.deferred,
             before_images=self.undo,
             agents=self.agents,
             denies=self.policy.denies,
@@ -129,6 +136,11 @@ class ToolEnvironment:
         if self.sandbox is not None:
             self.sandbox.show_folders(shared_skill_folders(catalog, self.working_dir))
 
+    def rules_changed(self) -> None:
+        """Offer the model the tools that the user's rules leave, from the next request on."""
+        if self.offered is not None:
+            self.offered.refresh()
+
     def forget_reads(self, paths: Iterable[Path]) -> None:
         """Require the model to read these files again before it overwrites them."""
         for path in paths:
@@ -142,6 +154,8 @@ class ToolEnvironment:
         self.todos.replace(())
         self.plan.clear()
         self.skills.forget()
+        if self.offered is not None:
+            self.offered.tell_again()
 
     async def begin_turn(self, text: str, at: float) -> None:
         """Begin a turn, at this time: what calls change from here on is undone together. What skills have

@@ -29,8 +29,9 @@ def agents_section(catalog: AgentCatalog) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def role_section(definition: AgentDefinition, tools: Iterable[BaseTool]) -> str:
-    """Return the part of a sub-agent's prompt that describes its role."""
+def role_section(definition: AgentDefinition, tools: Iterable[BaseTool], deferred: str = "") -> str:
+    """Return the part of a sub-agent's prompt that describes its role; `deferred` lists its deferred
+    tools."""
     lines = [
         "# Your role",
         f"You are the sub-agent {definition.name!r}. The first message is a task from the model that works "
@@ -42,4 +43,6 @@ def role_section(definition: AgentDefinition, tools: Iterable[BaseTool]) -> str:
         lines.append(f"Load these skills first: {', '.join(definition.skills)}.")
     if definition.prompt:
         lines.append(f"\n{safe_text(definition.prompt, keep_invisible=True)}")
+    if deferred:
+        lines.append(f"\n{deferred.rstrip()}")
     return "\n".join(lines) + "\n"

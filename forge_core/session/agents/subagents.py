@@ -38,9 +38,11 @@ from forge_core.session.saved_state import StateRecorder, with_note
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import new_session_id
-from forge_core.tools.base import AgentTask, ExecutionContext, ToolResult
+from forge_core.tools.base import AgentTask, BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
+from forge_core.tools.builtin.tool_run import ToolRunTool
+from forge_core.tools.builtin.tool_search import ToolSearchTool
 from forge_core.tools.executor import cancel_and_wait, wait_for_first
 from forge_core.tools.output import OUTPUT_LIMIT
 from forge_core.untrusted import escape_tags, frame_tool_output
@@ -205,7 +207,7 @@ class SubAgents:
 
     async def _run(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> AgentResult | None:
         parts, config = self._parts, self._config()
-        environment, policy = self._environment(), self._policy(agent.definition)
+        environment, policy = self._environment(agent), self._policy(agent.definition)
         journal = begin_journal(
             agent,
             parts.journal,
@@ -250,9 +252,11 @@ class SubAgents:
         shared = self._parts.environment.policy
         return shared if definition.mode is None else TighterPolicy(shared, definition.mode)
 
-    def _environment(self) -> ToolEnvironment:
-        """Return the session's environment with a separate record of files read, tasks and instructions."""
-        shared = self._parts.environment
+    def _environment(self, agent: SubAgent) -> ToolEnvironment:
+        """Return the session's environment with a separate record of files read, tasks and instructions, and
+        the tools of servers that the agent may use."""
+        shared, window = self._parts.environment, self._parts.provider.context_window(agent.model)
+        offered = shared.offered
         return replace(
             shared,
             todos=TodoList(),
@@ -260,6 +264,8 @@ class SubAgents:
             skills=shared.skills.fresh(),
             files={},
             agents=None,
+            deferred=None if offered is None else offered.for_agent(agent.definition.select, window),
+            offered=None,
             folder_instructions=(
                 None if shared.folder_instructions is None else FolderInstructions(self._config())
             ),
@@ -281,7 +287,7 @@ class SubAgents:
 
         sub = ForgeAgent(
             llm=parts.provider.make_llm(agent.model),
-            tools=definition.select(main.registry),
+            tools=_own_tools(definition, main, parts.environment, environment),
             max_iterations=min(definition.max_turns or main.max_iterations, main.max_iterations),
             max_retries=main.max_retries,
             timeout=None,
@@ -294,10 +300,12 @@ class SubAgents:
             on_message=events.recorder.message,
             before_end=partial(parts.hooks.subagent_stopped, agent.id, agent.name),
         )
+        if (choice := environment.deferred) is not None:
+            sub.set_tools(sub.tools, choice.deferred)
         sub.call_ids = main.call_ids  # unique in the whole session
         agent.interrupt = sub.interrupt
         meter = ContextMeter(sub)
-        role = role_section(definition, sub.registry)
+        role = role_section(definition, sub.registry, "" if choice is None else choice.listing)
         meter.use_prompt(parts.agent_prompt(policy.mode, sub.registry, role))
         events.meter = meter
         SessionCompactor(
@@ -329,6 +337,17 @@ class SubAgents:
 
     def _forget(self, agent: SubAgent) -> None:
         self._tasks.pop(agent, None)
+
+
+def _own_tools(
+    definition: AgentDefinition, main: ForgeAgent, shared: ToolEnvironment, environment: ToolEnvironment
+) -> list[BaseTool]:
+    """Return the tools of a sub-agent with this environment whose definitions it is sent. Those of servers
+    were chosen for it alone; `shared` holds those of the session."""
+    of_servers = [*map(id, () if shared.deferred is None else shared.deferred.sent)]
+    own = [tool for tool in definition.select(main.registry) if id(tool) not in of_servers]
+    sent = () if environment.deferred is None else environment.deferred.sent
+    return [*own, ToolSearchTool(), ToolRunTool(), *sent]
 
 
 def agent_model(

