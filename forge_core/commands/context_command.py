@@ -16,6 +16,7 @@ from forge_core.sanitize import safe_line
 from forge_core.session.context_parts import is_present
 from forge_core.session.session import ForgeSession
 from forge_core.text_width import cell_len, clip, clip_start
+from forge_core.tools.base import BaseTool
 
 BAR_CELLS = 64
 MAX_TURNS = 10
@@ -59,7 +60,8 @@ async def context(argument: str, session: ForgeSession) -> CommandResult:
     listed = await asyncio.to_thread(droppable, composition, MAX_ITEMS)
     session.context.listed = tuple(listed)
     report = await asyncio.to_thread(_report, composition, listed, len(session.context.left_out))
-    body = "\n\n".join([report, *_cache_breaks(session)])
+    deferred = await asyncio.to_thread(_deferred, session.tools.deferred)
+    body = "\n\n".join([report, *deferred, *_cache_breaks(session)])
     return Text(body, "Context", tuple(_tints(body, composition)))
 
 
@@ -71,6 +73,16 @@ def _cache_breaks(session: ForgeSession) -> list[str]:
     if following is not None and not session.status.is_running:
         texts.append(f"The next request breaks the prompt cache at: {following.future}")
     return ["\n".join(wrap(safe_line(text), REPORT_CELLS)) for text in texts]
+
+
+def _deferred(tools: Sequence[BaseTool]) -> list[str]:
+    """Return what deferred tools would take if they were sent; empty without any."""
+    if not tools:
+        return []
+    count = f"{len(tools):,} tools of MCP servers are" if len(tools) > 1 else "1 tool of an MCP server is"
+    tokens = tokens_text(sum(tool.tokens for tool in tools))
+    text = f"{count} deferred: ~{tokens} tokens that requests do not hold. /mcp lists them."
+    return ["\n".join(wrap(text, REPORT_CELLS))]
 
 
 async def _drop(which: Sequence[str], session: ForgeSession) -> CommandResult:

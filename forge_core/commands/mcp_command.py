@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from forge_core.commands.columns import columns, left_columns
 from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
-from forge_core.llm.tokens import estimate_tokens
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.session.session import ForgeSession
 
@@ -23,6 +22,7 @@ _STATES = {
     "declined": "declined",
 }
 _SIGNS = {"ready": "✓", "failed": "✗", "needs sign-in": "!"}
+_DEFERRED = "\nDeferred tools are not sent with requests: the model finds them with tool_search."
 _ERROR_CHARS = 160
 _LOG_LINES = 12
 
@@ -39,6 +39,7 @@ async def mcp(argument: str, session: ForgeSession) -> CommandResult:
             return Failure(f"There is no server {safe_line(name)!r} that may start; /mcp lists them.")
         return CommandNotice(f"The server {safe_line(name)} is started again.")
     await session.servers.begin()
+    await asyncio.to_thread(lambda: [tool.tokens for tool in session.servers.tools])  # counted once
     approvals = session.servers.approvals
     if approvals is None:
         config_dir = safe_line(str(session.config.config_dir))
@@ -53,7 +54,8 @@ async def mcp(argument: str, session: ForgeSession) -> CommandResult:
         (f"✗ {one.name}", "cannot be used", f"{one.reason} ({one.source.label})")
         for one in approvals.table.unusable
     ]
-    return Text("\n".join([left_columns(rows), *approvals.table.problems]), "MCP servers")
+    deferred = [_DEFERRED] if session.tools.deferred else []
+    return Text("\n".join([left_columns(rows), *approvals.table.problems, *deferred]), "MCP servers")
 
 
 def _row(session: ForgeSession, entry: ServerEntry) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ def _row(session: ForgeSession, entry: ServerEntry) -> tuple[str, ...]:
         return f"{sign} {entry.name}", state, entry.source.label
     tools = _tools(session, entry)
     calls = f", {status.calls} call{'s'[: status.calls != 1]}" if status.calls else ""
-    offer = f"{len(tools)} tool{'s'[: len(tools) != 1]}, {_tokens(tools):,} tokens{calls}" if tools else ""
+    offer = f"{len(tools)} tool{'s'[: len(tools) != 1]}, {_cost(session, tools)}{calls}" if tools else ""
     return f"{sign} {entry.name}", state, offer or safe_line(status.report.error)[:_ERROR_CHARS]
 
 
@@ -101,7 +103,7 @@ def _details(session: ForgeSession, entry: ServerEntry) -> Iterator[str]:
 def _offer(session: ForgeSession, entry: ServerEntry, status: ServerStatus) -> Iterator[str]:
     if tools := _tools(session, entry):
         lines = [(f"  {safe_line(tool.listed.name)}", _first_line(tool.listed.description)) for tool in tools]
-        yield f"Tools, {_tokens(tools):,} tokens\n{columns(lines)}"
+        yield f"Tools, {_cost(session, tools)}\n{columns(lines)}"
     for heading, items in (("Prompts", status.prompts), ("Resources", status.resources)):
         if items:
             found = [
@@ -118,9 +120,15 @@ def _tools(session: ForgeSession, entry: ServerEntry) -> list[McpTool]:
     return [tool for tool in session.servers.tools if tool.server.name == entry.name]
 
 
-def _tokens(tools: list[McpTool]) -> int:
-    """Return about how many tokens the definitions cost in each request."""
-    return sum(estimate_tokens(json.dumps(tool.to_openai_schema(), ensure_ascii=False)) for tool in tools)
+def _cost(session: ForgeSession, tools: list[McpTool]) -> str:
+    """Return about how many tokens the definitions take in each request, or would take if they were sent."""
+    names = {tool.name for tool in session.tools.deferred}
+    deferred = [tool for tool in tools if tool.name in names]
+    sent = sum(tool.tokens for tool in tools if tool.name not in names)
+    saved = f"{sum(tool.tokens for tool in deferred):,} tokens"
+    if len(deferred) == len(tools):
+        return f"deferred ({saved})"
+    return f"{sent:,} tokens" + (f", {len(deferred)} deferred ({saved})" if deferred else "")
 
 
 def _first_line(text: str) -> str:

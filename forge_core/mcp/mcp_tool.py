@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from forge_core.approval import Effect, ServerTool, ToolKind
 from forge_core.config.project_state import Scripts
 from forge_core.errors import ToolError
-from forge_core.llm.tokens import estimate_tokens
 from forge_core.mcp.argument_check import problem_in
 from forge_core.mcp.sent_schema import sent_schema
 from forge_core.mcp.server_files import ServerEntry, Transport
@@ -138,11 +137,6 @@ class McpTool(BaseTool):
         """Return whether the user has to judge the other tool as this one."""
         mine, theirs = ((one.name, one.listed, one.server, one.fingerprint) for one in (self, other))
         return mine == theirs
-
-    @functools.cached_property
-    def tokens(self) -> int:
-        """About how many tokens the definition takes in a request."""
-        return estimate_tokens(json.dumps(self.to_openai_schema(), ensure_ascii=False))
 
     def json_schema(self) -> dict[str, Any]:
         """Return the schema for the model; the arguments are checked against that of the server."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -14,6 +16,7 @@ from forge_core.approval import Effect, PlanReviewer, Questioner, ServerTool, To
 from forge_core.errors import ToolError as ToolError  # part of the public interface of this module
 from forge_core.events import AgentEvent, Subject, ToolStart
 from forge_core.llm.models import TokenUsage, ToolDefinition
+from forge_core.llm.tokens import estimate_tokens
 from forge_core.result import FileDiff, Omission, ToolOutcome
 from forge_core.workspace.folders import WorkspaceFolders
 
@@ -379,6 +382,11 @@ class BaseTool(ABC):
 
     def definition(self) -> ToolDefinition:
         return ToolDefinition(self.name, self.description, self.json_schema())
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens the definition takes in a request. Counted once."""
+        return estimate_tokens(json.dumps(self.to_openai_schema(), ensure_ascii=False))
 
     def to_openai_schema(self) -> dict[str, Any]:
         """Return `{"type": "function", "function": {…}}`."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from forge_core.approval import (
@@ -55,6 +54,7 @@ from forge_core.store.saved_session import SavedSession
 from forge_core.store.spending_ledger import SpendingLedger
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoItem, TodoList
+from forge_core.tools.registry import ToolRegistry
 from forge_core.tools.shell.job_table import JobTable
 from forge_core.undo import UndoReport, UndoStore
 from forge_core.workspace.change_source import ChangeSource
@@ -215,7 +215,7 @@ class ScriptedSession:
         self.resets = 0
         self.is_closed = False
         self.last_result: AgentResult | None = None
-        self.tools: Mapping[str, Any] = MappingProxyType({})
+        self.tools = ToolRegistry()
         self.book = SpendingBook()
         self.items: tuple[Item, ...] = ()
         self.on_figures: Callable[[], None] | None = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from forge_core.tools.builtin.tool_run import ToolRunTool
 from forge_core.tools.builtin.tool_search import ToolSearchTool
 from tests.support.agent_server import AgentServer, calling, saying, task_call
 from tests.support.agent_server import config_for as agent_config
+from tests.support.figures import command_text
 from tests.support.many_tools import AnsweringCaller, listed_tool, many_tools, server_tools
 from tests.support.scripted_llm import Call, ScriptedLLM
 from tests.support.sessions import Answering, scripted_session
@@ -279,3 +282,24 @@ async def test_sub_agents_reach_their_own_tools_and_no_others(tmp_path: Path) ->
     assert "there is no tool 'mcp__github__list_issue'" in results["c3"]
     assert "github" not in results["c4"].replace("mcp__github__list_issue", "")
     assert "mcp__github__" not in results["c4"]
+
+
+async def test_commands_show_what_is_deferred_and_what_it_would_take(tmp_path: Path) -> None:
+    script = str(Path(__file__).parents[2] / "support" / "mcp_server.py")
+    servers = {
+        "bench": {"command": sys.executable, "args": ["-S", script]},
+        "core": {"command": sys.executable, "args": ["-S", script], "alwaysLoad": True},
+    }
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    session = scripted_session(tmp_path, [["ok"]], tools=[ToolSearchTool(), ToolRunTool()])
+    await session.hooks.begin()
+    assert await session.servers.settled(60) == []
+    listing = await command_text("/mcp", session)
+    assert re.search(r"bench +ready +11 tools, deferred \(\d+ tokens\)", listing)
+    assert re.search(r"core +ready +11 tools, \d+ tokens\n", listing) and "with tool_search" in listing
+    assert "Tools, deferred (" in await command_text("/mcp bench", session)
+    context = " ".join((await command_text("/context", session)).split())
+    assert re.search(r"11 tools of MCP servers are deferred: ~\S+ tokens that requests do not hold", context)
+    assert "mcp__bench__echo" in session.tools
+    await session.aclose()
