@@ -14,6 +14,7 @@ from forge_core.exit_codes import ExitCode
 from forge_core.headless.mcp_output import named_servers
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.mcp.literal_secrets import is_secret_name
+from forge_core.mcp.results import ResultReader
 from forge_core.mcp.server_files import ServerEntry
 from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of
 from forge_core.mcp.server_listing import DeclaredState, ListedServer, ServerListing
@@ -124,7 +125,7 @@ class _Check:
         return ServerHost(
             settings=self.settings,
             bridge_environment=network_environment(),
-            keep_file=lambda content, ending: None,
+            reader=lambda: ResultReader(lambda content, ending: None),
             ask=cancel,
             log=lambda name, text: None,
             changed=self._note_settled,

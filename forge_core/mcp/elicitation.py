@@ -5,12 +5,19 @@ https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from forge_core.approval import AnswerRule, Question, QuestionOption, QuestionReply, QuestionRequest
+from forge_core.approval import (
+    AnswerRule,
+    Question,
+    Questioner,
+    QuestionOption,
+    QuestionReply,
+    QuestionRequest,
+)
 from forge_core.mcp.server_questions import ServerQuestion
 from forge_core.sanitize import safe_line
 
@@ -31,6 +38,32 @@ CANCEL: Mapping[str, Any] = {"action": "cancel"}
 
 class UnaskableError(ValueError):
     """A question that cannot be put to the user; the text says why."""
+
+
+async def answer_to(
+    asked: ServerQuestion,
+    ask: Questioner,
+    open_page: Callable[[str], Awaitable[bool]],
+    report: Callable[[str], None],
+) -> Mapping[str, Any]:
+    """Ask the user, and return the result for the server, as in the protocol. What cannot be asked is
+    cancelled; `report` says why, and which page could not be opened."""
+    try:
+        if asked.params.get("mode") == "url":
+            request, url = page_request(asked)
+            reply = await ask(request)
+            if reply.declined:
+                return CANCEL if reply.cancelled else {"action": "decline"}
+            if reply.answers != ((OPEN,),):
+                return {"action": "decline"}
+            if not await open_page(url):
+                report(f"No browser could be opened here. Open this page yourself: {url}")
+            return {"action": "accept"}
+        form = Form.read(asked)
+        return form.result(await ask(form.request))
+    except UnaskableError as error:
+        report(f"The MCP server {asked.server.name!r} was not answered: {error}.")
+        return CANCEL
 
 
 @dataclass(frozen=True, slots=True)

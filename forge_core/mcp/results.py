@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from forge_core.errors import ImageError
+from forge_core.images.image_header import MAX_IMAGES
+from forge_core.images.image_reference import ImageReference
 from forge_core.sanitize import safe_line
 from forge_core.tools.base import ToolResult
 
@@ -37,15 +40,30 @@ KeepFile = Callable[[bytes, str], Path | None]
 """Writes bytes to a new private file whose name has this ending, and returns its path; None if that fails."""
 
 
+KeepImage = Callable[[bytes], ImageReference]
+"""Stores an image for the model. Raises ImageError for one that may not be sent."""
+
+
 @dataclass(frozen=True, slots=True)
+class ServerText:
+    """What a server has sent, as the model reads it."""
+
+    text: str
+    images: tuple[ImageReference, ...] = ()
+    """Images that follow the text, which names them in this order."""
+
+
+@dataclass(slots=True)
 class ResultReader:
-    """Reads results of one server."""
+    """Reads one result of a server: its texts, and lines that name everything else."""
 
     keep_file: KeepFile
+    keep_image: KeepImage | None = None
+    """None: the model takes no images, so they are kept as files."""
+    _images: list[ImageReference] = field(default_factory=list)
 
     def read(self, result: Mapping[str, Any], warning: str = "") -> ToolResult:
-        """Return the result for the model: its texts, and lines that name everything else. With a `warning`
-        about it, that is the last line."""
+        """Return the result of a tool. With a `warning` about it, that is the last line."""
         blocks = result.get("content")
         lines = [*self._texts(blocks if isinstance(blocks, list) else [])]
         structured = result.get("structuredContent")
@@ -54,17 +72,30 @@ class ResultReader:
             lines.append(json.dumps(structured, ensure_ascii=False, indent=1))
         if warning:
             lines.append(f"[{warning}]")
-        text = "\n".join(lines)
+        text, images = "\n".join(lines), tuple(self._images)
         if result.get("isError"):
-            return ToolResult(False, error=text or "the tool failed without saying why")
-        return ToolResult(True, output=text or "(no output)", summary=_summary(text))
+            return ToolResult(False, error=text or "the tool failed without saying why", images=images)
+        return ToolResult(True, output=text or "(no output)", summary=_summary(text), images=images)
 
-    def contents(self, result: Mapping[str, Any]) -> str:
-        """Return the contents of a resource as one text."""
+    def contents(self, result: Mapping[str, Any]) -> ServerText:
+        """Return the contents of a resource."""
         found = result.get("contents")
-        return "\n".join(self._resource(one) for one in found or () if isinstance(one, dict))
+        lines = [self._resource(one) for one in found or () if isinstance(one, dict)]
+        return ServerText("\n".join(lines), tuple(self._images))
 
-    def _texts(self, blocks: list[Any]) -> Iterator[str]:
+    def messages(self, result: Mapping[str, Any]) -> ServerText:
+        """Return the messages of a prompt; each begins with its role if there are several."""
+        found = result.get("messages")
+        messages = [one for one in found or () if isinstance(one, dict)]
+        texts = []
+        for message in messages:
+            content = message.get("content")
+            text = "\n".join(self._texts(content if isinstance(content, list) else [content]))
+            role = "assistant" if message.get("role") == "assistant" else "user"
+            texts.append(f"{role}:\n{text}" if len(messages) > 1 else text)
+        return ServerText("\n\n".join(texts), tuple(self._images))
+
+    def _texts(self, blocks: Iterable[Any]) -> Iterator[str]:
         for block in blocks:
             match block:
                 case {"type": "text", "text": str(text)}:
@@ -87,7 +118,7 @@ class ResultReader:
         return f"[resource {uri}: empty]"
 
     def _file(self, what: str, data: str, mime_type: str) -> str:
-        """Keep what is no text in a file, and return a line that names it."""
+        """Keep what is no text, and return a line that names it."""
         kind = safe_line(mime_type) or "unknown type"
         if len(data) * 3 // 4 > MAX_FILE_BYTES:
             return f"[{what}, {kind}: over {MAX_FILE_BYTES // 1_000_000} MB, left out]"
@@ -95,10 +126,23 @@ class ResultReader:
             content = base64.b64decode(data, validate=False)
         except (binascii.Error, ValueError):
             return f"[{what}, {kind}: cannot be decoded]"
+        if what == "image" and (image := self._image(content)) is not None:
+            return f"[image {len(self._images)}, {image.details}, follows]"
         path = self.keep_file(content, _ENDINGS.get(mime_type.partition(";")[0].strip().lower(), ".bin"))
         if path is None:
             return f"[{what}, {kind}, {len(content):,} bytes: could not be saved]"
         return f"[{what}, {kind}, {len(content):,} bytes, saved as {path}]"
+
+    def _image(self, content: bytes) -> ImageReference | None:
+        """Keep an image for the model; return None for one that cannot be sent."""
+        if self.keep_image is None or len(self._images) >= MAX_IMAGES:
+            return None
+        try:
+            image = self.keep_image(content)
+        except ImageError:
+            return None
+        self._images.append(image)
+        return image
 
 
 def _link(uri: str, block: Mapping[str, Any]) -> str:

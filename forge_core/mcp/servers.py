@@ -13,7 +13,7 @@ from forge_core.mcp.approved_servers import fingerprint_of
 from forge_core.mcp.argument_check import problem_in
 from forge_core.mcp.bridge_process import BridgeError, BridgeProcess
 from forge_core.mcp.mcp_tool import ListedTool, McpTool, tool_names
-from forge_core.mcp.results import KeepFile, ResultReader
+from forge_core.mcp.results import ResultReader
 from forge_core.mcp.server_files import ServerEntry
 from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of
 from forge_core.mcp.server_questions import Ask, ServerQuestions
@@ -57,7 +57,8 @@ class ServerHost:
 
     settings: LaunchSettings
     bridge_environment: Mapping[str, str]
-    keep_file: KeepFile
+    reader: Callable[[], ResultReader]
+    """Returns the reader of one result."""
     ask: Ask
     log: Callable[[str, str], None]
     """Records a line of a server in Forge's log."""
@@ -204,7 +205,35 @@ class McpServers:
                 )
         except BridgeError as error:
             raise ToolError(f"{tool.server.name}: {safe_line(str(error))}") from error
-        return ResultReader(self._host.keep_file).read(result, await _mismatch(tool, result))
+        reader, warning = self._host.reader(), await _mismatch(tool, result)
+        return await asyncio.to_thread(reader.read, result, warning)  # it may hold large files
+
+    # What the user names
+
+    async def prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return the messages of a prompt, as in the protocol. Raises BridgeError."""
+        fields = {"server": server, "prompt": name, "arguments": dict(arguments)}
+        found: Mapping[str, Any] = await self._requested(Operation.PROMPT, **fields)
+        return found
+
+    async def read(self, server: str, uri: str) -> Mapping[str, Any]:
+        """Return the contents of a resource, as in the protocol. Raises BridgeError."""
+        found: Mapping[str, Any] = await self._requested(Operation.READ, server=server, uri=uri)
+        return found
+
+    async def complete(
+        self, server: str, ref: Mapping[str, Any], argument: Mapping[str, str], given: Mapping[str, str]
+    ) -> list[str]:
+        """Return values of an argument of a prompt or a template; `given` are the other arguments. Raises
+        BridgeError."""
+        fields = {"ref": dict(ref), "argument": dict(argument), "context": dict(given) or None}
+        found: list[str] = await self._requested(Operation.COMPLETE, server=server, **fields)
+        return found
+
+    async def _requested(self, operation: Operation, **fields: Any) -> Any:
+        if self._bridge is None:
+            raise BridgeError("The MCP bridge is not running.")
+        return await self._bridge.request(operation, **fields)
 
     # What the bridge sends
 

@@ -88,7 +88,7 @@ class ForgeSession:
         )
         self.models = ModelSelection(config, provider, agent.set_llm, self.reload_instructions)
         """The model in use, and the choice of another."""
-        self.folders = AddedFolders(environment, self.reload_instructions)
+        self.folders = AddedFolders(environment, self.reload_instructions, self.servers.use_roots)
         self._meter = ContextMeter(agent)
         self._billing = SessionBilling(parts.tracker, provider, events.figures_changed, self._recorder.bill)
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
@@ -123,11 +123,10 @@ class ForgeSession:
         agent.before_end = self.hooks.may_end
 
     def _servers(self, parts: SessionParts) -> SessionServers:
-        environment = parts.environment
         return SessionServers(
             parts.config,
-            environment.output_dir,
-            lambda: environment.policy.folders.all,
+            parts.environment,
+            lambda: self.attachments.images.keep if self.models.takes_images else None,
             OfferedTools(parts, self.reload_instructions).use,
             parts.events.notify,
             parts.logger,

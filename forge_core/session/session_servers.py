@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from logging import Logger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,15 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.events import Notice
 from forge_core.private_folders import make_private_folder
 from forge_core.sanitize import safe_line
+from forge_core.session.server_offers import ServerOffers
+from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.workspace.project_files import SERVER_FILE
 
 if TYPE_CHECKING:
     from forge_core.extensions.approvals import WaitingProgram
     from forge_core.mcp.approved_servers import ServerApprovals
     from forge_core.mcp.mcp_tool import McpTool
+    from forge_core.mcp.results import KeepImage, ResultReader
     from forge_core.mcp.server_files import ServerEntry
     from forge_core.mcp.server_questions import ServerQuestion
     from forge_core.mcp.servers import McpServers, ServerStatus
@@ -37,19 +40,23 @@ class SessionServers:
     def __init__(
         self,
         config: ForgeConfig,
-        output_dir: Path,
-        folders: Callable[[], Sequence[Path]],
+        environment: ToolEnvironment,
+        keep_image: Callable[[], KeepImage | None],
         use_tools: Callable[[Sequence[McpTool]], None],
         notify: Callable[[Notice], None],
         logger: Logger,
     ) -> None:
-        """`output_dir` receives what results hold besides text. `folders` returns those of the workspace.
-        `use_tools` takes the tools of all connected servers whenever they have changed."""
+        """`keep_image` returns what stores an image for the model; None if it takes none. `use_tools` takes
+        the tools of all connected servers whenever they have changed."""
         self.approvals: ServerApprovals | None = None
         """What was declared; None where nothing was, or before it was read."""
+        self.offers = ServerOffers(lambda: self._servers, self._reader)
+        """Their prompts and resources."""
+        self.open_page: Callable[[str], Awaitable[bool]] = self._open_page
+        """Opens a page in the user's browser; returns whether it could."""
         self._config = config
-        self._output_dir = output_dir
-        self._folders = folders
+        self._environment = environment
+        self._keep_image = keep_image
         self._use_tools = use_tools
         self._notify = notify
         self._logger = logger
@@ -139,8 +146,14 @@ class SessionServers:
                         await self._servers.settled(timeout_s)
         return [name for name, one in self.statuses.items() if not one.is_ready]
 
+    async def use_roots(self) -> None:
+        """Tell the servers which folders the workspace has now."""
+        if self._servers is not None:
+            await self._servers.use_roots([str(one) for one in self._environment.policy.folders.all])
+
     async def aclose(self) -> None:
         """End all servers."""
+        await self.offers.aclose()
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait([self._starting])
@@ -177,11 +190,12 @@ class SessionServers:
         def refusal(entry: ServerEntry) -> str:
             return "" if self.approvals is None else self.approvals.refusal(entry)
 
+        folders = self._environment.policy.folders.all
         make_private_folder(self._config.state_dir / EMPTY_FOLDER)
         host = ServerHost(
-            settings=LaunchSettings.of_session(self._folders(), self._config.state_dir),
+            settings=LaunchSettings.of_session(folders, self._config.state_dir),
             bridge_environment=network_environment(),
-            keep_file=self._keep_file,
+            reader=self._reader,
             ask=self._ask,
             log=self._log,
             changed=self._changed,
@@ -208,6 +222,7 @@ class SessionServers:
                 self._reported[name] = report.error
                 text = f"The MCP server {name!r} needs a sign-in: forge mcp login {name}"
                 self._notify(Notice(level="warning", text=text))
+        self.offers.changed()
         tools = self._servers.tools()
         if tools != self._tools:
             self._tools = tools
@@ -218,16 +233,33 @@ class SessionServers:
             self._logger.info("mcp %s: %s", server, safe_line(line))
 
     async def _ask(self, question: ServerQuestion) -> Any:
-        """Answer a question of a server: nobody is asked yet."""
-        return {"action": "cancel"}
+        """Return the user's answer to a question of a server."""
+        from forge_core.mcp.elicitation import answer_to
+
+        return await answer_to(question, self._environment.responder, self.open_page, self._say)
+
+    async def _open_page(self, url: str) -> bool:
+        from forge_core.mcp.browser import open_page
+
+        return await open_page(url, self._config.working_dir, os.environ)
+
+    def _say(self, text: str) -> None:
+        self._notify(Notice(level="warning", text=safe_line(text)))
+
+    def _reader(self) -> ResultReader:
+        from forge_core.mcp.results import ResultReader
+
+        self._environment.policy.allow_reading(self._environment.output_dir)
+        return ResultReader(self._keep_file, self._keep_image())
 
     def _keep_file(self, data: bytes, ending: str) -> Path | None:
-        """Write what a result holds besides text to a private file."""
+        """Write what a result holds besides text to a private file. Blocks."""
+        folder = self._environment.output_dir
         try:
-            make_private_folder(self._output_dir)
+            make_private_folder(folder)
             while True:
                 self._files += 1
-                path = self._output_dir / f"mcp-{self._files:04d}{ending}"
+                path = folder / f"mcp-{self._files:04d}{ending}"
                 with contextlib.suppress(FileExistsError):
                     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
                     with os.fdopen(descriptor, "wb") as file:

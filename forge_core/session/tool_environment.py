@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -179,10 +179,16 @@ class ToolEnvironment:
 class AddedFolders:
     """The folders that the user has added to the one in which a session works."""
 
-    def __init__(self, environment: ToolEnvironment, changed: Callable[[], None]) -> None:
-        """`changed` records the folders, and informs the model."""
+    def __init__(
+        self,
+        environment: ToolEnvironment,
+        changed: Callable[[], None],
+        tell_servers: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`changed` records the folders, and informs the model; `tell_servers` informs the MCP servers."""
         self._environment = environment
         self._changed = changed
+        self._tell_servers = tell_servers
 
     @property
     def workspace(self) -> WorkspaceFolders:
@@ -193,3 +199,4 @@ class AddedFolders:
         """Add a folder, as `ToolEnvironment.add_folder`."""
         await self._environment.add_folder(folder)
         self._changed()
+        await self._tell_servers()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from forge_core.approval import Effect, PlanReviewer, Questioner, ServerTool, ToolKind
 from forge_core.errors import ToolError as ToolError  # part of the public interface of this module
 from forge_core.events import AgentEvent, Subject, ToolStart
+from forge_core.images.image_reference import ImageReference
 from forge_core.llm.models import TokenUsage, ToolDefinition
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.result import FileDiff, Omission, ToolOutcome
@@ -112,6 +113,8 @@ class ToolResult:
     """The run ends after this round of calls, with `document` as its output: the user speaks next."""
     usage: TokenUsage | None = None
     """What the model calls that it made have used; it counts for the run."""
+    images: tuple[ImageReference, ...] = ()
+    """Images that the model is sent after the result, in a message of their own."""
 
     def for_model(self) -> str:
         """Return the text that the model reads: the output, or "Error: …" (with whatever output there

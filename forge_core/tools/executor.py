@@ -155,7 +155,9 @@ class ToolExecutor:
             if opinion.has_run and result.success and tool.kind is ToolKind.WRITE:
                 await asyncio.to_thread(_accept_rewrites, tool, arguments, context)
             if opinion.output is not None:
-                result = replace(result, output=opinion.output, display="", aside="", model_notes=())
+                result = replace(
+                    result, output=opinion.output, display="", aside="", model_notes=(), images=()
+                )
         return result
 
     async def _authorize(self, call: JudgedCall) -> dict[str, Any]:

@@ -1,0 +1,198 @@
+"""The prompts and resources that the servers of a session offer: found, read, and completed while they are
+typed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from forge_core.mcp.prompts import ServerPrompt
+    from forge_core.mcp.resources import ResourceMention, ResourceOffer
+    from forge_core.mcp.results import ResultReader, ServerText
+    from forge_core.mcp.servers import McpServers, ServerStatus
+
+PROMPT_PREFIX = "mcp__"
+"""The beginning of the names of prompts as commands."""
+COMPLETION_S = 2.0
+"""How long the values of an argument are waited for. Nothing that is typed waits for them."""
+_MOST_OFFERED = 50
+_MOST_KEPT = 500
+"""Answers about arguments."""
+
+
+class ServerOffers:
+    """What the user can name of the connected servers. Without any, every method returns at once, and nothing
+    is imported."""
+
+    def __init__(self, servers: Callable[[], McpServers | None], reader: Callable[[], ResultReader]) -> None:
+        """`reader` returns the reader of one result."""
+        self._servers = servers
+        self._reader = reader
+        self._prompts: list[ServerPrompt] = []
+        self._listed: list[tuple[str, object]] = []
+        """The lists of which the prompts were made."""
+        self._listeners: list[Callable[[], None]] = []
+        self._completions: dict[tuple[str, ...], Sequence[str]] = {}
+        self._completing: asyncio.Task[None] | None = None
+        self.on_completed: Callable[[], None] = lambda: None
+        """Called when values of an argument have come."""
+
+    # Prompts
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` when the prompts have changed, on the event loop."""
+        self._listeners.append(listener)
+
+    def changed(self) -> None:
+        """Make the prompts anew if the lists of the servers have changed."""
+        listed: list[tuple[str, object]] = [
+            (name, one.prompts) for name, one in self._ready().items() if one.prompts
+        ]
+        if listed == self._listed:
+            return
+        from forge_core.mcp.prompts import listed_prompts
+
+        self._listed = listed
+        self._completions.clear()
+        self._prompts = listed_prompts({name: one.prompts for name, one in self._ready().items()})
+        for listener in self._listeners:
+            listener()
+
+    @property
+    def prompts(self) -> Sequence[ServerPrompt]:
+        """The prompts of all connected servers, sorted by the names of their commands."""
+        return self._prompts
+
+    def prompt(self, command: str) -> ServerPrompt | None:
+        """Return the prompt of a command; case is ignored."""
+        lower = command.lower()
+        return next((one for one in self._prompts if one.command.lower() == lower), None)
+
+    async def message(self, prompt: ServerPrompt, values: Mapping[str, str]) -> ServerText:
+        """Return what a prompt becomes. Raises ForgeError."""
+        servers = self._running(prompt.server)
+        result = await servers.prompt(prompt.server, prompt.name, values)
+        return await asyncio.to_thread(self._reader().messages, result)
+
+    # Resources
+
+    def mentioned(self, written: str) -> ResourceMention | None:
+        """Return the resource that a text after `@` mentions; None if that is something else."""
+        server, colon, uri = written.partition(":")
+        status = self._ready().get(server)
+        if not colon or not uri or status is None or not (status.resources or status.templates):
+            return None
+        from forge_core.mcp.resources import ResourceMention, is_listed
+
+        is_uri = "://" in uri
+        if is_uri or is_listed(status.resources, status.templates, uri):
+            return ResourceMention(server, uri)
+        return None
+
+    async def read(self, mention: ResourceMention) -> ServerText:
+        """Return the contents of a resource. Raises ForgeError."""
+        result = await self._running(mention.server).read(mention.server, mention.uri)
+        return await asyncio.to_thread(self._reader().contents, result)
+
+    def completed(self, typed: str) -> list[tuple[str, str]]:
+        """Return how a text after `@` may go on, each with a detail: the servers with resources whose name
+        begins with it, or the resources of the server that it names. Both are untrusted. Values of variables
+        follow later (`on_completed`)."""
+        server, colon, uri = typed.partition(":")
+        ready = {name: one for name, one in self._ready().items() if one.resources or one.templates}
+        if not colon:
+            found = [name for name in ready if name.lower().startswith(server.lower())]
+            return [(f"{name}:", "resources of an MCP server") for name in found]
+        if (status := ready.get(server)) is None:
+            return []
+        return [(f"{server}:{one.uri}", one.detail) for one in self._resources(status, uri)]
+
+    def _resources(self, status: ServerStatus, typed: str) -> list[ResourceOffer]:
+        from forge_core.mcp.resources import ResourceOffer, can_be_mentioned, offers, open_variables
+
+        found = offers(status.resources, status.templates, typed, _MOST_OFFERED)
+        for one in open_variables(status.templates, typed):
+            ref = {"type": "ref/resource", "uri": one.template}
+            values = self._values(status.entry.name, ref, one.name, one.typed, one.given)
+            uris = (f"{one.before}{value}" for value in values)
+            found += [ResourceOffer(uri, one.name) for uri in uris if can_be_mentioned(uri)]
+        return [*{one.uri: one for one in found}.values()][:_MOST_OFFERED]
+
+    # Arguments
+
+    def argument_values(self, command: str, typed: str) -> Sequence[str]:
+        """Return the values known by now for the last argument of a prompt, of which a part may be typed.
+        They are untrusted. Others follow later (`on_completed`)."""
+        prompt = self.prompt(command)
+        if prompt is None or not prompt.arguments:
+            return ()
+        from forge_core.mcp.prompts import words_of
+
+        words = words_of(typed)
+        if not typed or typed[-1].isspace():
+            words.append("")
+        if len(words) > len(prompt.arguments):
+            return ()
+        names = [one.name for one in prompt.arguments]
+        given = dict(zip(names, words[:-1], strict=False))
+        ref = {"type": "ref/prompt", "name": prompt.name}
+        return self._values(prompt.server, ref, names[len(words) - 1], words[-1], given)
+
+    def _values(
+        self, server: str, ref: Mapping[str, Any], name: str, typed: str, given: Mapping[str, str]
+    ) -> Sequence[str]:
+        """Return the values that are known; ask the server for those that are not."""
+        if "completions" not in self._ready()[server].report.capabilities:
+            return ()
+        key = (server, *map(str, ref.values()), name, typed, *(f"{a}={b}" for a, b in given.items()))
+        if (known := self._completions.get(key)) is not None:
+            return known
+        if self._completing is not None:
+            self._completing.cancel()
+        work = self._complete(key, server, ref, {"name": name, "value": typed}, given)
+        self._completing = asyncio.create_task(work, name=f"mcp-completion-{server}")
+        return ()
+
+    async def _complete(
+        self,
+        key: tuple[str, ...],
+        server: str,
+        ref: Mapping[str, Any],
+        argument: Mapping[str, str],
+        given: Mapping[str, str],
+    ) -> None:
+        from forge_core.mcp.bridge_process import BridgeError
+
+        values: Sequence[str] = ()
+        with contextlib.suppress(BridgeError, TimeoutError):
+            async with asyncio.timeout(COMPLETION_S):
+                values = await self._running(server).complete(server, ref, argument, given)
+        if len(self._completions) >= _MOST_KEPT:
+            self._completions.clear()
+        self._completions[key] = values[:_MOST_OFFERED]
+        if values:
+            self.on_completed()
+
+    async def aclose(self) -> None:
+        """Ask nothing more."""
+        if self._completing is not None:
+            self._completing.cancel()
+            await asyncio.wait([self._completing])
+
+    # The servers
+
+    def _ready(self) -> Mapping[str, ServerStatus]:
+        servers = self._servers()
+        statuses = {} if servers is None else servers.statuses
+        return {name: one for name, one in statuses.items() if one.is_ready}
+
+    def _running(self, server: str) -> McpServers:
+        from forge_core.mcp.bridge_process import BridgeError
+
+        servers = self._servers()
+        if servers is None or server not in self._ready():
+            raise BridgeError(f"The MCP server {server!r} is not connected; /mcp shows why.")
+        return servers
