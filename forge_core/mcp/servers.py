@@ -17,7 +17,7 @@ from forge_core.mcp.results import ResultReader
 from forge_core.mcp.server_files import ServerEntry
 from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of
 from forge_core.mcp.server_questions import Ask, ServerQuestions
-from forge_core.mcp.wire import BridgeEvent, Operation, ServerReport, ServerState
+from forge_core.mcp.wire import RESTART, BridgeEvent, Operation, ServerReport, ServerState
 from forge_core.sanitize import safe_line
 from forge_core.tools.base import ExecutionContext, ToolResult
 
@@ -131,14 +131,23 @@ class McpServers:
 
     async def _start(self, entry: ServerEntry) -> None:
         try:
-            if reason := await asyncio.to_thread(self._host.refusal, entry):
+            if reason := await self._refusal(self.statuses[entry.name]):
                 raise UnresolvedServerError(reason)
-            self.statuses[entry.name].fingerprint = await asyncio.to_thread(fingerprint_of, entry)
             launch = launch_of(entry, self._host.settings)
             bridge = await self._running_bridge()
             await bridge.request(Operation.START, server=launch.to_json())
         except (UnresolvedServerError, BridgeError) as error:
             self._failed(entry.name, str(error))
+
+    async def _refusal(self, status: ServerStatus) -> str:
+        """Return why a server must not start now; take its fingerprint if it may."""
+        if reason := await asyncio.to_thread(self._host.refusal, status.entry):
+            return reason
+        status.fingerprint = await asyncio.to_thread(fingerprint_of, status.entry)
+        return ""
+
+    async def _let_restart(self, status: ServerStatus, question_id: int) -> None:
+        self._answer(question_id, await self._refusal(status))
 
     async def _running_bridge(self) -> BridgeProcess:
         async with self._starting:
@@ -257,6 +266,9 @@ class McpServers:
                 if message["stream"] == "stderr":
                     status.log = (status.log + message["text"])[-_KEPT_LOG_CHARS:]
                 self._host.log(status.entry.name, message["text"])
+                return
+            case BridgeEvent.ASK if message["kind"] == RESTART:
+                self._in_background(self._let_restart(status, message["id"]))
                 return
             case BridgeEvent.ASK:
                 self._questions.take(message["id"], status.entry, message["kind"], message["params"])

@@ -47,6 +47,9 @@ class Operation(StrEnum):
     """`id`: that of an `ASK`; `value`: the result of the question."""
 
 
+RESTART = "restart"
+
+
 class BridgeEvent(StrEnum):
     """What the bridge sends, in `event`."""
 
@@ -62,7 +65,9 @@ class BridgeEvent(StrEnum):
     RESULT = "result"
     """`id`, and `value` or `error`."""
     ASK = "ask"
-    """`id`, `server`, `kind`, `params`: a question of a server, for one of its requests that are open."""
+    """`id`, `server`, `kind`, `params`: a question of a server, for one of its requests that are open. Of the
+    kind `RESTART`, it is one of the bridge: the answer is why a program that has crashed must not be started
+    again, or empty."""
     WITHDRAW = "withdraw"
     """`id` of an `ASK`, `server`: its answer is not needed any more."""
     LOG = "log"

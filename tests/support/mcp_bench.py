@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from forge_core.mcp.bridge_process import BridgeProcess
-from forge_core.mcp.wire import BridgeEvent, Operation, Protocol, ServerLaunch
+from forge_core.mcp.wire import RESTART, BridgeEvent, Operation, Protocol, ServerLaunch
 from forge_core.tools.shell.environment import child_environment
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
@@ -28,7 +28,9 @@ class Bench:
 
     def _take(self, event: BridgeEvent, message: Mapping[str, Any]) -> None:
         self.events.append(message)
-        if event is BridgeEvent.ASK and self.answers:
+        if event is BridgeEvent.ASK and message["kind"] == RESTART:
+            self.bridge.send({"op": Operation.ANSWER, "id": message["id"], "value": ""})
+        elif event is BridgeEvent.ASK and self.answers:
             self.bridge.send({"op": Operation.ANSWER, "id": message["id"], "value": self.answers.pop(0)})
         self._came.set()
 

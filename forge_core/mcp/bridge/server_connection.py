@@ -24,7 +24,7 @@ from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
 from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all, listen
 from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
-from forge_core.mcp.wire import BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
+from forge_core.mcp.wire import RESTART, BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
 
 CONNECT_S = 10.0
 LIST_S = 10.0
@@ -141,6 +141,10 @@ class ServerConnection:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(delay_s):
                     await self._stop.wait()
+            if self.launch.argv and (refusal := await self._refusal()):
+                self._report(ServerState.FAILED, error=refusal)
+                await self._stop.wait()
+                break
         self._report(ServerState.STOPPED)
 
     async def _signed_in(self) -> None:
@@ -149,6 +153,17 @@ class ServerConnection:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_SIGN_IN_POLL_S):
                     await self._stop.wait()
+
+    async def _refusal(self) -> str:
+        """Return why the session lets the program not be started again: its files may have changed."""
+        asking = asyncio.ensure_future(self._ask(RESTART, {}))
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return str(asking.result()) if asking.done() else ""
+        finally:
+            asking.cancel()
+            stopping.cancel()
 
     def _restart_delay(self) -> float | None:
         """Return how long to wait before the server is started again; None: it has crashed too often."""

@@ -15,11 +15,13 @@ import pytest
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.project_state import Scripts, read_project_state
 from forge_core.config.save import save_project_rule
+from forge_core.errors import ToolError
 from forge_core.mcp.approved_servers import fingerprint_of
 from forge_core.mcp.mcp_tool import McpTool
 from forge_core.mcp.server_files import ServerEntry, ServerScope
 from forge_core.mcp.server_launch import LaunchSettings
 from forge_core.mcp.servers import McpServers, ServerHost
+from forge_core.mcp.wire import ServerState
 from forge_core.permissions.policy import PermissionPolicy
 from forge_core.tools.base import ExecutionContext, ToolResult
 from forge_core.tools.executor import ToolExecutor
@@ -206,16 +208,7 @@ async def test_a_saved_rule_without_what_was_shown_covers_nothing(place: Place) 
 
 async def test_a_tool_that_its_running_server_rewords_asks_again(place: Place) -> None:
     changed = asyncio.Event()
-    host = ServerHost(
-        settings=LaunchSettings({}, child_environment()),
-        bridge_environment=child_environment(),
-        keep_file=lambda data, ending: None,
-        ask=lambda entry, kind, params: asyncio.sleep(0),
-        log=lambda server, text: None,
-        changed=changed.set,
-        refusal=lambda entry: "",
-    )
-    servers = McpServers(host)
+    servers = McpServers(host(changed.set))
     policy, asked = place.policy(), Answering(Answer.ALWAYS)
     context = ExecutionContext(place.folder)
 
@@ -249,6 +242,42 @@ async def test_a_tool_that_its_running_server_rewords_asks_again(place: Place) -
         "its description:",
         "-Return the text.",
         "+Return the text, and keep it.",
+    )
+
+
+async def test_a_server_whose_script_was_replaced_is_not_started_again_when_it_crashes(place: Place) -> None:
+    script = place.folder / "server.py"
+    script.write_bytes(Path(SERVER).read_bytes())
+    server = declared(place.folder, {"command": sys.executable, "args": ["-S", "server.py"]})
+    seen = fingerprint_of(server)
+    changed = asyncio.Event()
+    servers = McpServers(
+        host(changed.set, lambda entry: "" if fingerprint_of(entry) == seen else "server.py has changed")
+    )
+    try:
+        await servers.start([server])
+        assert await servers.settled(60)
+        script.write_text("open('ran', 'w')")
+        with pytest.raises(ToolError, match="out of cheese"):
+            await servers.call(found(servers, "crash"), {}, ExecutionContext(place.folder))
+        while servers.statuses["git"].report.state is not ServerState.FAILED:
+            changed.clear()
+            await changed.wait()
+    finally:
+        await servers.aclose()
+    assert "server.py has changed" in servers.statuses["git"].report.error
+    assert not (place.folder / "ran").exists()
+
+
+def host(changed: Callable[[], None], refusal: Callable[[ServerEntry], str] = lambda entry: "") -> ServerHost:
+    return ServerHost(
+        settings=LaunchSettings({}, child_environment()),
+        bridge_environment=child_environment(),
+        keep_file=lambda data, ending: None,
+        ask=lambda question: asyncio.sleep(0),
+        log=lambda server, text: None,
+        changed=changed,
+        refusal=refusal,
     )
 
 
