@@ -1,0 +1,1 @@
+"""The official conformance suite of MCP for clients, run against the bridge."""
