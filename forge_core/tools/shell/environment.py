@@ -16,7 +16,10 @@ _ALLOWED = re.compile(
     r"|LD_LIBRARY_PATH|PKG_CONFIG_PATH|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
     r"|SystemRoot|WSL_DISTRO_NAME"
 )
-_NETWORK = re.compile(r"(?:https?|all|no)_proxy|PYTHONPATH|SSL_CERT_(?:FILE|DIR)", re.IGNORECASE)
+_NETWORK = re.compile(
+    r"(?:https?|all|no)_proxy|PYTHONPATH|SSL_CERT_(?:FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|PYTHON_KEYRING_BACKEND",
+    re.IGNORECASE,
+)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _FIXED = {
     "PAGER": "cat",
@@ -52,7 +55,7 @@ def child_environment(source: Mapping[str, str] | None = None, call: str = "") -
 
 def network_environment(source: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment for a child process of Forge that opens connections itself: also with what
-    proxies and certificates it is to use, and where Python finds Forge."""
+    proxies, certificates and keyring it is to use, and where Python finds Forge."""
     source = os.environ if source is None else source
     kept = {name: value for name, value in source.items() if _NETWORK.fullmatch(name)}
     return child_environment(source) | kept

@@ -16,7 +16,7 @@ from forge_core.mcp.bridge_process import BridgeError
 from forge_core.mcp.sign_in import RedirectListener, SignedIn, SignInDialog, sign_in
 from forge_core.mcp.sign_in_store import SavedSignIn, SignInStore
 from forge_core.mcp.wire import BridgeEvent, Operation, ServerLaunch
-from forge_core.tools.shell.environment import child_environment
+from forge_core.tools.shell.environment import network_environment
 from tests.support.mcp_bench import Bench
 from tests.support.mcp_oauth_server import OAuthMcpServer, browse
 
@@ -58,13 +58,13 @@ def launch_to(server: OAuthMcpServer, state: Path, **fields: str) -> ServerLaunc
 
 async def signed_in(server: OAuthMcpServer, state: Path, user: User | None = None, **fields: str) -> SignedIn:
     user = user or User()
-    return await sign_in(launch_to(server, state, **fields), user.dialog, child_environment())
+    return await sign_in(launch_to(server, state, **fields), user.dialog, network_environment())
 
 
 @contextlib.asynccontextmanager
 async def connected(server: OAuthMcpServer, state: Path, folder: Path):  # type: ignore[no-untyped-def]
     bench = Bench(folder)
-    await bench.bridge.start(child_environment())
+    await bench.bridge.start(network_environment())
     await bench.connect(server.url, state_dir=str(state))
     try:
         yield bench
@@ -152,7 +152,7 @@ class Browsing(Bench):
 
 async def test_sign_ins_that_fail_say_why_and_leave_the_old_tokens(tmp_path: Path) -> None:
     bench = Browsing(tmp_path)
-    await bench.bridge.start(child_environment())
+    await bench.bridge.start(network_environment())
     for fault, reason in FAILURES.items():
         with OAuthMcpServer(fault) as server:
             before = SavedSignIn(

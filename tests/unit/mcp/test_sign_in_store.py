@@ -12,6 +12,7 @@ import pytest
 
 from forge_core.errors import ConfigError
 from forge_core.mcp.sign_in_store import SavedSignIn, SignInStore
+from forge_core.tools.shell.environment import network_environment
 from tests.support.memory_keyring import MemoryKeyring, memory_keyring
 
 URL = "https://mcp.example.test/mcp"
@@ -95,3 +96,15 @@ async def test_one_holds_the_lock_at_a_time_and_one_that_gives_up_waiting_does_n
         assert entered == []
     await waiting[1]
     assert entered == [2]
+
+
+def test_the_bridge_uses_the_keyring_of_the_environment() -> None:
+    keyring_variables = {
+        "PYTHON_KEYRING_BACKEND": "a.Backend",
+        "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/bus",
+    }
+
+    kept = network_environment({**keyring_variables, "OPENROUTER_API_KEY": "s3cret"})
+
+    assert keyring_variables.items() <= kept.items()
+    assert "OPENROUTER_API_KEY" not in kept
