@@ -44,7 +44,7 @@ class KeyContext(StrEnum):
     QUESTIONS = "When Forge has questions"
     PLAN = "When Forge presents a plan"
     REPLAY = "Replay of a session (forge replay)"
-    PROGRAMS = "When hooks and MCP servers wait for approval (/hooks approve, /mcp approve)"
+    PROGRAMS = "When hooks and MCP servers wait for approval"
     NOTE = "When a line is for an instruction file (# and a text)"
 
 

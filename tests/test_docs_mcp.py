@@ -32,7 +32,7 @@ def test_the_file_is_read_without_a_warning(tmp_path: Path) -> None:
 
 def test_all_fields_and_states_are_on_the_page() -> None:
     rows = set(re.findall(r"`([^`]+)`", "".join(re.findall(r"^\| (.*?) \|", PAGE, re.MULTILINE))))
-    names = {"always_load": "alwaysLoad", "is_disabled": "disabled"}
+    names = {"always_load": "alwaysLoad", "is_disabled": "disabled", "client": "oauth"}
     names |= {"transport": "type", "environment": "env", "timeout_s": "timeout", "allowed_tools": "tools"}
     names |= {"denied_tools": "tools", "trusts_annotations": "trust_annotations"}
     entry = {one.name for one in fields(ServerEntry)} - {"name", "source", "entry", "warnings"}
