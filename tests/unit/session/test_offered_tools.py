@@ -303,3 +303,32 @@ async def test_commands_show_what_is_deferred_and_what_it_would_take(tmp_path: P
     assert re.search(r"11 tools of MCP servers are deferred: ~\S+ tokens that requests do not hold", context)
     assert "mcp__bench__echo" in session.tools
     await session.aclose()
+
+
+async def test_denied_tools_are_neither_listed_nor_found_nor_run(tmp_path: Path) -> None:
+    def run(call_id: str, name: str) -> tuple[str, str, dict[str, Any]]:
+        return call_id, "tool_run", {"name": name, "arguments": {"issue_id": "7", "release_id": "7"}}
+
+    search = ("c1", "tool_search", {"query": "jira get_release"})
+    replies = [
+        tool_answer(search, run("c2", "mcp__jira__get_release")),
+        answer("ok"),
+        tool_answer(run("c3", "mcp__github__get_issue")),
+        answer("ok"),
+    ]
+    CALLER.calls.clear()
+    with SseServer(*replies) as server:
+        session = session_with(tmp_path, server, deny=("mcp__jira",))
+        events = await turn(session)
+        session.policy.add("deny", "mcp__github")
+        session.rules_changed()
+        events += await turn(session)
+        await session.aclose()
+        requests = server.requests
+    assert CALLER.calls == []
+    ends = {event.call_id: event for event in events if isinstance(event, ToolEnd)}
+    assert "mcp__jira" not in str(ends["c1"].result)
+    assert (ends["c2"].outcome, ends["c3"].outcome) == ("unknown_tool", "unknown_tool")
+    assert "- jira:" not in requests[0].json["messages"][0]["content"]
+    assert len({fixed(request) for request in requests}) == 1
+    assert "Tools of MCP servers that are gone:\\n- github:" in json.dumps(requests[2].json["messages"][1:])
