@@ -25,6 +25,7 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     importing = actions.add_parser(
         "import", help="take over servers of Claude Code, Codex, VS Code and Cursor"
     )
+    _add_signing_in(actions)
     _add_names(listing, get, add, add_json, remove, approve, test, importing)
     _add_declaring(add, add_json, remove)
     for one in (listing, get):
@@ -42,6 +43,28 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     )
     for one in (listing, get, add, add_json, remove, approve, test, importing):
         one.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
+
+
+def _add_signing_in(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    login = actions.add_parser("login", help="sign in to a server with a URL, in the browser")
+    logout = actions.add_parser("logout", help="remove the sign-in to a server")
+    login.add_argument(
+        "--no-browser", action="store_true", help="print the URL, for a browser on another machine"
+    )
+    for one in (login, logout):
+        one.add_argument("name", metavar="SERVER", help="the name of the server")
+        one.add_argument("--trust", action="store_true", help="count an untrusted folder's servers too")
+        one.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
+    login.add_argument(
+        "--approve",
+        action="append",
+        metavar="SERVER",
+        help="approve a server of the project for this sign-in",
+    )
+    for one in (login, logout):
+        one.add_argument(
+            "--mcp-config", action="append", metavar="FILE", help="count this file's servers too"
+        )
 
 
 def _add_names(

@@ -307,6 +307,18 @@ def _test(options: argparse.Namespace, config: ForgeConfig, confirm: Confirm) ->
     return run_checks(options.names, config, launch_settings(config))
 
 
+def _login(options: argparse.Namespace, config: ForgeConfig, confirm: Confirm) -> int:
+    from forge_core.headless.mcp_login import login
+
+    return login(options.name, config, launch_settings(config), no_browser=options.no_browser)
+
+
+def _logout(options: argparse.Namespace, config: ForgeConfig, confirm: Confirm) -> int:
+    from forge_core.headless.mcp_login import logout
+
+    return logout(options.name, config, launch_settings(config))
+
+
 _ACTIONS: Mapping[str, Callable[[argparse.Namespace, ForgeConfig, Confirm], int]] = {
     "list": _list,
     "get": _get,
@@ -316,4 +328,6 @@ _ACTIONS: Mapping[str, Callable[[argparse.Namespace, ForgeConfig, Confirm], int]
     "approve": _approve,
     "test": _test,
     "import": _import,
+    "login": _login,
+    "logout": _logout,
 }

@@ -33,7 +33,7 @@ _LIMIT_S = 30.0
 """For all servers together; the bridge gives each 10 s to connect and 10 s for its lists."""
 _STDERR_LINES = 3
 _MAX_CHARS = 300
-_MAY_START = (DeclaredState.ENABLED, DeclaredState.APPROVED)
+MAY_START = (DeclaredState.ENABLED, DeclaredState.APPROVED)
 _ADVICE = {
     DeclaredState.PENDING: "forge mcp approve {}",
     DeclaredState.CHANGED: "forge mcp approve {}",
@@ -59,7 +59,7 @@ def run_checks(names: Collection[str], config: ForgeConfig, settings: LaunchSett
         asyncio.run(check.run(starting))
     for one in chosen:
         status = check.statuses.get(one.name) if one.entry in starting else None
-        lines = _not_started(one) if status is None else _outcome(status, check)
+        lines = not_started(one) if status is None else _outcome(status, check)
         print("\n".join(safe_line(redact(line))[:_MAX_CHARS] for line in lines))
     for problem in listing.problems:
         print(problem)
@@ -74,7 +74,7 @@ def run_checks(names: Collection[str], config: ForgeConfig, settings: LaunchSett
 def _may_start(server: ListedServer, listing: ServerListing) -> bool:
     if server.state is DeclaredState.DISABLED and server.entry is not None and not server.reason:
         return listing.approvals.may_start(server.entry)
-    return server.state in _MAY_START
+    return server.state in MAY_START
 
 
 @dataclass(slots=True)
@@ -133,7 +133,8 @@ class _Check:
         )
 
 
-def _not_started(server: ListedServer) -> Iterator[str]:
+def not_started(server: ListedServer) -> Iterator[str]:
+    """Yield why a server was not started, and what to do, as lines."""
     if server.state is DeclaredState.UNUSABLE:
         yield f"{server.name}: {server.state}: {server.reason}"
         return

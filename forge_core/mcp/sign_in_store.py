@@ -102,6 +102,12 @@ class SignInStore:
         value = self._public("redirect_uri")
         return value if isinstance(value, str) else ""
 
+    def place(self) -> str:
+        """Return where the secrets are, for messages."""
+        return (
+            "the system keyring" if self._public("keyring") else f"a file that only you can read: {self.path}"
+        )
+
     def _public(self, name: str) -> object:
         try:
             return self._content().get(name)
