@@ -21,13 +21,15 @@ from tests.generate_docs import ROOT
 PAGE = (ROOT / "docs/mcp.md").read_text("utf-8")
 
 
-def test_the_file_is_read_without_a_warning(tmp_path: Path) -> None:
-    (text,) = re.findall(r"<!-- file: \.mcp\.json -->\n```json\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    (tmp_path / ".mcp.json").write_text(text)
-    table = read_source(ServerSource(tmp_path / ".mcp.json", ServerScope.PROJECT, tmp_path, ".mcp.json"))
+def test_the_files_are_read_without_a_warning(tmp_path: Path) -> None:
+    texts = re.findall(r"<!-- file: \.mcp\.json -->\n```json\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert texts
+    for text in texts:
+        (tmp_path / ".mcp.json").write_text(text)
+        table = read_source(ServerSource(tmp_path / ".mcp.json", ServerScope.PROJECT, tmp_path, ".mcp.json"))
 
-    assert [one.name for one in table.servers] == [*json.loads(text)["mcpServers"]]
-    assert not any(one.warnings for one in table.servers)
+        assert [one.name for one in table.servers] == [*json.loads(text)["mcpServers"]]
+        assert not any(one.warnings for one in table.servers)
 
 
 def test_all_fields_and_states_are_on_the_page() -> None:
