@@ -7,14 +7,14 @@ A mention begins after white space or at the beginning of a line, so that e-mail
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 _MENTION = re.compile(
     r'(?<!\S)@(?:"(?P<quoted>[^"\n]+)"(?P<after>(?::|#L)\d+(?:-L?\d+)?)?|(?P<plain>[^\s"]+))'
 )
 _OPEN = re.compile(r'(?<!\S)@(?:"(?P<quoted>[^"]*)|(?P<plain>[^\s"]*))\Z')
 _LINES = re.compile(r"(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{0,9}))?\Z")
-_TRAILING = ".,;:!?)]}'"
+TRAILING = ".,;:!?)]}'"
 """Punctuation that ends a sentence and not a path."""
 
 
@@ -29,6 +29,8 @@ class MentionedPath:
     """The last line; None: only the first."""
     shorter: str = ""
     """The path without punctuation at its end, in case that there is no file of the whole name."""
+    written: str = field(default="", compare=False)
+    """All of it after the `@`, without quotation marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +47,22 @@ class OpenMention:
 def mentions_in(text: str) -> list[MentionedPath]:
     """Return the mentions in a message, each once, in order."""
     found: dict[MentionedPath, None] = {}
+
+    def add(mention: MentionedPath, written: str) -> None:
+        found.setdefault(replace(mention, written=written), None)
+
     for match in _MENTION.finditer(text):
         if match["quoted"]:
-            found[_with_lines(match["quoted"], match["after"] or "", "")] = None
+            after = match["after"] or ""
+            add(_with_lines(match["quoted"], after, ""), match["quoted"] + after)
             continue
         whole = match["plain"]
         path, lines = split_lines(whole)
-        shorter, shorter_lines = split_lines(whole.rstrip(_TRAILING))
+        shorter, shorter_lines = split_lines(whole.rstrip(TRAILING))
         if shorter_lines and not lines:  # "see @a.py:10-20."
             path, lines = shorter, shorter_lines
         if path:
-            found[_with_lines(path, lines, shorter if shorter != path else "")] = None
+            add(_with_lines(path, lines, shorter if shorter != path else ""), whole)
     return list(found)
 
 

@@ -50,9 +50,11 @@ class CommandTable:
         return self._by_name.get(name.lower())
 
     def expect(self, name: str) -> CommandSpec | None:
-        """Return the command of this name or, if it may still come, a row that stands in for it."""
+        """Return the command of this name or, if it may still come, a row that stands in for it. The prompt
+        of an MCP server may come at any time."""
         found = self.find(name)
-        if found is not None or self.is_complete or not name or "/" in name:
+        is_of_server = name.lower().startswith("mcp__")
+        if found is not None or (self.is_complete and not is_of_server) or not name or "/" in name:
             return found
         return CommandSpec(name, "", "", scope=Scope.PROMPT, accepts=("TEXT...",), tier=Tier.IDLE)
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from forge_core.sanitize import safe_line
 
-_VARIABLE = re.compile(r"\{[+#./;?&]?([A-Za-z_][\w.]*)[^{}]*\}")
-"""An expression of RFC 6570 with one variable, or the first of several."""
+_VARIABLE = re.compile(r"\{(?P<operator>[+#./;?&]?)(?P<name>[A-Za-z_][\w.]*)[^{}]*\}")
+"""An expression of RFC 6570 with one variable, or the first of several. Only with `+` and `#` can a value
+have a slash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class ResourceMention:
     uri: str
 
     @property
-    def written(self) -> str:
+    def place(self) -> str:
+        """How it was written after the `@`."""
         return f"{self.server}:{self.uri}"
 
 
@@ -105,7 +107,8 @@ def _open_variable(template: str, typed: str) -> OpenVariable | None:
         following = template[end:].partition("{")[0]
         stop = typed.find(following, at) if following else -1
         if stop < 0:
-            return OpenVariable(template, found[1], typed[:at], typed[at:], given)
-        given[found[1]] = typed[at:stop]
+            is_left = "/" in typed[at:] and found["operator"] not in ("+", "#")
+            return None if is_left else OpenVariable(template, found["name"], typed[:at], typed[at:], given)
+        given[found["name"]] = typed[at:stop]
         at = stop
     return None

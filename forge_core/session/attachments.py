@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from forge_core.events import Notice
@@ -16,6 +16,7 @@ from forge_core.result import StoppedReason
 from forge_core.session.mention_reader import MentionReader
 from forge_core.session.model_selection import ModelSelection
 from forge_core.session.saved_state import PendingNews
+from forge_core.session.server_offers import ServerOffers
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal, images_beside
 
@@ -31,15 +32,16 @@ class Attachments:
         journal: Journal,
         news: PendingNews,
         notify: Callable[[Notice], None],
-        is_interrupted: Callable[[], bool],
+        stop: asyncio.Event,
+        offers: ServerOffers,
     ) -> None:
-        """`is_interrupted` returns whether the turn that has begun is to end."""
+        """`stop` is set when the turn that has begun is to end."""
         self.images = ImageStore(images_beside(journal.path), journal.path.parent)
         """The images that messages of the session name."""
-        self._mentions = MentionReader(agent, environment, notify, is_interrupted, self.images)
+        self._mentions = MentionReader(agent, environment, notify, stop.is_set, self.images, offers)
         self._models = models
         self._news = news
-        self.notify, self.is_interrupted = notify, is_interrupted
+        self.notify, self.is_interrupted = notify, stop.is_set
 
     def interrupt(self) -> None:
         """Read no more for the message that is being sent."""
@@ -57,14 +59,16 @@ class Attachments:
         model = self._models.current
         return f"{model} takes no images. Choose a model that does with /model, or remove the image."
 
-    async def attached(self, text: str, mentioning: str | None = None) -> UserContent:
-        """Return the message of a turn with what it mentions, its images, and the news.
+    async def attached(
+        self, text: str, mentioning: str | None = None, more: Sequence[ImageReference] = ()
+    ) -> UserContent:
+        """Return the message of a turn with what it mentions, its images and `more` of them, and the news.
 
         Mentions and images are looked for in `mentioning`, by default the whole text. What was read, and what
         could not be, becomes a notice. If this is cancelled, the message enters the history without anything.
         """
         try:
-            return await self.attached_within_turn(text, mentioning)
+            return await self.attached_within_turn(text, mentioning, more)
         except asyncio.CancelledError:
             self.keep_unanswered(text, "cancelled")
             raise
@@ -73,12 +77,14 @@ class Attachments:
         """Add a message to the history for which the agent will not run."""
         self._mentions.keep_unanswered(text, reason)
 
-    async def attached_within_turn(self, text: str, mentioning: str | None = None) -> UserContent:
+    async def attached_within_turn(
+        self, text: str, mentioning: str | None = None, more: Sequence[ImageReference] = ()
+    ) -> UserContent:
         """Return a message for a running turn with the same. If this is cancelled, nothing has happened."""
         mentioning = text if mentioning is None else mentioning
         with self._mentions.nothing_read_if_cancelled():
             message = await self._mentions.attached(text, mentioning)
-            images = self._mentions.images
+            images = [*more, *self._mentions.images]
             if written := written_images(mentioning):
                 images = [*await asyncio.to_thread(self._find, written), *images]
         message = self._news.attached(message)

@@ -1,4 +1,5 @@
-"""Files that the user mentions in a message (`@path`): read as the read tool would, and sent with it.
+"""Files (`@path`) and resources of MCP servers (`@server:uri`) that the user mentions in a message. Files are
+read as the read tool would.
 
 The permission rules are those of the model's own calls: a key file asks, and what is denied is not sent.
 """
@@ -11,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from forge_core.errors import ForgeError
 from forge_core.events import Notice
 from forge_core.images.image_header import HEAD_BYTES, SUFFIXES, kind_of
 from forge_core.images.image_reference import ImageReference, references_in, written_images
@@ -21,14 +23,20 @@ from forge_core.langchain.agent import ForgeAgent
 from forge_core.llm.models import Message, MessageRole, TokenUsage
 from forge_core.mention_syntax import MentionedPath, mentions_in
 from forge_core.permissions.path_info import real_path
+from forge_core.private_keys import hide_private_keys
 from forge_core.result import AgentResult, StoppedReason
-from forge_core.sanitize import safe_line
+from forge_core.sanitize import safe_line, safe_text
+from forge_core.session.server_offers import ServerOffers
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolResult
 from forge_core.tools.builtin.ls import LsTool
 from forge_core.tools.builtin.read import MAX_LINES, ReadTool
+from forge_core.tools.executor import cancel_and_wait, wait_for_first
 from forge_core.tools.paths import locate
 from forge_core.untrusted import OUTPUT, frame_text
+
+if TYPE_CHECKING:
+    from forge_core.mcp.resources import ResourceMention
 
 MOST_MENTIONS = 20
 """Further ones in a message are not read."""
@@ -70,17 +78,21 @@ class MentionReader:
         notify: Callable[[Notice], None],
         is_interrupted: Callable[[], bool],
         images: ImageStore,
+        offers: ServerOffers,
     ) -> None:
         """`is_interrupted` returns whether the turn that has begun is to end."""
         self.images: list[ImageReference] = []
         """The images that the last message mentions, and that are to be sent with it."""
         self._store = images
+        self._offers = offers
         self._agent = agent
         self._environment = environment
         self._notify = notify
         self._is_interrupted = is_interrupted
         self._sent: dict[str, str] = {}
         """Place → the output that was attached last."""
+        self._resources: dict[str, tuple[str, str]] = {}
+        """The same of resources: the whole text, and what was attached of it."""
         self._interrupted = asyncio.Event()
 
     def interrupt(self) -> None:
@@ -126,7 +138,9 @@ class MentionReader:
         missing: list[str] = []
         room = MAX_CHARS
         for one in written:
-            mention = await asyncio.to_thread(self._find, one)
+            mention: Mention | ResourceMention | None = self._offers.mentioned(one.written)
+            if mention is None:
+                mention = await asyncio.to_thread(self._find, one)
             if mention is None:
                 if _looks_like_path(one.path):
                     missing.append(one.path)
@@ -135,7 +149,10 @@ class MentionReader:
                 self._say("warning", f"Not attached: {mention.place}. The model can read it itself.")
                 parts.append(f"{safe_line(mention.place)}: not attached; use read if you need it.")
                 continue
-            part = await self._read(mention, f"mention-{len(parts) + 1}")
+            if isinstance(mention, Mention):
+                part = await self._read(mention, f"mention-{len(parts) + 1}")
+            else:
+                part = await self._read_resource(mention)
             room -= len(part)
             parts.append(part)
         if missing:
@@ -189,6 +206,32 @@ class MentionReader:
         framed = frame_text(OUTPUT, result.output, tool=tool.name, of=mention.place)
         return f"{framed}\n\n{context.instructions}" if context.instructions else framed
 
+    async def _read_resource(self, mention: ResourceMention) -> str:
+        """Return the text for the model about a resource of a server."""
+        place = safe_line(mention.place)
+        reading = asyncio.ensure_future(self._offers.read(mention))
+        try:
+            if await wait_for_first(reading, self._interrupted) != "done":
+                return f"{place}: not attached: interrupted."
+            got = reading.result()
+        except ForgeError as error:
+            reason = safe_line(str(error))
+            self._say("warning", f"Not attached: {place}: {reason}")
+            return f"{place}: not attached: {reason}"
+        finally:
+            await cancel_and_wait(reading)
+        whole = hide_private_keys(safe_text(got.text))
+        before, text = self._resources.get(mention.place, ("", ""))
+        if not got.images and before == whole and self._is_sent(text):
+            self._say("info", f"Read {place}: unchanged, not sent again")
+            return f"{place}: unchanged since it was attached above."
+        text, _ = self._agent.executor.outputs.limit(whole, mention.server)
+        self._resources[mention.place] = whole, text
+        self.images += got.images
+        lines = text.count("\n") + 1
+        self._say("info", f"Read {place}: {lines:,} line{'s'[: lines != 1]}")
+        return frame_text(OUTPUT, text, server=mention.server, of=mention.uri)
+
     def _image(self, mention: Mention, result: ToolResult) -> str:
         """Send an image with the message; return the text for the model."""
         found = (self._store.find(image) for image in written_images(result.output))
@@ -204,11 +247,13 @@ class MentionReader:
             sent = (one.digest for message in history for one in references_in(message.content))
             return not digests.isdisjoint(sent)
         key = self._key(mention, self._environment.context())
-        if not result.output or self._sent.get(key) != result.output:
-            return False
-        return any(
-            message.role is MessageRole.USER and result.output in str(message.content) for message in history
-        )
+        return self._sent.get(key) == result.output and self._is_sent(result.output)
+
+    def _is_sent(self, output: str) -> bool:
+        """Return whether an output was attached to a message that is in the conversation."""
+        history = self._agent.memory.get_history()
+        users = (message for message in history if message.role is MessageRole.USER)
+        return bool(output) and any(output in str(message.content) for message in users)
 
     @staticmethod
     def _key(mention: Mention, context: ExecutionContext) -> str:

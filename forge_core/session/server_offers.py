@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forge_core.mention_syntax import TRAILING
 
 if TYPE_CHECKING:
     from forge_core.mcp.prompts import ServerPrompt
@@ -21,6 +24,15 @@ COMPLETION_S = 2.0
 _MOST_OFFERED = 50
 _MOST_KEPT = 500
 """Answers about arguments."""
+
+
+class OfferedMention(NamedTuple):
+    """One way to go on with a text after `@`. Both texts are untrusted."""
+
+    text: str
+    detail: str
+    is_whole: bool = True
+    """Whether nothing has to follow."""
 
 
 class ServerOffers:
@@ -87,28 +99,31 @@ class ServerOffers:
             return None
         from forge_core.mcp.resources import ResourceMention, is_listed
 
-        is_uri = "://" in uri
-        if is_uri or is_listed(status.resources, status.templates, uri):
-            return ResourceMention(server, uri)
-        return None
+        shorter = uri.rstrip(TRAILING)
+        for one in (uri, shorter):
+            if is_listed(status.resources, status.templates, one):
+                return ResourceMention(server, one)
+        return ResourceMention(server, shorter) if "://" in uri else None
 
     async def read(self, mention: ResourceMention) -> ServerText:
         """Return the contents of a resource. Raises ForgeError."""
         result = await self._running(mention.server).read(mention.server, mention.uri)
         return await asyncio.to_thread(self._reader().contents, result)
 
-    def completed(self, typed: str) -> list[tuple[str, str]]:
-        """Return how a text after `@` may go on, each with a detail: the servers with resources whose name
-        begins with it, or the resources of the server that it names. Both are untrusted. Values of variables
-        follow later (`on_completed`)."""
+    def completed(self, typed: str) -> list[OfferedMention]:
+        """Return how a text after `@` may go on: the servers with resources whose name begins with it, or the
+        resources of the server that it names. Values of variables follow later (`on_completed`)."""
         server, colon, uri = typed.partition(":")
         ready = {name: one for name, one in self._ready().items() if one.resources or one.templates}
         if not colon:
             found = [name for name in ready if name.lower().startswith(server.lower())]
-            return [(f"{name}:", "resources of an MCP server") for name in found]
+            return [
+                OfferedMention(f"{name}:", "resources of an MCP server", is_whole=False) for name in found
+            ]
         if (status := ready.get(server)) is None:
             return []
-        return [(f"{server}:{one.uri}", one.detail) for one in self._resources(status, uri)]
+        offered = self._resources(status, uri)
+        return [OfferedMention(f"{server}:{one.uri}", one.detail, one.is_whole) for one in offered]
 
     def _resources(self, status: ServerStatus, typed: str) -> list[ResourceOffer]:
         from forge_core.mcp.resources import ResourceOffer, can_be_mentioned, offers, open_variables
@@ -129,11 +144,11 @@ class ServerOffers:
         prompt = self.prompt(command)
         if prompt is None or not prompt.arguments:
             return ()
-        from forge_core.mcp.prompts import words_of
-
-        words = words_of(typed)
-        if not typed or typed[-1].isspace():
-            words.append("")
+        words = typed.split(" ")
+        if any(mark in words[-1] for mark in "'\"\\"):
+            return ()  # what would be completed is not what is typed
+        with contextlib.suppress(ValueError):
+            words[:-1] = shlex.split(" ".join(words[:-1]))
         if len(words) > len(prompt.arguments):
             return ()
         names = [one.name for one in prompt.arguments]

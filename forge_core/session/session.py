@@ -14,7 +14,6 @@ from forge_core.context.instructions import Instructions
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEvent, LLMChunk, Notice, ToolProgress
 from forge_core.extensions.catalog import ExtensionCatalog
-from forge_core.extensions.custom_commands import CommandUse
 from forge_core.langchain.agent import NOTHING_TO_RETRY as NOTHING_TO_RETRY
 from forge_core.langchain.agent.event_queue import EventQueue
 from forge_core.permissions.policy import PermissionPolicy
@@ -24,7 +23,7 @@ from forge_core.session.agents.subagents import SubAgents
 from forge_core.session.attachments import Attachments
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.changes import Source, changes_of
-from forge_core.session.command_messages import CommandMessages
+from forge_core.session.command_messages import CommandMessages, TypedUse
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
@@ -104,20 +103,21 @@ class ForgeSession:
         )
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
         self._news = PendingNews(journal, environment)
         self.agents = SubAgents(parts, lambda: self.config, self.models, self._billing, self.inform_model)
         """The sub-agents: which there are, and those that run."""
         environment.agents = self.agents
         self.user_commands = UserCommands(journal, environment.output_dir, journal.redactor, self._news.add)
         self.attachments = Attachments(
-            agent, environment, self.models, journal, self._news, self.notify, lambda: self._is_interrupted
+            agent, environment, self.models, journal, self._news, self.notify, self._stop, self.servers.offers
         )
         self._commands = self._command_messages()
-        self._turns = TurnRunner(parts, self._followers(), lambda: self._is_interrupted)
+        self._turns = TurnRunner(parts, self._followers(), self._stop.is_set)
         self.steering = agent.steering
         """Messages for the running turn: the model reads them with its next call."""
         self.steering.prepare = self.attachments.attached_within_turn
-        self._is_interrupted, self._uses_extensions = False, False
+        self._uses_extensions = False
         self.set_mode(config.permission_mode)
         self.extensions.on_change(self._use_extensions)
         agent.before_end = self.hooks.may_end
@@ -151,6 +151,7 @@ class ForgeSession:
             self.models,
             self.attachments,
             self.extensions,
+            self.servers.offers,
             lambda: self.config,
         )
 
@@ -300,7 +301,7 @@ class ForgeSession:
             await asyncio.to_thread(self._journal.settle)
 
     def send(
-        self, text: str, *, folded: Sequence[Span] = (), command: CommandUse | None = None
+        self, text: str, *, folded: Sequence[Span] = (), command: TypedUse | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run one turn and yield its events; the last is AGENT_END. `folded` parts of the text are recorded.
 
@@ -357,7 +358,7 @@ class ForgeSession:
         # queued is dropped.
         task.add_done_callback(lambda ended: queue.close(discard=ended.cancelled()))
         self._task = task
-        self._is_interrupted = False
+        self._stop.clear()
         try:
             while (event := await queue.get()) is not None:
                 yield event
@@ -377,7 +378,7 @@ class ForgeSession:
 
     def interrupt(self) -> None:
         """Ask the running turn to end: it keeps its partial answer and closes its calls."""
-        self._is_interrupted = self._task is not None
+        self._stop.set()
         self._agent.interrupt()
         self._commands.interrupt()
         self.attachments.interrupt()

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from forge_core.events import AgentEnd, AgentEvent, LLMEnd, Notice, ToolEnd
-from forge_core.extensions.custom_commands import CommandUse
 from forge_core.langchain.agent.event_queue import EventQueue, ObservedQueue
 from forge_core.llm.models import TokenUsage
 from forge_core.result import AgentResult
 from forge_core.session.agents.subagents import SubAgents
 from forge_core.session.billing import SessionBilling
-from forge_core.session.command_messages import CommandMessages, NotSentError
+from forge_core.session.command_messages import CommandMessages, NotSentError, TypedUse
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
 from forge_core.session.model_selection import ModelSelection
@@ -55,7 +54,7 @@ class TurnRunner:
         text: str | None,
         queue: EventQueue,
         folded: Sequence[Span] = (),
-        command: CommandUse | None = None,
+        command: TypedUse | None = None,
     ) -> None:
         """Run a turn and emit its events; without a `text`, the last one again from the call that failed.
         `folded` parts of the text are recorded; a `command` makes the message."""

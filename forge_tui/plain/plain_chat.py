@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from forge_core.approval import Answer, Responder
 from forge_core.commands.command_spec import Tier
 from forge_core.commands.command_table import CommandTable
-from forge_core.commands.prompt_commands import follow_extensions
+from forge_core.commands.prompt_commands import follow_prompts
 from forge_core.errors import ForgeError
 from forge_core.events import AgentEnd, AgentEvent
 from forge_core.runtime import build_session, harden_process, make_redactor
@@ -36,7 +36,7 @@ from forge_tui.submitted_line import Command, InvalidCommand, ShellLine, UserTex
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
-    from forge_core.extensions.custom_commands import CommandUse
+    from forge_core.session.command_messages import TypedUse
     from forge_core.session.session import ForgeSession, SavedSession
 
 RECALLED = 1000
@@ -206,7 +206,7 @@ class PlainChat:
 
     # Turns
 
-    async def send(self, text: str, command: CommandUse | None = None) -> None:
+    async def send(self, text: str, command: TypedUse | None = None) -> None:
         """Run a turn with a message, or with what a command makes of its line."""
         await self.read_turn(self.session.send(text, command=command))
 
@@ -286,7 +286,7 @@ class PlainChat:
         if before is not None:
             await self._close()
         self._session = opened
-        follow_extensions(self.commands, opened)
+        follow_prompts(self.commands, opened)
         await opened.extensions.ready()
         self._greet(opened)
         if opened.restored is not None:

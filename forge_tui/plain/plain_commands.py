@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from forge_core.commands import result as results
 from forge_core.commands.command_spec import Scope
 from forge_core.commands.dispatch import run_command
-from forge_core.commands.prompt_commands import command_use
+from forge_core.commands.prompt_commands import command_use, prompts_loaded
 from forge_core.config.listing import known_setting
 from forge_core.config.running_settings import NO_VALUE, LiveSetting, RunningSettings
 from forge_core.config.settings import SETTINGS, check_value, choices
@@ -97,7 +97,7 @@ class PlainCommands:
             )
 
     async def _send(self, line: Command) -> None:
-        await self._chat.session.extensions.loaded()
+        await prompts_loaded(line.spec.name, self._chat.session)
         use = command_use(line.spec.name, line.argument, self._chat.session)
         if use is None:
             self._out.say(ERROR, self._chat.commands.complaint(line.spec.name))

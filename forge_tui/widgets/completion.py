@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from forge_core.commands.command_spec import ArgumentValue, CommandSpec
+from forge_core.commands.command_spec import ArgumentValue, CommandSpec, Scope
 from forge_core.commands.command_table import CommandTable
+from forge_core.mention_syntax import OpenMention, written_mention
 from forge_core.sanitize import safe_line
 from forge_core.text_width import cell_len
 from forge_core.workspace.path_completion import PathCompletion, shortened
@@ -19,6 +21,7 @@ from forge_tui.widgets.choices import MARK, NONE_CHOSEN, Choice, ChoiceList
 from forge_tui.widgets.edges import MARK_COLUMN, RIGHT_MARGIN
 
 if TYPE_CHECKING:
+    from forge_core.session.server_offers import OfferedMention, ServerOffers
     from forge_core.workspace.file_index import Match
 
 
@@ -34,6 +37,8 @@ class Candidate(Choice):
     column: int | None = None
     """Where in the cursor's line a path begins; None for a slash command."""
     path: str = ""
+    is_file: bool = True
+    """Whether that is the path of a file, and not a resource of a server."""
 
 
 class Offer(NamedTuple):
@@ -49,11 +54,20 @@ ArgumentValues: TypeAlias = Callable[[str], Sequence[ArgumentValue]]
 """Command name → the values of its argument that only the screen or the session knows."""
 
 
+TypedValues: TypeAlias = Callable[[str, str], Sequence[str]]
+"""Command name, typed arguments → the values of the last one that a server knows."""
+
+
+def _no_values(name: str, typed: str) -> Sequence[str]:
+    return ()
+
+
 def offer(
     text: str,
     commands: CommandTable,
     argument_values: ArgumentValues,
     use: Callable[[str], float] = lambda name: 0.0,
+    typed_values: TypedValues = _no_values,
 ) -> Offer:
     """Return how `text` can be completed, with the cursor at its end.
 
@@ -65,7 +79,10 @@ def offer(
     if "/" in name:
         return Offer()
     if space:
-        return _argument_offer(commands.find(name), name, argument.lstrip(), argument_values)
+        spec, argument = commands.find(name), argument.lstrip()
+        if spec is not None and spec.scope is Scope.PROMPT:
+            return _prompt_offer(spec, argument, typed_values(spec.name, argument))
+        return _argument_offer(spec, name, argument, argument_values)
     keys, suggested = command_keys(), commands.suggest(name, use)
     found = tuple(_command_candidate(spec, name, keys.get(spec.name, "")) for spec in suggested)
     if not name and suggested[0] is not commands.specs[0]:  # Enter runs nothing because it was run often
@@ -110,6 +127,22 @@ def _argument_offer(
     return Offer(found, next(current, NONE_CHOSEN))
 
 
+def _prompt_offer(spec: CommandSpec, typed: str, values: Sequence[str]) -> Offer:
+    """Return the values that a server knows for the last argument, quoted as in a shell."""
+    before, space, _ = typed.rpartition(" ")
+    found = (
+        Candidate(
+            line=f"/{spec.name} {before}{space}{shlex.quote(value)}",
+            label=safe_line(value),
+            is_sure=False,
+            takes_argument=True,
+        )
+        for value in values
+        if value.isprintable()
+    )
+    return Offer(tuple(found))
+
+
 def _value_candidate(line: str, value: ArgumentValue, spec: CommandSpec, *, is_exact: bool) -> Candidate:
     is_whole = spec.problem(line.partition(" ")[2]) is None
     return Candidate(
@@ -128,6 +161,12 @@ def _rank(value: str, wanted: str) -> int | None:
     if value.startswith(wanted):
         return 1
     return 2 if wanted in value else None
+
+
+def _completed_mention(offered: OfferedMention) -> str:
+    """Return what replaces a mention; one that goes on is left open."""
+    written = written_mention(offered.text)
+    return f"{written} " if offered.is_whole else written.removesuffix('"')
 
 
 class CompletionPopup(ChoiceList):
@@ -160,6 +199,8 @@ class CompletionPopup(ChoiceList):
         self._found: tuple[Candidate, ...] = ()
         self._text = ""
         """The text last followed or dismissed."""
+        self._offers: ServerOffers | None = None
+        self._is_dismissed = False
         self._before: tuple[int, str] = (0, "")
         """The row of the cursor and the text before it, last followed."""
         self._shown_query = ""
@@ -167,6 +208,10 @@ class CompletionPopup(ChoiceList):
 
     def on_unmount(self) -> None:
         self.paths.close()
+
+    def use_offers(self, offers: ServerOffers) -> None:
+        """Complete the prompts and resources of a session's servers, too."""
+        self._offers, offers.on_completed = offers, self._values_came
 
     @property
     def is_open(self) -> bool:
@@ -196,19 +241,39 @@ class CompletionPopup(ChoiceList):
         if text == self._text and (text or (row, before) == self._before):
             return
         is_other, self._text, self._before = text != self._text, text, (row, before)
+        self._is_dismissed = False
         if text.startswith("/") and is_other:
-            found, chosen = offer(text, self._commands, self._argument_values, self._use)
-            if len(found) == 1 and found[0].line == text and not found[0].takes_argument:
-                found = ()
-            self._offer(found, chosen)
+            self._offer_for_line()
         elif not text.startswith("/"):
             if self.paths.follow(row, before, self._paths_found()):
                 self._offer((), NONE_CHOSEN)
             self._show_paths()
 
+    def _offer_for_line(self) -> None:
+        """Show the completions of a line that begins with a slash."""
+        values = _no_values if self._offers is None else self._offers.argument_values
+        found, chosen = offer(self._text, self._commands, self._argument_values, self._use, values)
+        if len(found) == 1 and found[0].line == self._text and not found[0].takes_argument:
+            found = ()
+        self._offer(found, chosen)
+
+    def _values_came(self) -> None:
+        """Show what a server has answered, unless the user has closed the popup meanwhile."""
+        if not self.is_attached or self._is_dismissed:
+            return
+        if self._text.startswith("/"):
+            self._offer_for_line()
+        else:
+            self._show_paths()
+
+    def taken(self, chosen: Candidate) -> None:
+        """Take note of a path that was chosen."""
+        if chosen.is_file:
+            self.paths.taken(chosen.path)
+
     def close(self, text: str) -> None:
         """Hide until the text differs from this one, and for a path until another one is begun."""
-        self._text = text
+        self._text, self._is_dismissed = text, True
         self.paths.dismiss()
         self.remove_class("-open")
 
@@ -222,10 +287,16 @@ class CompletionPopup(ChoiceList):
         """Show the paths found by now, with the same one chosen if they answer the same query. What is shown
         stays until there is an answer."""
         mention, matches = self.paths.mention, self.paths.matches()
-        if mention is None or matches is None or not self.is_attached:
+        if mention is None or not self.is_attached:
+            return
+        resources = self._resources(mention)
+        is_of_server = bool(resources) and ":" in mention.path
+        if matches is None and not is_of_server:
             return
         before = self.candidate if self._shown_query == mention.path and self.chosen > 0 else None
-        self._shown_query, found = mention.path, self._paths(matches)
+        files = () if is_of_server or matches is None else self._paths(matches)
+        self._shown_query = mention.path
+        found = (*resources, *files) if mention.path else (*files, *resources)
         same = (at for at, one in enumerate(found) if before is not None and one.path == before.path)
         self._offer(found, next(same, self._first_chosen(found)))
 
@@ -248,6 +319,23 @@ class CompletionPopup(ChoiceList):
             )
         return tuple(candidates)
 
+    def _resources(self, mention: OpenMention) -> tuple[Candidate, ...]:
+        """Return the candidates for the resource of a server before the cursor."""
+        if self._offers is None:
+            return ()
+        return tuple(
+            Candidate(
+                line=_completed_mention(one),
+                label=safe_line(one.text),
+                detail=safe_line(one.detail),
+                is_sure=False,
+                column=mention.start,
+                path=one.text,
+                is_file=False,
+            )
+            for one in self._offers.completed(mention.path + mention.lines)
+        )
+
     def _paths_found(self) -> Callable[[], None]:
         """Return a function that shows what has been found by now; any thread may call it."""
         loop, context = asyncio.get_running_loop(), copy_context()
@@ -261,6 +349,7 @@ class CompletionPopup(ChoiceList):
     def _first_chosen(self, found: tuple[Candidate, ...]) -> int:
         """Return the row of the path that Enter takes at first; none if a path or folder has been typed in
         full."""
-        typed = "" if self.paths.mention is None else self.paths.mention.path
+        mention, is_file = self.paths.mention, not found or found[0].is_file
+        typed = "" if mention is None else mention.path + ("" if is_file else mention.lines)
         is_whole = typed.endswith("/") or (bool(found) and found[0].path == typed)
         return NONE_CHOSEN if is_whole else 0

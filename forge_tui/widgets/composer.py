@@ -433,7 +433,7 @@ class Composer(CaretTextArea):
         self._follow(waits=True)
         chosen = self._popup.completion
         if chosen is not None and chosen.column is not None:
-            self._popup.paths.taken(chosen.path)
+            self._popup.taken(chosen)
             row, column = self.cursor_location
             result = self.replace(chosen.line, (row, chosen.column), (row, column))
             self.move_cursor(result.end_location)

@@ -23,9 +23,9 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.ledger import Composition, Item
 from forge_core.events import AgentEnd, AgentEvent, LLMChunk, LLMEnd, LLMStart, Notice
-from forge_core.extensions.custom_commands import CommandUse
 from forge_core.images.image_reference import written_images
 from forge_core.images.image_store import ImageStore
+from forge_core.langchain.agent.run_control import RunClock
 from forge_core.langchain.agent.steering import Steering
 from forge_core.llm.account.spending import SpendingBook
 from forge_core.llm.models import TokenUsage
@@ -35,6 +35,7 @@ from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.billing import SessionSpending, TurnSpending
 from forge_core.session.budget import SpendingBudget
 from forge_core.session.changes import Source, changes_of
+from forge_core.session.command_messages import TypedUse
 from forge_core.session.draft_keeper import DraftKeeper
 from forge_core.session.event_channel import EventChannel
 from forge_core.session.model_selection import ModelSelection
@@ -48,6 +49,7 @@ from forge_core.session.session_servers import SessionServers
 from forge_core.session.session_style import SessionStyle
 from forge_core.session.spending_limits import LIMITS
 from forge_core.session.status import ModelChoice, SessionStatus
+from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
 from forge_core.session.user_commands import UserCommands
 from forge_core.store.journal import Journal, images_beside, journal_path
 from forge_core.store.saved_session import SavedSession
@@ -171,10 +173,16 @@ class ScriptedSession:
             lambda notice: None,
             logging.getLogger("tests"),
         )
+        self.policy = PermissionPolicy(config.working_dir, config.permission_mode)
         self.servers = SessionServers(
             config,
-            config.state_dir / "outputs",
-            lambda: (),
+            ToolEnvironment(
+                working_dir=config.working_dir,
+                policy=self.policy,
+                responder=SessionResponder(deny_all, RunClock()),
+                output_dir=config.state_dir / "outputs",
+            ),
+            lambda: None,
             lambda tools: None,
             lambda notice: None,
             logging.getLogger("tests"),
@@ -183,7 +191,7 @@ class ScriptedSession:
         self.responder: Responder = deny_all
         self.scripts = [list(script) for script in scripts]
         self.sent: list[str] = []
-        self.commands: list[CommandUse | None] = []
+        self.commands: list[TypedUse | None] = []
         self.extensions = SessionExtensions(config)
         self.style = SessionStyle(config.style, self.extensions, lambda text: None)
         self.use_style = self.style.choose
@@ -234,7 +242,6 @@ class ScriptedSession:
         )
         self.model_names: tuple[str, ...] = (config.model,)
         """The models in the provider's list."""
-        self.policy = PermissionPolicy(config.working_dir, config.permission_mode)
         self._interrupted = asyncio.Event()
         self._is_running = False
         self._notices: asyncio.Queue[Notice] = asyncio.Queue()
@@ -295,6 +302,7 @@ class ScriptedSession:
 
     async def aclose(self) -> None:
         self.is_closed = True
+        await self.servers.aclose()
         self._journal.close()
 
     async def send(
@@ -302,7 +310,7 @@ class ScriptedSession:
         text: str,
         *,
         folded: Sequence[tuple[int, int]] = (),
-        command: CommandUse | None = None,
+        command: TypedUse | None = None,
     ) -> AsyncIterator[AgentEvent]:
         self.sent.append(text)
         self.commands.append(command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx2
 from mcp import MCPError
+from pydantic import ValidationError
 
 
 class RequestFailedError(Exception):
@@ -18,6 +19,10 @@ def reason_of(error: BaseException) -> str:
         return str(error) or "it did not answer in time"
     if isinstance(error, MCPError | RequestFailedError):
         return error.message if isinstance(error, MCPError) else str(error)
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return f"it sent what the protocol does not allow: {where}: {first['msg']}"
     if isinstance(error, httpx2.ConnectError):
         return f"no connection: {error}"
     if isinstance(error, OSError):

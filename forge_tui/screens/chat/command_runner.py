@@ -65,25 +65,30 @@ class CommandRunner:
             self._screen.transcript.add_command(redact(line))
 
     def follow(self, session: ForgeSession) -> None:
-        """Take the commands of files that count in a session, as soon as they are loaded, and ask about hooks
-        that wait for approval when it starts."""
-        from forge_core.commands.prompt_commands import follow_extensions  # after the first frame
+        """Take the commands of files and servers that count in a session, as soon as they are there, and ask
+        about programs that wait for approval when it starts."""
+        from forge_core.commands.prompt_commands import follow_prompts  # after the first frame
 
+        self._screen.popup.use_offers(session.servers.offers)
         session.programs.ask = partial(self._offer_programs, session)
-        follow_extensions(self.table, session)
+        follow_prompts(self.table, session)
         workers.start(self._screen, session.extensions.ready, "extensions")
 
     def start_prompt(self, line: Command) -> bool:
-        """Start a turn with the message that a command of a file becomes; return False if there is no such
-        command."""
+        """Start a turn with the message that the command of a file or the prompt of a server becomes; return
+        False if there is no such command, or it needs other arguments."""
         from forge_core.commands.prompt_commands import command_use
 
         session = self._screen.session
         if session is None:
             return False
-        if (use := command_use(line.spec.name, line.argument, session)) is None:
+        try:
+            use, complaint = command_use(line.spec.name, line.argument, session), ""
+        except ForgeError as error:
+            use, complaint = None, str(error)
+        if use is None:
             with self.showing(line.line):
-                self._screen.complain(self.table.complaint(line.spec.name))
+                self._screen.complain(complaint or self.table.complaint(line.spec.name))
             return False
         self._screen.start_turn(line.line, line.typed, use)
         return True

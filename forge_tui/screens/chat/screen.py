@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forge_core.commands.result import CompactConversation, Tint
-    from forge_core.extensions.custom_commands import CommandUse
+    from forge_core.session.command_messages import TypedUse
     from forge_core.session.session import ForgeSession
     from forge_tui.app_themes import AppThemes
     from forge_tui.widgets.blockview.blocks import Block
@@ -241,7 +241,7 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
     def has_turn(self) -> bool:
         return self._turn.is_running
 
-    def start_turn(self, text: str, typed: str = "", command: CommandUse | None = None) -> None:
+    def start_turn(self, text: str, typed: str = "", command: TypedUse | None = None) -> None:
         """Show a message, with folded parts as `typed`, and start its turn; a `command` makes its message."""
         self.welcome.display = False
         self.transcript.add_user(text, with_labels(typed))

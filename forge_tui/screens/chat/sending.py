@@ -145,7 +145,7 @@ class Sending:
             self._screen.start_turn(line.text, line.typed)
         elif line.spec.scope is not Scope.PROMPT:
             self._start_command(line, is_queued=is_queued)
-        elif self.commands.table.is_complete:
+        elif self.commands.table.is_complete and self.commands.table.find(line.spec.name) is not None:
             if not self.commands.start_prompt(line):
                 self.start_next()
         else:  # it may be one that is being loaded
@@ -160,7 +160,9 @@ class Sending:
     async def _start_loaded(self, line: Command, hold: contextlib.ExitStack) -> None:
         with hold:
             if (session := self._screen.session) is not None:
-                await session.extensions.loaded()
+                from forge_core.commands.prompt_commands import prompts_loaded  # after the first frame
+
+                await prompts_loaded(line.spec.name, session)
                 self.commands.start_prompt(line)
         self.start_next()
 

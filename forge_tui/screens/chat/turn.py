@@ -17,7 +17,7 @@ from forge_tui.widgets.activity import Working
 if TYPE_CHECKING:
     from forge_core.commands.result import CompactConversation
     from forge_core.events import AgentEvent
-    from forge_core.extensions.custom_commands import CommandUse
+    from forge_core.session.command_messages import TypedUse
     from forge_core.session.session import ForgeSession
     from forge_tui.screens.chat.live_figures import LiveFigures
     from forge_tui.screens.chat.screen import ChatScreen
@@ -35,7 +35,7 @@ class TurnReader:
         self._clock = clock
         self._folded: list[tuple[int, int]] = []
         """The folded parts of the turn's message."""
-        self._command: CommandUse | None = None
+        self._command: TypedUse | None = None
         """What the turn's message is made by."""
         self._idle = asyncio.Event()
         self._idle.set()
@@ -46,7 +46,7 @@ class TurnReader:
     def is_running(self) -> bool:
         return not self._idle.is_set()
 
-    def begin(self, typed: str = "", command: CommandUse | None = None) -> None:
+    def begin(self, typed: str = "", command: TypedUse | None = None) -> None:
         """Mark a turn as running before its worker has started, so that what is sent next is queued.
 
         `typed` is its message, with folded parts.
@@ -56,7 +56,7 @@ class TurnReader:
         self._screen.activity.working = Working(self._clock())
 
     def start(
-        self, text: str | CompactConversation | None, typed: str = "", command: CommandUse | None = None
+        self, text: str | CompactConversation | None, typed: str = "", command: TypedUse | None = None
     ) -> None:
         """Run a turn in a worker: see `begin` and `read`. A bug in it reaches the app through the worker's
         state."""

@@ -13,7 +13,7 @@ from forge_core.approval import deny_all
 from forge_core.commands.command_spec import Scope
 from forge_core.commands.command_table import CommandTable, split_command
 from forge_core.commands.dispatch import run_command
-from forge_core.commands.prompt_commands import command_use, follow_extensions, headless_turn
+from forge_core.commands.prompt_commands import command_use, follow_prompts, headless_turn
 from forge_core.errors import ConfigError
 from forge_core.events import AgentEnd, ToolEnd, ToolStart
 from forge_core.runtime import build_session, load_session_config
@@ -40,7 +40,7 @@ async def opened(tmp_path: Path, *, trust: bool) -> AsyncIterator[tuple[ForgeSes
     session = build_session(dataclasses.replace(config, own_extensions=(tmp_path / "own",)), deny_all)
     table = CommandTable(is_complete=False)
     try:
-        follow_extensions(table, session)
+        follow_prompts(table, session)
         yield session, table
     finally:
         await session.aclose()

@@ -13,7 +13,8 @@ from forge_core.mcp.wire import BridgeEvent, Operation
 from forge_core.tools.shell.environment import child_environment
 from tests.support.mcp_bench import Bench
 
-QUESTION = {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": {}}}
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
+QUESTION = {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": SCHEMA}}
 
 
 @pytest_asyncio.fixture
@@ -40,11 +41,15 @@ async def test_a_question_is_withdrawn_when_its_call_is_cancelled(bench: Bench) 
 
 async def test_a_server_that_asks_without_a_call_gets_no_answer_of_the_user(bench: Bench) -> None:
     script = bench.folder / "script.json"
-    script.write_text(json.dumps({"tools/list": {"asks": [QUESTION], "result": {"tools": []}}}))
+    steps = {"tools/list": {"asks": [QUESTION], "result": {"tools": []}}, "tools/call": {"asks": [QUESTION]}}
+    script.write_text(json.dumps(steps))
     await bench.start(f"script={script}")
     await bench.until(BridgeEvent.STATE, state="ready")
-
     assert [one for one in bench.events if one["event"] == BridgeEvent.ASK] == []
+
+    bench.answers = [{"action": "decline"}]
+    assert "decline" in (await bench.call("echo"))["content"][0]["text"]
+    assert len([one for one in bench.events if one["event"] == BridgeEvent.ASK]) == 1
 
 
 async def test_servers_are_told_of_other_roots(bench: Bench, tmp_path: Path) -> None:
