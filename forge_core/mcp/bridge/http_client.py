@@ -143,7 +143,10 @@ class HttpClient(httpx2.AsyncClient):
             self.needs_sign_in = not self.has_own_credentials
         elif error and not wants_more_scopes(response):
             return response
-        return self._failed(request, self._refusal(response))
+        reason = self._refusal(response)
+        if self.needs_sign_in:
+            self.problem = reason
+        return self._failed(request, reason)
 
     def _refusal(self, response: httpx2.Response) -> str:
         return refusal_of(

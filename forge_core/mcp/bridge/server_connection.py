@@ -72,6 +72,8 @@ class ServerConnection:
         self._http: HttpClient | None = None
         self._protocol = launch.protocol
         """How the next connection begins."""
+        self._reason = ""
+        """Why there is no connection; empty with one, and while it is made."""
         self._limit: asyncio.Timeout | None = None
         """Of what the task waits for while it connects."""
         self._lists = ServerLists()
@@ -307,6 +309,7 @@ class ServerConnection:
             )
 
     def _report(self, state: ServerState, **fields: Any) -> None:
+        self._reason = fields.get("error", "")
         report = ServerReport(state=state, **fields)
         self._send({"event": BridgeEvent.STATE, "server": self.launch.name, **report.to_json()})
 
@@ -404,7 +407,8 @@ class ServerConnection:
 
     def _ready(self) -> Client:
         if self._client is None:
-            raise RequestFailedError(f"the server {self.launch.name!r} is not connected")
+            why = f": {self._reason}" if self._reason else ""
+            raise RequestFailedError(f"the server {self.launch.name!r} is not connected{why}")
         return self._client
 
     async def _limited(self, request: Awaitable[_Result]) -> _Result:

@@ -217,6 +217,8 @@ async def test_a_renewal_that_fails_for_now_keeps_the_tokens_and_one_that_is_ref
         with pytest.raises(BridgeError, match="it needs a sign-in"):
             await bench.call("echo", text="hi")
         await bench.until(BridgeEvent.STATE, state="needs sign-in")
+        with pytest.raises(BridgeError, match="'one' is not connected: it needs a sign-in"):
+            await bench.call("echo", text="hi")
         assert store.read().tokens == kept
 
         bench.events.clear()
