@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         session = self.headers.get("mcp-session-id", "")
         if session and session not in state.sessions:
-            self._send(404, b"session not found", {"content-type": "text/plain"})
+            self._forgotten()
         elif "id" not in body:
             self._send(202, b"")
         elif is_call and "cut" in state.faults:
@@ -138,11 +138,20 @@ class _Handler(BaseHTTPRequestHandler):
         elif is_call and "restart" in state.faults:
             state.faults.discard("restart")
             state.sessions.clear()
-            self._send(404, b"session not found", {"content-type": "text/plain"})
+            self._forgotten()
         elif is_call and ({"stream", "cut-stream"} & state.faults):
             self._stream(body)
         else:
             self._answer(body)
+
+    def _forgotten(self) -> None:
+        """Say that the session is not known; `forgets:400` as servers made from the examples of an SDK do."""
+        if self.server_state.fault("forgets") is None:
+            self._send(404, b"session not found", {"content-type": "text/plain"})
+            return
+        error = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
+        body = json.dumps({"jsonrpc": "2.0", "error": error}).encode()  # without the id
+        self._send(400, body, {"content-type": "application/json"})
 
     def _is_page(self, data: bytes) -> bool:
         path, _, query = self.path.partition("?")

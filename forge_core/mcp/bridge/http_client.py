@@ -20,7 +20,7 @@ from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
 from forge_core.llm.endpoints import bypasses_proxy
 from forge_core.mcp.bridge.failures import RequestFailedError
-from forge_core.mcp.bridge.http_failures import failure_of, refusal_of, wants_more_scopes
+from forge_core.mcp.bridge.http_failures import failure_of, refusal_of, said_by, wants_more_scopes
 from forge_core.mcp.bridge.oauth_flow import SendPlain
 from forge_core.mcp.wire import ServerLaunch
 
@@ -61,7 +61,8 @@ class HttpClient(httpx2.AsyncClient):
         *,
         sign_in: SignIn | None = None,
     ) -> None:
-        """`on_lost` is called when the only stream of the older transport (SSE) has ended."""
+        """`on_lost` is called when the server is gone: the only stream of the older transport (SSE) has
+        ended, or another one cannot be opened again."""
         url = httpx2.URL(launch.url)
         direct = {*_LOOPBACK, *([_host(url)] if bypasses_proxy(url.host) else [])}
         super().__init__(
@@ -99,6 +100,8 @@ class HttpClient(httpx2.AsyncClient):
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             self.problem = failure_of(error, _url_of(error, request))
             if not is_message:
+                if isinstance(error, httpx2.ConnectError):
+                    self._on_lost()  # the SDK would try again for two seconds, while a call waits
                 raise RequestFailedError(self.problem) from error
             return self._failed(request, self.problem)
         return self._explained(request, response) if is_message else response
@@ -133,15 +136,15 @@ class HttpClient(httpx2.AsyncClient):
                 return response
             what = "a web page" if kind == "text/html" else repr(kind)
             return self._failed(request, f"it answered with {what}, not with MCP. Check its url")
-        error = _protocol_error(response)
+        said = said_by(response).lower()
         if _SESSION_HEADER in request.headers and (
-            response.status_code == 404 or (response.status_code == 400 and "session" in error.lower())
+            response.status_code == 404 or (response.status_code == 400 and "session" in said)
         ):
             self.is_session_gone, self.problem = True, SESSION_GONE
             return self._failed(request, SESSION_GONE)
         if response.status_code == 401:
             self.needs_sign_in = not self.has_own_credentials
-        elif error and not wants_more_scopes(response):
+        elif _is_protocol_error(response) and not wants_more_scopes(response):
             return response
         reason = self._refusal(response)
         if self.needs_sign_in:
@@ -232,12 +235,13 @@ def _is_left_alone(response: httpx2.Response) -> bool:
     return _is_stream(response) or response.next_request is not None or is_empty
 
 
-def _protocol_error(response: httpx2.Response) -> str:
-    """Return the message of the JSON-RPC error in a response; empty if there is none."""
+def _is_protocol_error(response: httpx2.Response) -> bool:
+    """Return whether the SDK finds an error of the protocol in a response."""
     try:
-        return JSONRPCError.model_validate_json(response.content).error.message or "error"
+        JSONRPCError.model_validate_json(response.content)
     except ValueError:
-        return ""
+        return False
+    return response.headers.get("content-type", "").lower().startswith("application/json")
 
 
 def _host(url: httpx2.URL) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -90,12 +92,25 @@ def wants_more_scopes(response: httpx2.Response) -> bool:
     )
 
 
-def _said(response: httpx2.Response) -> str:
-    """Return the beginning of what the server itself says, unless that is a page."""
-    if not response.headers.get("content-type", "").startswith(("text/plain", "application/json")):
+def said_by(response: httpx2.Response) -> str:
+    """Return the beginning of what the server itself says in one line, unless that is a page. Errors of the
+    protocol count that are not quite so: some servers leave out the id."""
+    kind = response.headers.get("content-type", "").lower()
+    if not kind.startswith(("text/plain", "application/json")):
         return ""
-    text = " ".join(response.text.split())
-    return f": {text[:_EXCERPT]}" if text else ""
+    text = response.text
+    if kind.startswith("application/json"):
+        with suppress(ValueError, RecursionError):
+            content = json.loads(text)
+            error = content.get("error", content) if isinstance(content, dict) else None
+            message = error.get("message") if isinstance(error, dict) else error
+            text = message if isinstance(message, str) else text
+    return " ".join(text.split())[:_EXCERPT]
+
+
+def _said(response: httpx2.Response) -> str:
+    text = said_by(response)
+    return f": {text}" if text else ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -90,12 +90,13 @@ async def test_a_server_that_forgot_the_session_is_connected_again_and_the_call_
     with HttpMcpServer() as server:
         await bench.connect(server.url)
         await bench.until(BridgeEvent.STATE, state="ready")
-        for _ in range(5):
-            server.faults.add("restart")
+        for way in ("forgets:400", "", "forgets:400", "", ""):
+            server.faults |= {"restart", way}
             bench.events.clear()
             with pytest.raises(BridgeError, match="The request was not repeated; Forge connects again"):
                 await bench.call("echo", text="hi")
             await bench.until(BridgeEvent.STATE, state="ready")
+            server.faults.discard(way)
 
         assert len(server.calls("tools/call")) == 5
         assert (await bench.call("echo", text="hi"))["content"][0]["text"] == "hi"
