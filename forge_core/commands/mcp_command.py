@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from forge_core.commands.columns import columns, left_columns
 from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
@@ -24,6 +24,7 @@ _STATES = {
 _SIGNS = {"ready": "✓", "failed": "✗", "needs sign-in": "!"}
 _DEFERRED = "\nDeferred tools are not sent with requests: the model finds them with tool_search."
 _ERROR_CHARS = 160
+_URI_CHARS = 120
 _LOG_LINES = 12
 
 
@@ -104,13 +105,18 @@ def _offer(session: ForgeSession, entry: ServerEntry, status: ServerStatus) -> I
     if tools := _tools(session, entry):
         lines = [(f"  {safe_line(tool.listed.name)}", _first_line(tool.listed.description)) for tool in tools]
         yield f"Tools, {_cost(session, tools)}\n{columns(lines)}"
-    for heading, items in (("Prompts", status.prompts), ("Resources", status.resources)):
-        if items:
-            found = [
-                (f"  {safe_line(str(one.get('name', '')))}", _first_line(str(one.get("description", ""))))
-                for one in items
-            ]
-            yield f"{heading}\n{columns(found)}"
+    prompts = [one for one in session.servers.offers.prompts if one.server == entry.name]
+    if prompts:
+        yield "Prompts\n" + columns(
+            [(f"  /{one.command} {one.hint}".rstrip(), one.summary) for one in prompts]
+        )
+    items = [*status.resources, *status.templates]
+    if items:
+        found = [
+            (f"  @{entry.name}:{_uri(one)}", _first_line(str(one.get("title") or one.get("name") or "")))
+            for one in items
+        ]
+        yield f"Resources\n{columns(found)}"
     written = [safe_line(line) for line in safe_text(status.log).splitlines() if line.strip()]
     if written:
         yield "\n".join(["Standard error", *(f"  {line}" for line in written[-_LOG_LINES:])])
@@ -129,6 +135,10 @@ def _cost(session: ForgeSession, tools: list[McpTool]) -> str:
     if len(deferred) == len(tools):
         return f"deferred ({saved})"
     return f"{sent:,} tokens" + (f", {len(deferred)} deferred ({saved})" if deferred else "")
+
+
+def _uri(resource: Mapping[str, Any]) -> str:
+    return safe_line(str(resource.get("uri") or resource.get("uriTemplate") or ""))[:_URI_CHARS]
 
 
 def _first_line(text: str) -> str:

@@ -1,6 +1,6 @@
 """An MCP server of the standard library, with the faults that its arguments name. Run as a program.
 
-    python mcp_server.py [FAULT ...] [script=FILE]
+    python mcp_server.py [FAULT ...] [script=FILE] [record=FILE]
 
 It knows the tools echo, add, slow, crash, image and structured, one prompt and one resource. A script is a
 JSON object of what it does at a request in place of that: "METHOD" or "METHOD NAME", with the name or the URI
@@ -8,7 +8,9 @@ of what is requested, leads to
 
 - "asks": requests that it sends, each `{"method", "params"}`, and whose answers it waits for,
 - "sends": notifications that it sends then; "$token" in them is the progress token,
-- "result": the result; without one, a text with the answers in JSON.
+- "result" or "error": the answer; without one, a text with the answers in JSON.
+
+All that it receives is appended to the file of `record`.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any
 
 FAULTS = frozenset(sys.argv[1:])
 SCRIPT: dict[str, Any] = {}
+RECORD = next((one.removeprefix("record=") for one in sys.argv if one.startswith("record=")), "")
 for _argument in sys.argv[1:]:
     if _argument.startswith("script="):
         SCRIPT = json.loads(Path(_argument.removeprefix("script=")).read_text(encoding="utf-8"))
@@ -68,6 +71,10 @@ def ask(method: str, params: dict[str, Any]) -> Any:
     with _answered:
         _answered.wait_for(lambda: request_id in _answers, timeout=20)
         return _answers.pop(request_id)
+
+
+class ScriptedError(Exception):
+    """The script answers a request with an error: its message."""
 
 
 def text(value: str, **more: Any) -> dict[str, Any]:
@@ -122,6 +129,8 @@ def scripted(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     token = json.dumps(params.get("_meta", {}).get("progressToken"))
     for one in found.get("sends", ()):
         send(json.loads(json.dumps(one).replace('"$token"', token)))
+    if "error" in found:
+        raise ScriptedError(found["error"])
     result: dict[str, Any] = found.get("result") or text(json.dumps(answers, sort_keys=True))
     return result
 
@@ -184,7 +193,11 @@ def handle(message: dict[str, Any]) -> None:
         print(json.dumps(ask("roots/list", {})), file=sys.stderr, flush=True)
     if request_id is None:
         return
-    result = answer(method, message.get("params") or {})
+    try:
+        result = answer(method, message.get("params") or {})
+    except ScriptedError as error:
+        send({"id": request_id, "error": {"code": -32000, "message": str(error)}})
+        return
     if result is not None:
         send({"id": request_id, "result": result})
     elif method != "tools/call":
@@ -208,6 +221,9 @@ def main() -> None:
         while True:
             sys.stdout.write(block)
     for line in sys.stdin:
+        if RECORD:
+            with Path(RECORD).open("a", encoding="utf-8") as record:
+                record.write(line)
         message = json.loads(line)
         threading.Thread(target=handle, args=(message,), daemon=True).start()
 

@@ -18,11 +18,12 @@ from tests.support.sessions import Answering, scripted_session
 
 
 def declare(root: Path, script: dict[str, Any] | None = None, *, name: str = "bench") -> None:
-    """Declare a server of the user that follows a script (see `tests.support.mcp_server`)."""
+    """Declare a server of the user that follows a script (see `tests.support.mcp_server`), and appends what it
+    receives to `own/received`."""
     path = root / "own" / "mcp.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     (root / "own" / "script.json").write_text(json.dumps(script or {}))
-    args = ["-S", SERVER, f"script={root / 'own' / 'script.json'}"]
+    args = ["-S", SERVER, f"script={root / 'own' / 'script.json'}", f"record={root / 'own' / 'received'}"]
     path.write_text(json.dumps({"mcpServers": {name: {"command": sys.executable, "args": args}}}))
 
 
