@@ -18,6 +18,7 @@ from forge_core.config.save import save_project_rule
 from forge_core.errors import ToolError
 from forge_core.mcp.approved_servers import fingerprint_of
 from forge_core.mcp.mcp_tool import McpTool
+from forge_core.mcp.results import ResultReader
 from forge_core.mcp.server_files import ServerEntry, ServerScope
 from forge_core.mcp.server_launch import LaunchSettings
 from forge_core.mcp.servers import McpServers, ServerHost
@@ -273,7 +274,7 @@ def host(changed: Callable[[], None], refusal: Callable[[ServerEntry], str] = la
     return ServerHost(
         settings=LaunchSettings({}, child_environment()),
         bridge_environment=child_environment(),
-        keep_file=lambda data, ending: None,
+        reader=lambda: ResultReader(lambda data, ending: None),
         ask=lambda question: asyncio.sleep(0),
         log=lambda server, text: None,
         changed=changed,
