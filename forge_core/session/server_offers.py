@@ -160,7 +160,8 @@ class ServerOffers:
         self, server: str, ref: Mapping[str, Any], name: str, typed: str, given: Mapping[str, str]
     ) -> Sequence[str]:
         """Return the values that are known; ask the server for those that are not."""
-        if "completions" not in self._ready()[server].report.capabilities:
+        status = self._ready().get(server)
+        if status is None or "completions" not in status.report.capabilities:
             return ()
         key = (server, *map(str, ref.values()), name, typed, *(f"{a}={b}" for a, b in given.items()))
         if (known := self._completions.get(key)) is not None:

@@ -2,9 +2,9 @@
 
     python mcp_server.py [FAULT ...] [script=FILE] [record=FILE]
 
-It knows the tools echo, add, slow, crash, image and structured, one prompt and one resource. A script is a
-JSON object of what it does at a request in place of that: "METHOD" or "METHOD NAME", with the name or the URI
-of what is requested, leads to
+It knows the tools echo, add, slow, crash, image and structured, one prompt and one resource. A script, which
+is read at each request, is a JSON object of what it does in place of that: "METHOD" or "METHOD NAME", with the
+name or the URI of what is requested, leads to
 
 - "asks": requests that it sends, each `{"method", "params"}`, and whose answers it waits for,
 - "sends": notifications that it sends then; "$token" in them is the progress token,
@@ -25,11 +25,8 @@ from pathlib import Path
 from typing import Any
 
 FAULTS = frozenset(sys.argv[1:])
-SCRIPT: dict[str, Any] = {}
+SCRIPT = next((one.removeprefix("script=") for one in sys.argv if one.startswith("script=")), "")
 RECORD = next((one.removeprefix("record=") for one in sys.argv if one.startswith("record=")), "")
-for _argument in sys.argv[1:]:
-    if _argument.startswith("script="):
-        SCRIPT = json.loads(Path(_argument.removeprefix("script=")).read_text(encoding="utf-8"))
 TOOLS: list[dict[str, Any]] = [
     {
         "name": "echo",
@@ -122,7 +119,8 @@ def call(name: str, arguments: dict[str, Any], token: Any) -> dict[str, Any] | N
 def scripted(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     """Return the result that the script has for a request, after all that it has before that."""
     name = params.get("name", params.get("uri"))
-    found = SCRIPT.get(f"{method} {name}", SCRIPT.get(method))
+    script = json.loads(Path(SCRIPT).read_text(encoding="utf-8")) if SCRIPT else {}
+    found = script.get(f"{method} {name}", script.get(method))
     if found is None:
         return None
     answers = [ask(one["method"], one["params"]) for one in found.get("asks", ())]

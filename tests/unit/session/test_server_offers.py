@@ -15,7 +15,8 @@ from forge_core.commands.prompt_commands import command_use, follow_prompts, hea
 from forge_core.errors import ConfigError
 from forge_core.events import AgentEnd, AgentEvent, Notice, ToolEnd
 from forge_core.session.session import ForgeSession
-from tests.support.server_sessions import server_session, turn
+from tests.support.scripted_llm import Call
+from tests.support.server_sessions import declare, server_session, turn
 from tests.unit.session.test_server_results import FORM, IMAGE, requests
 
 GREET = {"name": "greet", "description": "Say hello", "arguments": [{"name": "who", "required": True}]}
@@ -117,15 +118,15 @@ async def test_prompts_and_resources_that_change_are_listed_anew(tmp_path: Path)
         "resources/list": {"result": {"resources": []}},
         "tools/call echo": {"sends": changes, "result": {"content": []}},
     }
-    async with server_session(tmp_path, script=script) as session:
+    call = Call("mcp__bench__echo", {"text": "x"})
+    async with server_session(tmp_path, [call], ["done"], script=script) as session:
         offers, changed = session.servers.offers, asyncio.Event()
         offers.on_change(changed.set)
         assert (list(offers.prompts), offers.completed("bench:")) == ([], [])
-        status = session.servers.statuses["bench"]
-        (tmp_path / "own/script.json").write_text("{}")
-        await session.servers.restart("bench")
-        await until(lambda: offers.prompts)
-        assert changed.is_set() and session.servers.statuses["bench"] is not status
+        declare(tmp_path, {"tools/call echo": script["tools/call echo"]})
+        await turn(session)
+        await until(lambda: offers.prompts and offers.completed("bench:"))
+        assert changed.is_set()
         assert [one.text for one in offers.completed("bench:")] == ["bench:file:///readme"]
 
 
