@@ -71,7 +71,7 @@ def ask(method: str, params: dict[str, Any]) -> Any:
 
 
 class ScriptedError(Exception):
-    """The script answers a request with an error: its message."""
+    """The script answers a request with an error: its message, or all of it."""
 
 
 def text(value: str, **more: Any) -> dict[str, Any]:
@@ -194,7 +194,9 @@ def handle(message: dict[str, Any]) -> None:
     try:
         result = answer(method, message.get("params") or {})
     except ScriptedError as error:
-        send({"id": request_id, "error": {"code": -32000, "message": str(error)}})
+        [content] = error.args
+        content = content if isinstance(content, dict) else {"code": -32000, "message": content}
+        send({"id": request_id, "error": content})
         return
     if result is not None:
         send({"id": request_id, "result": result})

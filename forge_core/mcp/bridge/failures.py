@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import httpx2
 from mcp import MCPError
+from mcp.shared.exceptions import UrlElicitationRequiredError
 from pydantic import ValidationError
 
 
 class RequestFailedError(Exception):
     """A request to a server failed; the text says why."""
+
+
+_MAX_PAGES = 5
 
 
 def reason_of(error: BaseException) -> str:
@@ -28,3 +35,14 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+async def pages_to_open(error: MCPError, ask: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> str:
+    """Ask the user to open the pages that a server wants to be visited before it runs a call; return why the
+    call has failed, and whether it may be made again."""
+    pages = UrlElicitationRequiredError.from_error(error.error).elicitations
+    for page in pages[:_MAX_PAGES]:
+        answer = await ask("elicit", page.model_dump(mode="json", by_alias=True, exclude_none=True))
+        if answer["action"] != "accept":
+            return f"{error.message} The user did not open the page, so do not call it again."
+    return f"{error.message} The user was sent to the page; call it again once they are done there."

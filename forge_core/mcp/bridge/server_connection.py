@@ -18,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from forge_core import __version__
-from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
+from forge_core.mcp.bridge.failures import RequestFailedError, pages_to_open, reason_of
 from forge_core.mcp.bridge.http_client import HttpClient, http_transport
 from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
 from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all, listen
@@ -369,7 +369,13 @@ class ServerConnection:
                 return await send_once(responses, state)
 
         async def work() -> dict[str, Any]:
-            return as_json(await self._with_answers(client, await send(), send))
+            try:
+                return as_json(await self._with_answers(client, await send(), send))
+            except MCPError as error:
+                if error.code != types.URL_ELICITATION_REQUIRED:
+                    raise
+                reason = await self._requests.answered(pages_to_open(error, self._ask))
+                raise RequestFailedError(reason or reason_of(error)) from error
 
         try:
             async with self._requests.limited(timeout_s or IDLE_CALL_S, timeout_s or MAX_CALL_S) as limit:

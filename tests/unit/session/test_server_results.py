@@ -113,6 +113,27 @@ async def test_a_server_asks_the_user_during_a_call(
         assert bool(opened) == any("Open this page yourself: https://example.org/a" in one for one in texts)
 
 
+@pytest.mark.parametrize("is_opened", [True, False])
+async def test_a_call_that_needs_a_page_first_fails_and_says_so(tmp_path: Path, is_opened: bool) -> None:
+    opened: list[str] = []
+
+    async def answer(request: QuestionRequest) -> QuestionReply:
+        return QuestionReply(((OPEN if is_opened else DO_NOT_OPEN,),))
+
+    async def open_page(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    error = {"code": -32042, "message": "Sign in first.", "data": {"elicitations": [PAGE]}}
+    script = {"tools/call echo": {"error": error}}
+    async with server_session(tmp_path, [ECHO], ["done"], script=script, questioner=answer) as session:
+        session.servers.open_page = open_page
+        [end] = [event for event in await turn(session) if isinstance(event, ToolEnd)]
+        assert not end.success and "Sign in first." in str(end.result)
+        assert ("call it again once" in str(end.result), bool(opened)) == (is_opened, is_opened)
+        assert (tmp_path / "own/received").read_text().count("tools/call") == 1
+
+
 async def test_an_interrupt_withdraws_the_question_and_cancels_the_call(tmp_path: Path) -> None:
     withdrawn = asyncio.Event()
 
