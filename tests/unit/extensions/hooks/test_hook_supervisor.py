@@ -118,3 +118,4 @@ async def test_a_program_of_one_hook_can_be_stopped_by_another(project: Path) ->
     async with asyncio.timeout(20):
         while running_in(project):
             await asyncio.sleep(0.01)
+    await bench.runner.processes.kill_rest()
