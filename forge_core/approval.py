@@ -268,9 +268,9 @@ class Question:
         if not answer:
             return f"{self.header} needs an answer." if self.is_required else ""
         if self.fewest is not None and len(answer) < self.fewest:
-            return f"{self.header} needs at least {self.fewest} answers."
+            return f"{self.header} needs at least {self.fewest} answer{'s'[: self.fewest != 1]}."
         if self.most is not None and len(answer) > self.most:
-            return f"{self.header} takes at most {self.most} answers."
+            return f"{self.header} takes at most {self.most} answer{'s'[: self.most != 1]}."
         return ""
 
 

@@ -99,7 +99,7 @@ async def test_wrong_answers_of_a_form_are_not_sent(config: ForgeConfig) -> None
         await press(app, pilot, ["escape", "shift+tab", "shift+tab", "pass", "1", "enter"])
         await until(pilot, lambda: "Count needs an answer." in shown(app))
         await press(app, pilot, ["pass", "tab", "tab", "space", "down", "space", "enter"])
-        await until(pilot, lambda: "Tags takes at most 1 answers." in shown(app))
+        await until(pilot, lambda: "Tags takes at most 1 answer." in shown(app))
         assert app.scripted.answers == []
 
 
