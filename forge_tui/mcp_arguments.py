@@ -25,7 +25,9 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
     importing = actions.add_parser(
         "import", help="take over servers of Claude Code, Codex, VS Code and Cursor"
     )
-    _add_signing_in(actions)
+    login = actions.add_parser("login", help="sign in to a server with a URL, in the browser")
+    logout = actions.add_parser("logout", help="remove the sign-in to a server")
+    _add_signing_in(login, logout)
     _add_names(listing, get, add, add_json, remove, approve, test, importing)
     _add_declaring(add, add_json, remove)
     for one in (listing, get):
@@ -45,9 +47,7 @@ def add_mcp(parser: argparse.ArgumentParser) -> None:
         one.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
 
 
-def _add_signing_in(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    login = actions.add_parser("login", help="sign in to a server with a URL, in the browser")
-    logout = actions.add_parser("logout", help="remove the sign-in to a server")
+def _add_signing_in(login: argparse.ArgumentParser, logout: argparse.ArgumentParser) -> None:
     login.add_argument(
         "--no-browser", action="store_true", help="print the URL, for a browser on another machine"
     )
