@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -130,6 +130,23 @@ class Judgement:
     at: int | None = None
     """When the user decided about it as it is now, in seconds since the epoch; None where they did not."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether the user has to be asked."""
+        return self.state in (ApprovalState.NEW, ApprovalState.CHANGED)
+
+    def change_in(self, program: DeclaredProgram) -> str:
+        """Return how the program differs now from what was judged, as a clause; empty if it does not. Blocks
+        while it reads its files.
+
+        Raises:
+            UncheckableError: it names too many files.
+        """
+        now = SeenProgram.of(program)
+        if now.digest == self.seen.digest:
+            return ""
+        return next(iter(now.differences(self.seen)), "it has changed").rstrip(":")
+
 
 @dataclass(frozen=True, slots=True)
 class WaitingProgram:
@@ -200,6 +217,22 @@ class ApprovalStore:
             }
         for folder, records in by_folder.items():
             self._save(folder, records)
+
+    def decide_shown(
+        self,
+        waiting: Iterable[tuple[DeclaredProgram, Judgement]],
+        shown: Sequence[WaitingProgram],
+        approved: Collection[int],
+    ) -> list[DeclaredProgram]:
+        """Store the decision about each program that was shown and still waits as it was: it is approved if
+        its index in `shown` is given. Return the approved ones. Raises ConfigError when that fails."""
+        decided = {(one.folder, one.name, one.digest): at in approved for at, one in enumerate(shown)}
+        found = [
+            (program, judgement.seen, decided.get((program.folder, program.name, judgement.seen.digest)))
+            for program, judgement in waiting
+        ]
+        self.decide((program, seen, yes) for program, seen, yes in found if yes is not None)
+        return [program for program, _, yes in found if yes]
 
     def _save(self, folder: Path, records: Mapping[str, Any]) -> None:
         path = record_of(folder, self._folder)

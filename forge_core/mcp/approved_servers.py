@@ -38,11 +38,6 @@ class JudgedServer:
     server: ServerEntry
     judgement: Judgement
 
-    @property
-    def waits(self) -> bool:
-        """Whether the user has to be asked."""
-        return self.judgement.state in (ApprovalState.NEW, ApprovalState.CHANGED)
-
 
 @dataclass(frozen=True, slots=True)
 class ServerApprovals:
@@ -92,7 +87,7 @@ class ServerApprovals:
         return [
             one
             for one in self.judged.values()
-            if one.waits and one.server.name not in self.named and not one.server.is_disabled
+            if one.judgement.waits and one.server.name not in self.named and not one.server.is_disabled
         ]
 
     @property
@@ -117,15 +112,10 @@ class ServerApprovals:
     ) -> list[ServerEntry]:
         """Store the decision about each server that was shown and still waits as it was: it is approved if
         its index is given. Return the approved servers. Raises ConfigError when it cannot be stored."""
-        decided = {(one.folder, one.name, one.digest): at in approved for at, one in enumerate(shown)}
-        found = [
-            (one, decided.get((one.server.source.folder, one.server.name, one.judgement.seen.digest)))
-            for one in self.waiting
-        ]
-        ApprovalStore(config.state_dir).decide(
-            (declared_program(one.server), one.judgement.seen, yes) for one, yes in found if yes is not None
-        )
-        return [one.server for one, yes in found if yes]
+        waiting = {one.server.name: one.server for one in self.waiting}
+        judged = ((declared_program(one.server), one.judgement) for one in self.waiting)
+        agreed = ApprovalStore(config.state_dir).decide_shown(judged, shown, approved)
+        return [waiting[program.name] for program in agreed]
 
     def refusal(self, server: ServerEntry) -> str:
         """Return why a server that was approved must not start now: it or its files have changed meanwhile.
@@ -134,13 +124,10 @@ class ServerApprovals:
         if found is None:
             return ""
         try:
-            now = SeenProgram.of(declared_program(server))
+            change = found.judgement.change_in(declared_program(server))
         except UncheckableError as error:
             return str(error)
-        if now.digest == found.judgement.seen.digest:
-            return ""
-        first = next(iter(now.differences(found.judgement.seen)), "it has changed").rstrip(":")
-        return f"{first} since it was approved; /mcp approve shows it again"
+        return f"{change} since it was approved; /mcp approve shows it again" if change else ""
 
 
 def declared_program(server: ServerEntry) -> DeclaredProgram:

@@ -14,7 +14,6 @@ from forge_core.extensions.approvals import (
     DeclaredProgram,
     Judgement,
     ProgramKind,
-    SeenProgram,
     WaitingProgram,
 )
 from forge_core.extensions.hooks.hook_files import MAX_SUMMARY, Hook, HookTable, SkippedHook, load_hooks
@@ -34,11 +33,6 @@ class JudgedHook:
 
     hook: Hook
     judgement: Judgement
-
-    @property
-    def waits(self) -> bool:
-        """Whether the user has to be asked."""
-        return self.judgement.state in (ApprovalState.NEW, ApprovalState.CHANGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +87,9 @@ class HookApprovals:
     @property
     def waiting(self) -> list[JudgedHook]:
         """The hooks about which the user has not decided as they are now."""
-        return [one for one in self.judged.values() if one.waits and one.hook.name not in self.named]
+        return [
+            one for one in self.judged.values() if one.judgement.waits and one.hook.name not in self.named
+        ]
 
     @property
     def shown(self) -> list[WaitingProgram]:
@@ -116,12 +112,10 @@ class HookApprovals:
     ) -> list[Hook]:
         """Store the decision about each program that was shown and still waits as it was: it is approved if
         its index is given. Return the approved hooks. Raises ConfigError when it cannot be stored."""
-        decided = {(one.folder, one.name, one.digest): at in approved for at, one in enumerate(shown)}
-        found = [(one, decided.get((*one.hook.key, one.judgement.seen.digest))) for one in self.waiting]
-        ApprovalStore(config.state_dir).decide(
-            (declared_program(one.hook), one.judgement.seen, yes) for one, yes in found if yes is not None
-        )
-        return [one.hook for one, yes in found if yes]
+        waiting = {one.hook.key: one.hook for one in self.waiting}
+        judged = ((declared_program(one.hook), one.judgement) for one in self.waiting)
+        agreed = ApprovalStore(config.state_dir).decide_shown(judged, shown, approved)
+        return [waiting[program.folder, program.name] for program in agreed]
 
     def refusal(self, hook: Hook) -> str:
         """Return why a hook must not run now: it or its files have changed since it was approved, or it runs
@@ -135,13 +129,10 @@ class HookApprovals:
                     return f"it runs {name!r} of this folder, which you do not trust; /trust yes allows it"
             if found is None:
                 return ""
-            before, now = found.judgement.seen, SeenProgram.of(declared_program(hook))
+            change = found.judgement.change_in(declared_program(hook))
         except UncheckableError as error:
             return str(error)
-        if now.digest == before.digest:
-            return ""
-        first = next(iter(now.differences(before)), "it has changed").rstrip(":")
-        return f"{first} since it was approved; /hooks approve shows it again"
+        return f"{change} since it was approved; /hooks approve shows it again" if change else ""
 
 
 def declared_program(hook: Hook) -> DeclaredProgram:
