@@ -135,7 +135,7 @@ def _add_json(options: argparse.Namespace, config: ForgeConfig, confirm: Confirm
     try:
         entry = commented_json.parse(options.json_text)
     except ValueError as error:
-        raise ConfigError(f"The server was not added: the text is not JSON ({error}).") from error
+        raise ConfigError(f"The server was not added: {error}.") from error
     return _declare(options, config, entry)
 
 

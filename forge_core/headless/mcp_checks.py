@@ -29,8 +29,8 @@ from forge_core.tools.shell.environment import network_environment
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
 
-_LIMIT_S = 30.0
-"""For all servers together; the bridge gives each 10 s to connect and 10 s for its lists."""
+_LIMIT_S = 60.0
+"""For all servers together; the bridge gives each 30 s to start and 10 s for its lists."""
 _STDERR_LINES = 3
 _MAX_CHARS = 300
 MAY_START = (DeclaredState.ENABLED, DeclaredState.APPROVED)

@@ -23,6 +23,11 @@ def parse(text: str) -> Any:
             return json.loads(text)  # 20 times as fast
         except ValueError:
             return json.loads(_plain(text))
+    except json.JSONDecodeError as error:
+        if _without_comments(text).lstrip().startswith('"') and error.msg == "Extra data":
+            raise ValueError("it is only a part of a JSON object: put { before it and } after it") from error
+        reason = error.msg[:1].lower() + error.msg[1:]
+        raise ValueError(f"line {error.lineno}, column {error.colno} is not JSON: {reason}") from error
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

@@ -216,13 +216,22 @@ def declared_servers(content: Any) -> Mapping[str, Any]:
         raise ValueError("it is not a JSON object")
     if "mcpServers" in content:
         servers = content["mcpServers"]
-    elif isinstance(content.get("servers"), dict) and not _is_entry(content["servers"]):
-        raise ValueError('it has the key "servers", as VS Code has it; the key must be "mcpServers"')
+    elif (at := _vs_code_key(content)) is not None:
+        raise ValueError(f'it has its servers in {at}, as VS Code has them; write "mcpServers" instead')
     else:
         servers = content  # a bare map of servers, as it is often shown in a README
     if not isinstance(servers, dict):
         raise ValueError("mcpServers is not an object")
     return servers
+
+
+def _vs_code_key(content: Mapping[str, Any]) -> str | None:
+    """Return where the servers are, in the two forms of VS Code."""
+    inner = content.get("mcp")
+    if isinstance(inner, dict) and not _is_entry(inner) and isinstance(inner.get("servers"), dict):
+        return '"mcp": {"servers": ...}'
+    servers = content.get("servers")
+    return '"servers"' if isinstance(servers, dict) and not _is_entry(servers) else None
 
 
 def _is_entry(value: Mapping[str, Any]) -> bool:

@@ -26,7 +26,8 @@ from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
 from forge_core.mcp.wire import RESTART, BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
 
-CONNECT_S = 10.0
+START_S = 30.0  # of a program: `npx` and `uvx` download theirs the first time
+CONNECT_S = 10.0  # to a service
 LIST_S = 10.0
 IDLE_CALL_S = 120.0
 """A call without progress for this long ends."""
@@ -202,12 +203,11 @@ class ServerConnection:
     async def _negotiated(self, stack: contextlib.AsyncExitStack) -> Client:
         """Return the connected client. A URL is asked for the protocol first, and connected as an older
         server if that fails."""
-        protocols: list[Protocol] = [self._protocol]
-        if protocols == ["auto"]:
-            protocols.append("legacy")
+        limit_s = CONNECT_S if self.launch.url else START_S
+        protocols: list[Protocol] = ["auto", "legacy"] if self._protocol == "auto" else [self._protocol]
         for at, protocol in enumerate(protocols):
             try:
-                async with self._within(CONNECT_S / len(protocols)):
+                async with self._within(limit_s / len(protocols)):
                     client = await stack.enter_async_context(self._new_client(protocol))
                     if protocol in MODERN_PROTOCOL_VERSIONS:
                         # The SDK would go on without knowing what the server can do.
@@ -219,7 +219,7 @@ class ServerConnection:
                 if at + 1 < len(protocols) and not (self._http and self._http.needs_sign_in):
                     continue
                 if isinstance(error, TimeoutError):
-                    late = f"it did not answer its initialization within {CONNECT_S:g} s"
+                    late = f"it did not answer its initialization within {limit_s:g} s"
                     raise RequestFailedError(self._problem() or late) from None
                 raise
         raise AssertionError("unreachable")

@@ -106,7 +106,7 @@ def test_a_server_is_added_to_the_users_file(cli: Cli, words: list[str], entry: 
         (["add", "-e", "A=b", "one", "https://a"], "takes no arguments and no variables"),
         (["add", "-H", "A b", "one", "https://a"], "-H takes 'NAME: VALUE'"),
         (["add", "-t", "http", "one", "ftp://a"], "it must begin with http:// or https://"),
-        (["add-json", "one", "{"], "the text is not JSON"),
+        (["add-json", "one", "{"], "line 1, column 2 is not JSON"),
         (["add-json", "one", '{"command": 1}'], "command is not a text"),
         (["add", "--scope", "session", "one", "x"], "invalid choice: 'session'"),
     ],

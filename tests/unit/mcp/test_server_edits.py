@@ -82,8 +82,11 @@ def test_text_that_is_no_valid_unicode_is_kept(user: ServerSource, tmp_path: Pat
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"mcpServers": {"a": 1', r"cannot be read \(Expecting ',' delimiter.*Repair it first"),
-        ('{"servers": {"a": {}}}', 'the key must be "mcpServers"'),
+        (
+            '{"mcpServers": {"a": 1',
+            r"cannot be read \(line 1, column 23 is not JSON: expecting ',' delimiter.*Repair it first",
+        ),
+        ('{"servers": {"a": {}}}', 'write "mcpServers" instead'),
         ('{"mcpServers": []}', "mcpServers is not an object"),
         ("[]", "it is not a JSON object"),
         ('{"mcpServers": {"one": 1}}', "declares a server 'one' already"),

@@ -130,10 +130,12 @@ def test_a_timeout_in_seconds_is_ignored_with_a_warning() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("{", "Expecting property name"),
+        ("{", "line 1, column 2 is not JSON: expecting property name"),
+        ('"mcpServers": {}', "it is only a part of a JSON object: put { before it and } after it"),
         ("[]", "it is not a JSON object"),
         ({"mcpServers": []}, "mcpServers is not an object"),
-        ({"servers": {"a": COMMAND}}, 'it has the key "servers", as VS Code has it'),
+        ({"servers": {"a": COMMAND}}, 'it has its servers in "servers", as VS Code has them'),
+        ({"mcp": {"servers": {"a": COMMAND}}}, 'it has its servers in "mcp": {"servers": ...}, as VS Code'),
         ("[" * 100_000, "it is nested too deeply"),
         (" " * 1_000_001, "it has more than 1,000,000 bytes"),
     ],
