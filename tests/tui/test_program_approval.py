@@ -95,6 +95,31 @@ async def test_trust_is_followed_by_one_prompt_for_all_programs(config: ForgeCon
         assert len(app.session.hooks.waiting()) == 1
 
 
+async def test_a_command_and_the_start_of_a_session_ask_once_about_the_same_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "true"}}}')
+    app = hook_app(make_config(tmp_path, working_dir=tmp_path))
+    async with app.run_test(size=(100, 36)) as pilot:
+        await ready(pilot)
+        assert isinstance(app.session, ForgeSession)
+        programs = app.session.programs
+        reload = programs.reload
+
+        async def reload_while_the_session_starts() -> None:
+            await reload()
+            assert programs.ask()
+
+        monkeypatch.setattr(programs, "reload", reload_while_the_session_starts)
+        await asked(app, pilot, "/trust yes")
+        assert "MCP server one" in shown(app)
+        assert "The folder is trusted." in shown(app)
+        assert "more waiting" not in shown(app)
+        app.clock.pass_(2)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.focused is app.chat.composer)
+
+
 async def test_a_trusted_folder_with_new_programs_asks_once_when_a_session_starts(
     config: ForgeConfig,
 ) -> None:

@@ -42,6 +42,8 @@ class CommandRunner:
         """The commands that can be typed."""
         self._put_off: Sequence[WaitingProgram] = ()
         """The programs about which the user was asked at a start."""
+        self._asked: tuple[WaitingProgram, ...] = ()
+        """The programs about which the user is asked now."""
         self._line = ""
         """The command whose output may be shown now, as long as it has printed nothing."""
 
@@ -295,7 +297,9 @@ class CommandRunner:
         return True
 
     def _ask_about(self, session: ForgeSession, programs: Sequence[WaitingProgram], line: str) -> None:
-        workers.start(self._screen, partial(self._approve, session, programs, line), "programs")
+        if tuple(programs) != self._asked:  # a command can ask while the start of the session does
+            self._asked = tuple(programs)
+            workers.start(self._screen, partial(self._approve, session, programs, line), "programs")
 
     async def _approve(self, session: ForgeSession, programs: Sequence[WaitingProgram], line: str) -> None:
         """Ask which programs may run, and store the decision. `line` is the command that asked, if it has
@@ -303,7 +307,10 @@ class CommandRunner:
         from forge_tui.screens.prompts.programs import ProgramsPrompt
 
         screen = self._screen
-        reply = await screen.prompts.show(partial(ProgramsPrompt, programs))
+        try:
+            reply = await screen.prompts.show(partial(ProgramsPrompt, programs))
+        finally:
+            self._asked = ()
         if reply.more:
             screen.prompts.restore_draft(reply.more, len(reply.more))
         if reply.approved is None:
