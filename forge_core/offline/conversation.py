@@ -41,7 +41,7 @@ _BY_USER = re.compile(
     r"\bthe (?:user|person) did not allow|\b(?:denied|declined|rejected) by the (?:user|person)\b", re.I
 )
 _SYSTEM_DENIAL = re.compile(r"permission denied|access (?:is )?denied|errno|operation not permitted", re.I)
-Argument: TypeAlias = "str | int | bool | Sequence[Mapping[str, object]]"
+Argument: TypeAlias = "str | int | float | bool | Sequence[object] | Mapping[str, object] | None"
 
 
 class CallStatus(StrEnum):

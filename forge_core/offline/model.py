@@ -30,6 +30,7 @@ from forge_core.offline.skills import (
     reading,
     running,
     search,
+    server_tools,
 )
 from forge_core.offline.steps import ModelReply, SearchError, Skill, StepFailedError, say
 
@@ -84,6 +85,8 @@ def _serve(conversation: ChatRequest, memory: Memory) -> Skill:
     """Serve the requests of the present message in order; each sees what the ones before it found."""
     if conversation.now.skill:
         return phrases.cannot_use_skill(conversation.now.skill)
+    if tool := server_tools.named_tool(conversation.now.request):
+        return (yield from _finished(server_tools.call(tool, conversation.tools)))
     requests, images = resolve(conversation.now.request, memory), conversation.now.images
     if images and all(map(_may_be_about_image, requests)):
         return phrases.seen(images)
@@ -196,6 +199,8 @@ class _Replay:
 
 def _fit(call: Call, tools: Mapping[str, frozenset[str]]) -> Call:
     """Return the call without arguments that the offered tool does not have."""
+    if call.name.startswith(server_tools.PREFIX):
+        return call  # the user wrote them
     names = tools.get(call.name) or call.arguments.keys()
     return Call(call.name, {name: value for name, value in call.arguments.items() if name in names})
 

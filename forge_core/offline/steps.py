@@ -39,13 +39,13 @@ class ModelReply:
     calls: tuple[Call, ...] = ()
 
 
-def ask(name: str, **arguments: Argument) -> Steps[CallOutcome]:
+def ask(name: str, /, **arguments: Argument) -> Steps[CallOutcome]:
     """Make one call and return its outcome."""
     outcomes = yield (Call(name, arguments),)
     return outcomes[0]
 
 
-def require(problem: str, name: str, **arguments: Argument) -> Steps[CallOutcome]:
+def require(problem: str, name: str, /, **arguments: Argument) -> Steps[CallOutcome]:
     """Make a call that the skill cannot do without, and return its outcome.
 
     Raises:
