@@ -206,7 +206,7 @@ def handle(message: dict[str, Any]) -> None:
 
 def main() -> None:
     if "exits" in FAULTS:
-        print("fatal: not a repository", file=sys.stderr)
+        print("fatal: not a repository\nnpm notice\nnpm notice Run npm install\nnpm notice", file=sys.stderr)
         sys.exit(3)
     if "silent" in FAULTS:
         time.sleep(3600)

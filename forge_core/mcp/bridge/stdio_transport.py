@@ -76,9 +76,11 @@ class ServerProcess:
         return 128 - code if code is not None and code < 0 else code
 
     def last_lines(self) -> str:
-        """Return the last lines that it has written to standard error, in one."""
-        lines = self.stderr.decode("utf-8", "replace").split("\n")
-        return " / ".join([line.strip() for line in lines if line.strip()][-_STDERR_LINES:])
+        """Return the last lines that it has written to standard error, in one; without the news of npm."""
+        lines = map(str.strip, self.stderr.decode("utf-8", "replace").split("\n"))
+        return " / ".join(
+            [line for line in lines if line and not line.startswith("npm notice")][-_STDERR_LINES:]
+        )
 
     async def wait_for_exit(self, timeout_s: float) -> bool:
         """Return whether the server ends in this time, all that it has written read."""
