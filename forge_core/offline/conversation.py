@@ -214,6 +214,8 @@ def _read_turns(messages: object) -> list[ConversationTurn]:
         if not isinstance(message, Mapping):
             continue
         role, text = message.get("role"), content_text(message.get("content"))
+        if role == "user" and found and text.startswith("<forge-note>"):
+            continue  # within a turn: tools that have come, images in a result
         if role == "user":
             has_skill, text = _SKILL.search(text) is not None, _SKILL.sub("", text)
             request = replace_written(_REMINDER.sub("", text), lambda _: "").strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from forge_core.offline.conversation import (
     ChatRequest,
     CompletedCall,
     ConversationTurn,
+    read_request,
 )
 from forge_core.offline.model import respond
 
@@ -71,3 +73,26 @@ def test_the_result_is_shown(status: CallStatus, answer: str) -> None:
     done = CompletedCall(Call(NAME, {}), CallOutcome("one\ntwo", status))
     reply = respond(ChatRequest(ConversationTurn(NAME, (done,)), tools=TOOLS))
     assert not reply.calls and answer in reply.text and ("two" in reply.text or not answer)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "<forge-note>\nNew tools of MCP servers:\n- one: a, b\n</forge-note>",
+        [
+            {"type": "text", "text": "<forge-note>The images in the result.</forge-note>"},
+            {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+        ],
+    ],
+)
+def test_a_note_within_a_turn_is_no_request(note: Any) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": NAME, "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": NAME},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "one"},
+        {"role": "user", "content": note},
+    ]
+    request = read_request({"messages": messages})
+    assert len(request.earlier) == 0 and request.now.request == NAME
+    assert "returned:" in respond(replace(request, tools=TOOLS)).text
