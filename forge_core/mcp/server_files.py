@@ -293,6 +293,9 @@ def _transport(kind: str, command: str, url: str, has_url: bool) -> Transport:
     if kind in ("ws", "websocket"):
         raise ValueError("its type is 'ws': Forge does not speak WebSocket; use 'http'")
     aliases = {"streamable-http": "http", "streamable_http": "http", "streamableHttp": "http"}
+    if command and url:
+        # The user would approve one of them, and the other one would be used.
+        raise ValueError("it has a command and a url; remove one of them")
     kind = aliases.get(kind, kind) or (Transport.STDIO if command else Transport.HTTP)
     if kind not in list(Transport):
         raise ValueError(f"its type is {kind!r}; it can be 'stdio', 'http' or 'sse'")

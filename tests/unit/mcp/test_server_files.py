@@ -114,6 +114,12 @@ def test_the_transport_follows_from_the_fields(entry: dict[str, Any], transport:
             "sandbox is set, and Forge cannot run servers in the sandbox yet; remove it",
         ),
         ("one", {"command": "a\0b"}, "command is not a text"),
+        ("one", {**COMMAND, "url": "https://a.example"}, "it has a command and a url; remove one of them"),
+        (
+            "one",
+            {"type": "stdio", **COMMAND, "url": "https://a.example"},
+            "it has a command and a url; remove one of them",
+        ),
     ],
 )
 def test_an_entry_that_cannot_be_used_says_why(name: str, entry: Any, reason: str) -> None:
