@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +24,8 @@ EMPTY_FOLDER = "mcp-untrusted"
 OWN_FILE = "mcp.json"
 """In the folder of the user's settings; needs no approval."""
 _MAX_BYTES = 1_000_000
+_MAX_SERVERS = 100
+"""Of one file. The user is shown each of them, or why it cannot be used."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 RESERVED_NAMES = frozenset({"forge", "ide", "workspace"})
 MIN_TIMEOUT_MS = 1_000
@@ -222,6 +225,8 @@ def declared_servers(content: Any) -> Mapping[str, Any]:
         servers = content  # a bare map of servers, as it is often shown in a README
     if not isinstance(servers, dict):
         raise ValueError("mcpServers is not an object")
+    if len(servers) > _MAX_SERVERS:
+        raise ValueError(f"it declares {len(servers):,} servers; at most {_MAX_SERVERS} can be used")
     return servers
 
 
@@ -364,8 +369,9 @@ class _Fields:
         value = self._content.get(name)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-            raise ValueError(f"{name} is {value!r}; it must be a number above 0")
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not 0 < value <= sys.float_info.max:
+            raise ValueError(f"{name} is {repr(value)[:40]}; it must be a number above 0")
         return float(value)
 
     def flag(self, name: str) -> bool:

@@ -67,13 +67,17 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
         kept = [name for name in expansion.missing if name in settings.forge_keys]
         why = "a key of Forge itself, which no server of a project is given" if kept else "not set"
         raise UnresolvedServerError(f"the environment variable {names} is {why}")
+    try:
+        place = str(Path(folder, Path(cwd).expanduser())) if cwd else folder
+    except RuntimeError:
+        raise UnresolvedServerError(f"its cwd is {cwd!r}, and there is no such user") from None
     is_program = server.transport is Transport.STDIO
     protocol: Protocol = "legacy" if is_program else "auto"
     return ServerLaunch(
         name=server.name,
         argv=argv if is_program else (),
         environment={**settings.child_environment, **places, **own} if is_program else {},
-        folder=str(Path(folder, Path(cwd).expanduser())) if cwd else folder,
+        folder=place,
         url="" if is_program else url,
         headers=headers,
         is_sse=server.transport is Transport.SSE,

@@ -83,6 +83,11 @@ def test_a_missing_variable_is_named() -> None:
         launch_of(entry({"command": "x", "args": ["${NONE}", "${OTHER}"]}), SETTINGS)
 
 
+def test_a_folder_of_an_unknown_user_is_named() -> None:
+    with pytest.raises(UnresolvedServerError, match="cwd is '~nobody-at-all/x', and there is no such user"):
+        launch_of(entry({"command": "x", "cwd": "~nobody-at-all/x"}), SETTINGS)
+
+
 def test_a_project_is_given_no_key_of_forge() -> None:
     content = {"url": "https://a.example", "headers": {"X": "${OPENROUTER_API_KEY}"}}
     with pytest.raises(UnresolvedServerError, match="OPENROUTER_API_KEY is a key of Forge itself"):

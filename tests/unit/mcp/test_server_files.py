@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,13 @@ def test_the_transport_follows_from_the_fields(entry: dict[str, Any], transport:
         ("one", {**COMMAND, "args": "a"}, "args is not a list of texts"),
         ("one", {**COMMAND, "env": {"A": None}}, "env is not an object of texts"),
         ("one", {**COMMAND, "timeout": "1"}, "timeout is '1'; it must be a number above 0"),
+        ("one", {**COMMAND, "timeout": math.inf}, "timeout is inf; it must be a number above 0"),
+        ("one", {**COMMAND, "timeout": 10**400}, f"timeout is 1{'0' * 39}; it must be a number above 0"),
+        (
+            "one",
+            {"url": "https://a.example", "oauth": {"callbackPort": math.inf}},
+            "callbackPort is inf; it must be a number above 0",
+        ),
         ("one", {**COMMAND, "disabled": "yes"}, "disabled is 'yes'; it must be true or false"),
         (
             "one",
@@ -144,6 +152,7 @@ def test_a_timeout_in_seconds_is_ignored_with_a_warning() -> None:
         ({"mcp": {"servers": {"a": COMMAND}}}, 'it has its servers in "mcp": {"servers": ...}, as VS Code'),
         ("[" * 100_000, "it is nested too deeply"),
         (" " * 1_000_001, "it has more than 1,000,000 bytes"),
+        ({f"s{n}": COMMAND for n in range(101)}, "it declares 101 servers; at most 100 can be used"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: Any, problem: str) -> None:
