@@ -28,7 +28,7 @@ from forge_core.mcp.server_files import (
     UnusableServer,
     load_servers,
 )
-from forge_core.mcp.server_launch import variables_of
+from forge_core.mcp.server_launch import Expansion, variables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +132,22 @@ class ServerApprovals:
 
 def declared_program(server: ServerEntry) -> DeclaredProgram:
     """Return a server as what the user approves."""
-    folder = server.source.folder
-    words: list[str] = []
-    if server.transport is Transport.STDIO:
-        places = dict.fromkeys(("FORGE_PROJECT_DIR", "CLAUDE_PROJECT_DIR"), str(folder))
-        places["HOME"] = str(Path.home())
-        words = words_of_arguments([server.command, *server.args, *filter(None, [server.cwd])], places)
-    return DeclaredProgram(ProgramKind.SERVER, server.name, folder, server.entry, tuple(words))
+    words = _named_by(server) if server.transport is Transport.STDIO else ()
+    return DeclaredProgram(
+        ProgramKind.SERVER, server.name, server.source.folder, server.entry, tuple(dict.fromkeys(words))
+    )
+
+
+def _named_by(server: ServerEntry) -> Iterator[str]:
+    """Yield what in the command line and in the variables may name a file, also once they are expanded."""
+    folder = str(server.source.folder)
+    places = {"FORGE_PROJECT_DIR": folder, "CLAUDE_PROJECT_DIR": folder, "HOME": str(Path.home())}
+    argv = [server.command, *server.args, *filter(None, [server.cwd])]
+    yield from words_of_arguments(argv, places)
+    yield from words_of_arguments([*map(Expansion({**os.environ, **places}).of, argv)], {})
+    # The value of a variable such as PATH would name too many folders, so only defaults are inserted.
+    values = map(Expansion(places).of, server.environment.values())
+    yield from words_of_arguments(["env", "--", *values], {})
 
 
 def fingerprint_of(server: ServerEntry) -> str:

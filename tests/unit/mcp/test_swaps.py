@@ -16,7 +16,8 @@ from forge_core.approval import Answer, ApprovalReply, ApprovalRequest
 from forge_core.config.project_state import Scripts, read_project_state
 from forge_core.config.save import save_project_rule
 from forge_core.errors import ToolError
-from forge_core.mcp.approved_servers import fingerprint_of
+from forge_core.extensions.approvals import SeenProgram
+from forge_core.mcp.approved_servers import declared_program, fingerprint_of
 from forge_core.mcp.mcp_tool import McpTool
 from forge_core.mcp.results import ResultReader
 from forge_core.mcp.server_files import ServerEntry, ServerScope
@@ -175,6 +176,34 @@ async def test_a_swap_asks_again(place: Place, how: str, answer: Answer) -> None
     assert await place.asks(policy, Answer.ONCE), "a yes for once is no grant"
     assert await place.asks(policy, answer)
     assert not await place.asks(policy, answer)
+
+
+NAMED: Mapping[str, tuple[dict[str, Any], str]] = {
+    "default of a variable": ({"args": ["${NOT_SET:-server.py}"]}, "server.py"),
+    "folder as a default": ({"args": ["other.py"], "cwd": "${NOT_SET:-data}"}, "data/other.py"),
+    "value of a variable": ({"args": ["${OUR_TOOLS}/run.py"]}, "data/run.py"),
+    "folder on the path": ({"env": {"PATH": "${FORGE_PROJECT_DIR}/bin:/bin"}}, "bin/python"),
+    "folder of modules": ({"args": ["-m", "tool"], "env": {"PYTHONPATH": "data"}}, "data/tool.py"),
+    "option in a variable": ({"env": {"NODE_OPTIONS": "--require ./hook.js"}}, "hook.js"),
+    "library to load": ({"env": {"A": "tee", "LD_PRELOAD": "data/x.so"}}, "data/x.so"),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_every_file_that_an_entry_names_is_bound(
+    place: Place, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes, name = NAMED[case]
+    monkeypatch.setenv("OUR_TOOLS", str(place.folder / "data"))
+    place.entry |= changes
+    (place.folder / name).parent.mkdir(exist_ok=True)
+    (place.folder / name).write_text("old")
+    before = SeenProgram.of(declared_program(place.server()))
+
+    (place.folder / name).write_text("new")
+
+    assert name in before.files
+    assert SeenProgram.of(declared_program(place.server())).digest != before.digest
 
 
 async def test_the_request_shows_how_the_description_differs(place: Place) -> None:
