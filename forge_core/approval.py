@@ -106,6 +106,8 @@ class ServerTool:
     """What the server says about the effects of a call, in words to follow "says that it"."""
     host: str = ""
     """The URL to which arguments are sent; empty for a program on this machine."""
+    is_sandboxed: bool = False
+    """The server is a program in the sandbox."""
     only_reads: bool = False
     """The server says that a call changes nothing, and its entry lets this count."""
     rule_name: str

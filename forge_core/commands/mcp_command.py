@@ -89,6 +89,8 @@ def _details(session: ForgeSession, entry: ServerEntry) -> Iterator[str]:
     status = session.servers.statuses.get(entry.name)
     rows = [("state", server_state(session, entry)), ("from", entry.source.label)]
     rows.append(("runs" if entry.command else "at", safe_line(entry.command_line)))
+    if entry.sandbox:
+        rows.append(("sandbox", entry.sandbox))
     if status is not None:
         report = status.report
         rows += [("server", safe_line(report.title))] if report.title else []

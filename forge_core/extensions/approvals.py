@@ -165,6 +165,7 @@ class WaitingProgram:
     """What has changed since the user decided about it; empty for a new one."""
     details: tuple[str, ...] = ()
     """What else decides what it does: variables, its folder."""
+    is_sandboxed: bool = False
 
     @property
     def lines(self) -> list[str]:
@@ -175,7 +176,13 @@ class WaitingProgram:
         return [*self.command_line.split("\n"), *self.details, about, *changes]
 
 
-OUTSIDE_SANDBOX = "They run as you, outside the sandbox. If one changes, Forge asks again."
+def how_they_run(programs: Sequence[WaitingProgram]) -> str:
+    """Return what approval of all of these programs means."""
+    where = {one.is_sandboxed for one in programs}
+    if where == {True}:
+        return "They run inside the sandbox. If one changes, Forge asks again."
+    unless = " unless it says so" if True in where else ""
+    return f"They run as you, outside the sandbox{unless}. If one changes, Forge asks again."
 
 
 class ApprovalStore:

@@ -64,7 +64,7 @@ def run_action(options: argparse.Namespace, config: ForgeConfig, confirm: Confir
 
 def launch_settings(config: ForgeConfig) -> LaunchSettings:
     """Return how servers are started."""
-    return LaunchSettings.of_session((config.working_dir, *config.added_folders), config.state_dir)
+    return LaunchSettings.of_session((config.working_dir, *config.added_folders), config)
 
 
 # Listing

@@ -13,10 +13,15 @@ from forge_core.mcp.literal_secrets import mask_entry
 from forge_core.mcp.server_files import ServerEntry, Transport
 from forge_core.mcp.server_launch import variables_of
 from forge_core.mcp.server_listing import ListedServer, ServerListing
+from forge_core.mcp.wire import ServerSandbox
 from forge_core.sanitize import exact_text, safe_line
 from forge_core.text_width import clip
 
 _COMMAND_WIDTH = 70
+_PLACES = {
+    ServerSandbox.OFF: "outside the sandbox of commands",
+    ServerSandbox.STRICT: "inside the sandbox of commands and without network",
+}
 
 
 def named_servers(listing: ServerListing, name: str) -> list[ListedServer]:
@@ -63,6 +68,8 @@ def details(server: ListedServer) -> Iterator[tuple[str, str]]:
             yield f"  {label}", safe_line(f"{name}={value}" if label == "env" else f"{name}: {value}")
     if entry.cwd:
         yield "  folder", safe_line(entry.cwd)
+    if entry.sandbox:
+        yield "  sandbox", entry.sandbox
     if variables := variables_of(entry):
         yield "  variables", ", ".join(variables)
     if entry.timeout_s is not None:
@@ -106,6 +113,7 @@ def as_json(server: ListedServer) -> dict[str, Any]:
         "cwd": entry.cwd,
         "url": shown.url,
         "headers": dict(shown.headers),
+        "sandbox": str(entry.sandbox),
         "timeout_ms": None if entry.timeout_s is None else round(entry.timeout_s * 1000),
         "always_load": entry.always_load,
         "variables": variables_of(entry),
@@ -131,7 +139,7 @@ def approval_lines(server: ListedServer, entry: ServerEntry) -> Iterator[str]:
     if variables := variables_of(entry):
         yield f"It is given the values of {', '.join(variables)}."
     if is_program:
-        yield "It runs as you, outside the sandbox of commands, whenever a session starts here."
+        yield f"It runs as you, {_PLACES[entry.sandbox]}, whenever a session starts here."
     if server.judgement is not None and server.judgement.differences:
         yield "Changed since you decided about it:"
         yield from (f"  {exact_text(one)}" for one in server.judgement.differences)

@@ -29,6 +29,7 @@ from forge_core.mcp.server_files import (
     load_servers,
 )
 from forge_core.mcp.server_launch import Expansion, variables_of
+from forge_core.mcp.wire import ServerSandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class ServerApprovals:
                 _occasion(one.server),
                 one.judgement.differences,
                 tuple(_details(one.server)),
+                is_sandboxed=one.server.sandbox is ServerSandbox.STRICT,
             )
             for one in self.waiting
         ]
@@ -178,6 +180,8 @@ def _details(server: ServerEntry) -> Iterator[str]:
         yield f"with the header {name}: {value}"
     if server.cwd:
         yield f"in the folder {server.cwd}"
+    if server.sandbox is ServerSandbox.STRICT:
+        yield "inside the sandbox, without network"
 
 
 def _occasion(server: ServerEntry) -> str:

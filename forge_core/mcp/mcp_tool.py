@@ -18,6 +18,7 @@ from forge_core.errors import ToolError
 from forge_core.mcp.argument_check import problem_in
 from forge_core.mcp.sent_schema import sent_schema
 from forge_core.mcp.server_files import ServerEntry, Transport
+from forge_core.mcp.wire import ServerSandbox
 from forge_core.permissions.rules.rule import ALL_TOOLS, SERVER_PREFIX
 from forge_core.permissions.rules.server_tools import TEXT_MARK
 from forge_core.sanitize import safe_line, safe_text
@@ -159,6 +160,7 @@ class McpTool(BaseTool):
             description=self.listed.description[:MAX_DESCRIPTION],
             hints=self.listed.hints,
             host="" if self.effect is Effect.RUN else self.server.url,
+            is_sandboxed=self.server.sandbox is ServerSandbox.STRICT,
             only_reads=self.server.trusts_annotations and self.listed.only_reads,
             rule_name=plain_name(self.server.name, self.listed.name),
             server_rule=self._rule,

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.mcp import commented_json
+from forge_core.mcp.wire import ServerSandbox
 from forge_core.sanitize import safe_line
 from forge_core.workspace.project_files import SERVER_FILE
 from forge_core.workspace.trust import is_trusted
@@ -104,6 +105,7 @@ class ServerEntry:
     """A revision that it speaks; empty: found out."""
     trusts_annotations: bool = False
     """Its hints about tools count."""
+    sandbox: ServerSandbox = ServerSandbox.OFF
     warnings: tuple[str, ...] = ()
     """What is odd about the entry; safe to display."""
 
@@ -269,8 +271,6 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
     protocol = fields.text("protocol")
     if protocol and protocol not in _PROTOCOLS:
         raise ValueError(f"protocol is {protocol!r}; it can be {', '.join(map(repr, _PROTOCOLS))}")
-    if fields.text("sandbox"):
-        raise ValueError("sandbox is set, and Forge cannot run servers in the sandbox yet; remove it")
     return ServerEntry(
         name=name,
         source=source,
@@ -290,6 +290,7 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
         denied_tools=choice.texts("deny") or (),
         protocol=protocol,
         trusts_annotations=fields.flag("trust_annotations"),
+        sandbox=_sandbox(fields.text("sandbox"), transport),
         warnings=tuple(safe_line(one) for one in fields.warnings),
     )
 
@@ -315,6 +316,15 @@ def _transport(kind: str, command: str, url: str, has_url: bool) -> Transport:
     elif "${" not in url.split("/", 3)[0] and urlsplit(url).scheme not in ("http", "https"):
         raise ValueError(f"its url is {url[:80]!r}; it must begin with http:// or https://")
     return transport
+
+
+def _sandbox(value: str, transport: Transport) -> ServerSandbox:
+    known = [str(one) for one in ServerSandbox if one]
+    if value and value not in known:
+        raise ValueError(f"sandbox is {value!r}; it can be {' or '.join(map(repr, known))}")
+    if value and transport is not Transport.STDIO:
+        raise ValueError("sandbox is set, but a server with a url is no program of this machine; remove it")
+    return ServerSandbox(value)
 
 
 def _client(content: object) -> OAuthClient:

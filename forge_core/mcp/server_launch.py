@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from forge_core.config.forge_config import ForgeConfig
 from forge_core.llm.endpoints import key_variables
 from forge_core.mcp.server_files import ServerEntry, ServerScope, Transport, declared_texts
 from forge_core.mcp.wire import Protocol, ServerLaunch
@@ -36,17 +37,23 @@ class LaunchSettings:
     roots: tuple[str, ...] = ()
     """The folders of the workspace."""
     state_dir: str = ""
-    """Forge's state folder, for sign-ins."""
+    """Forge's state folder, for sign-ins and the sandbox."""
+    config_dir: str = ""
+    """The folder of the user's settings, for the sandbox."""
+    sandbox_read: tuple[str, ...] = ()
+    """What a program may read in the sandbox besides."""
 
     @classmethod
-    def of_session(cls, folders: Iterable[Path], state_dir: Path) -> Self:
+    def of_session(cls, folders: Iterable[Path], config: ForgeConfig) -> Self:
         """Return the settings for a session over these folders."""
         return cls(
             environment=os.environ,
             child_environment=child_environment(),
             forge_keys=key_variables(),
             roots=tuple(map(str, folders)),
-            state_dir=str(state_dir),
+            state_dir=str(config.state_dir),
+            config_dir=str(config.config_dir),
+            sandbox_read=tuple(str(Path(one).expanduser()) for one in config.sandbox_read),
         )
 
 
@@ -83,7 +90,10 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
         is_sse=server.transport is Transport.SSE,
         protocol="2026-07-28" if server.protocol else protocol,
         roots=settings.roots,
-        state_dir="" if is_program else settings.state_dir,
+        sandbox=server.sandbox,
+        config_dir=settings.config_dir if server.sandbox else "",
+        sandbox_read=settings.sandbox_read if server.sandbox else (),
+        state_dir="" if is_program and not server.sandbox else settings.state_dir,
         client_id=client_id,
         client_secret=client_secret,
         client_metadata_url=server.client.metadata_url,

@@ -84,6 +84,15 @@ class ServerState(StrEnum):
     STOPPED = "stopped"
 
 
+class ServerSandbox(StrEnum):
+    """How the program of a server is confined."""
+
+    OFF = ""
+    """It runs as the user."""
+    STRICT = "strict"
+    """In the sandbox of commands, without network; nowhere else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLaunch:
     """How the bridge reaches a server: a program to start, or a URL."""
@@ -99,8 +108,13 @@ class ServerLaunch:
     protocol: Protocol = "legacy"
     roots: tuple[str, ...] = ()
     """The folders of the workspace."""
+    sandbox: ServerSandbox = ServerSandbox.OFF
+    config_dir: str = ""
+    """The folder of the user's settings, for the sandbox."""
+    sandbox_read: tuple[str, ...] = ()
+    """What a program may read in the sandbox besides, as `Sandbox` takes it."""
     state_dir: str = ""
-    """Forge's state folder, where sign-ins are kept; empty: nobody can sign in."""
+    """Forge's state folder, for sign-ins and the sandbox; empty: nobody can sign in."""
     client_id: str = ""
     """Of a client that was registered with the authorization server before; empty: Forge registers itself."""
     client_secret: str = ""
@@ -112,7 +126,8 @@ class ServerLaunch:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Self:
-        return cls(**{**content, "argv": tuple(content["argv"]), "roots": tuple(content["roots"])})
+        lists = {name: tuple(content[name]) for name in ("argv", "roots", "sandbox_read")}
+        return cls(**{**content, **lists, "sandbox": ServerSandbox(content["sandbox"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

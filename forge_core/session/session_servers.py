@@ -193,7 +193,7 @@ class SessionServers:
         folders = self._environment.policy.folders.all
         make_private_folder(self._config.state_dir / EMPTY_FOLDER)
         host = ServerHost(
-            settings=LaunchSettings.of_session(folders, self._config.state_dir),
+            settings=LaunchSettings.of_session(folders, self._config),
             bridge_environment=network_environment(),
             reader=self._reader,
             ask=self._ask,

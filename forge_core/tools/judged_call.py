@@ -93,7 +93,9 @@ class JudgedCall:
         is_program = use.kind is ToolKind.RUN or use.server_tool is not None
         if not is_program or use.effect is not Effect.RUN:
             return ""
-        if self.context.sandbox is None or use.server_tool is not None:
+        if use.server_tool is not None:
+            return "full" if use.server_tool.is_sandboxed else "off"
+        if self.context.sandbox is None:
             return "off"
         return "weak" if verdict.is_sandbox_weak else self.context.sandbox.state.strength
 

@@ -17,7 +17,7 @@ from forge_core.config.running_settings import NO_VALUE, LiveSetting, RunningSet
 from forge_core.config.settings import SETTINGS, check_value, choices
 from forge_core.durations import time_ago
 from forge_core.errors import ForgeError
-from forge_core.extensions.approvals import OUTSIDE_SANDBOX
+from forge_core.extensions.approvals import how_they_run
 from forge_core.sanitize import safe_line
 from forge_core.session.instruction_notes import write_change
 from forge_core.session.live_settings import session_settings
@@ -224,7 +224,8 @@ class PlainCommands:
     async def _approve(self, wanted: results.ApprovePrograms) -> None:
         """Ask which programs may run, and store the decision; without an answer, nothing is decided."""
         out, count = self._out, len(wanted.programs)
-        out.say(QUESTION, f"{count} program{'s want' if count > 1 else ' wants'} to run. {OUTSIDE_SANDBOX}")
+        want = f"{count} program{'s want' if count > 1 else ' wants'}"
+        out.say(QUESTION, f"{want} to run. {how_they_run(wanted.programs)}")
         for number, program in enumerate(wanted.programs, 1):
             first, *rest = map(exact_line, program.lines)
             out.line(f"{number} {first}")

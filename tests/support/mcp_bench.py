@@ -34,13 +34,16 @@ class Bench:
             self.bridge.send({"op": Operation.ANSWER, "id": message["id"], "value": self.answers.pop(0)})
         self._came.set()
 
-    async def start(self, *faults: str, name: str = "one") -> None:
+    async def start(self, *faults: str, name: str = "one", **fields: Any) -> None:
         launch = ServerLaunch(
             name=name,
-            argv=(sys.executable, "-S", SERVER, *faults),
-            environment=child_environment(),
-            folder=str(self.folder),
-            roots=(str(self.folder),),
+            **{
+                "argv": (sys.executable, "-S", SERVER, *faults),
+                "environment": child_environment(),
+                "folder": str(self.folder),
+                "roots": (str(self.folder),),
+                **fields,
+            },
         )
         await self.bridge.request(Operation.START, server=launch.to_json())
 

@@ -109,6 +109,7 @@ async def test_what_the_server_says_is_shown_as_its_claim(tmp_path: Path) -> Non
     ("entry", "place"),
     [
         ({"command": "x"}, "not sandboxed"),
+        ({"command": "x", "sandbox": "strict"}, "sandboxed"),
         ({"url": "https://mcp.example.com/a?b=${TOKEN}"}, "Sent to https://mcp.example.com"),
         ({"url": "http://ada:secret@mcp.example.com:80"}, "Sent to http://mcp.example.com:80"),
     ],

@@ -21,7 +21,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from forge_core.mcp.bridge.failures import RequestFailedError
+from forge_core.mcp.bridge.server_sandbox import confined
 from forge_core.mcp.wire import ServerLaunch
+from forge_core.permissions.sandbox.sandbox import Launch
 from forge_core.tools.shell.supervised import ExitReport, can_supervise, supervised
 
 MAX_MESSAGE_BYTES = 16_000_000
@@ -127,8 +129,13 @@ def stdio_transport(
 
     @contextlib.asynccontextmanager
     async def connection() -> AsyncIterator[object]:
+        async with confined(launch) as program, connected(program) as streams:
+            yield streams
+
+    @contextlib.asynccontextmanager
+    async def connected(program: Launch) -> AsyncIterator[object]:
         try:
-            server = await _started(launch, log, on_exit)
+            server = await _started(program, launch.folder, log, on_exit)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise RequestFailedError(f"{launch.argv[0]!r} cannot be started: {reason}") from error
@@ -155,9 +162,9 @@ def stdio_transport(
 
 
 async def _started(
-    launch: ServerLaunch, log: Callable[[str], None], on_exit: Callable[[], None]
+    program: Launch, folder: str, log: Callable[[str], None], on_exit: Callable[[], None]
 ) -> ServerProcess:
-    """Start the program. `Process.wait` would also wait for the end of its pipes."""
+    """Start the program in a folder. `Process.wait` would also wait for the end of its pipes."""
     loop = asyncio.get_running_loop()
     has_exited, is_gone = asyncio.Event(), asyncio.Event()
     mark = f"forge-exit-{uuid.uuid4().hex}" if can_supervise() else ""
@@ -171,12 +178,13 @@ async def _started(
 
     transport, protocol = await loop.subprocess_exec(
         lambda: Streams(limit=MAX_MESSAGE_BYTES, loop=loop),
-        *(supervised(mark, launch.argv) if mark else launch.argv),
+        *(supervised(mark, program.argv) if mark else program.argv),
         stdin=PIPE,
         stdout=PIPE,
         stderr=PIPE,
-        cwd=launch.folder,
-        env=dict(launch.environment),
+        cwd=folder,
+        env=dict(program.environment),
+        pass_fds=program.pass_fds,
         start_new_session=True,
     )
     process = Process(transport, protocol, loop)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from forge_core.extensions.approvals import OUTSIDE_SANDBOX
+from forge_core.extensions.approvals import how_they_run
 from forge_core.sanitize import safe_line
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.exact_view import ExactView
@@ -106,7 +106,7 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
         program = self._programs[index]
         command = command_lines(program.command_line)
         about = [ExactLine(line, is_code=True) for line in program.lines[len(command) :]]
-        return fold_blank_lines([*command, *about, ExactLine(OUTSIDE_SANDBOX, "heading")])
+        return fold_blank_lines([*command, *about, ExactLine(how_they_run([program]), "heading")])
 
     # What `Prompt` asks for
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from forge_core.exit_codes import ExitCode
+from forge_core.extensions.approvals import how_they_run
 from forge_core.headless.mcp_actions import run_action
+from forge_core.mcp.approved_servers import ServerApprovals
 from forge_core.runtime import load_session_config
 from forge_core.sanitize import safe_text
 from forge_tui.arguments import parse
@@ -222,6 +224,22 @@ def test_the_script_of_a_server_is_approved_as_it_was_shown(cli: Cli) -> None:
     assert "Changed since you decided about it:\n  run.py has changed:\n" in out and "  +print(2)\n" in out
     assert "one: approved" in cli.run("get", "one", "--trust")
     assert "own needs no approval" in cli.run("approve", "own")
+
+
+def test_a_server_in_the_sandbox_is_approved_as_such(cli: Cli) -> None:
+    cli.write(cli.project_file, one={"command": "x", "sandbox": "strict"}, two={"command": "y"})
+    approvals = ServerApprovals.load(load_session_config(trust=True))
+    one, two = approvals.shown
+    assert "inside the sandbox, without network" in one.lines
+    assert how_they_run([one]).startswith("They run inside the sandbox.")
+    assert how_they_run([two]).startswith("They run as you, outside the sandbox.")
+    assert how_they_run([one, two]).startswith("They run as you, outside the sandbox unless it says so.")
+
+    out = cli.run("approve", "one", "--trust", "--yes")
+    assert "inside the sandbox of commands and without network, whenever a session starts here" in out
+    assert "  sandbox  strict\n" in cli.run("get", "one", "--trust")
+    cli.write(cli.project_file, one={"command": "x"})
+    assert 'sandbox was "strict", is not set' in cli.run("approve", "one", "--trust", "--yes")
 
 
 def test_servers_of_other_programs_are_imported(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,9 +118,10 @@ def test_the_transport_follows_from_the_fields(entry: dict[str, Any], transport:
         ("one", {**COMMAND, "disabled": "yes"}, "disabled is 'yes'; it must be true or false"),
         (
             "one",
-            {**COMMAND, "sandbox": "strict"},
-            "sandbox is set, and Forge cannot run servers in the sandbox yet; remove it",
+            {"url": "https://a", "sandbox": "strict"},
+            "sandbox is set, but a server with a url is no program of this machine; remove it",
         ),
+        ("one", {**COMMAND, "sandbox": "on"}, "sandbox is 'on'; it can be 'strict'"),
         ("one", {"command": "a\0b"}, "command is not a text"),
         ("one", {**COMMAND, "url": "https://a.example"}, "it has a command and a url; remove one of them"),
         (

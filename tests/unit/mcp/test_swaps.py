@@ -127,6 +127,7 @@ SWAPS: Mapping[str, tuple[Callable[[Place], Any], str]] = {
     "argument added": (entry(args=[*ENTRY["args"], "-v"]), "its server"),
     "variable": (entry(env={"A": "2"}), "its server"),
     "folder": (entry(cwd="data"), "its server"),
+    "sandbox": (entry(sandbox="strict"), "its server"),
     "hints become trusted": (entry(trust_annotations=True), "its server"),
     "url in place of a program": (
         lambda p: (p.entry.clear(), p.entry.update(url="https://a.example")),
