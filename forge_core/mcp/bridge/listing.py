@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
+from forge_core.mcp.wire import BridgeEvent
 
 MAX_ITEMS = 10_000
 """Of one list."""
@@ -30,6 +31,17 @@ class ServerLists:
     prompts: list[dict[str, Any]] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
     templates: list[dict[str, Any]] = field(default_factory=list)
+
+
+def changed_lists(name: str, before: ServerLists, now: ServerLists) -> Iterator[dict[str, Any]]:
+    """Yield the events about the lists of a server that are different from the last ones."""
+    if now.tools != before.tools:
+        yield {"event": BridgeEvent.TOOLS, "server": name, "items": now.tools}
+    if now.prompts != before.prompts:
+        yield {"event": BridgeEvent.PROMPTS, "server": name, "items": now.prompts}
+    if (now.resources, now.templates) != (before.resources, before.templates):
+        fields = {"items": now.resources, "templates": now.templates}
+        yield {"event": BridgeEvent.RESOURCES, "server": name, **fields}
 
 
 async def list_all(client: Client) -> ServerLists:

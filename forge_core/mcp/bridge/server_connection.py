@@ -21,7 +21,7 @@ from forge_core import __version__
 from forge_core.mcp.bridge.failures import RequestFailedError, pages_to_open, reason_of
 from forge_core.mcp.bridge.http_client import HttpClient, http_transport
 from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
-from forge_core.mcp.bridge.listing import ServerLists, as_json, list_all, listen
+from forge_core.mcp.bridge.listing import ServerLists, as_json, changed_lists, list_all, listen
 from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
 from forge_core.mcp.wire import RESTART, BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
@@ -293,20 +293,8 @@ class ServerConnection:
     def _publish(self, lists: ServerLists) -> None:
         """Send the lists that are different from the last ones."""
         before, self._lists = self._lists, lists
-        name = self.launch.name
-        if lists.tools != before.tools:
-            self._send({"event": BridgeEvent.TOOLS, "server": name, "items": lists.tools})
-        if lists.prompts != before.prompts:
-            self._send({"event": BridgeEvent.PROMPTS, "server": name, "items": lists.prompts})
-        if (lists.resources, lists.templates) != (before.resources, before.templates):
-            self._send(
-                {
-                    "event": BridgeEvent.RESOURCES,
-                    "server": name,
-                    "items": lists.resources,
-                    "templates": lists.templates,
-                }
-            )
+        for event in changed_lists(self.launch.name, before, lists):
+            self._send(event)
 
     def _report(self, state: ServerState, **fields: Any) -> None:
         self._reason = fields.get("error", "")
