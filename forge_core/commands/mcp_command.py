@@ -97,6 +97,7 @@ def _details(session: ForgeSession, entry: ServerEntry) -> Iterator[str]:
         if report.protocol:
             rows.append(("protocol", f"{report.protocol}, connected in {report.connect_ms:,} ms"))
         rows += [("error", safe_line(report.error))] if report.error else []
+        rows += [("warning", safe_line(report.warning))] if report.warning else []
     rows += [("warning", warning) for warning in entry.warnings]
     yield columns(rows)
     if status is not None:

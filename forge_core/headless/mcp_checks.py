@@ -162,6 +162,8 @@ def _outcome(status: ServerStatus, check: _Check) -> Iterator[str]:
     ]
     yield f"  {', '.join(counts)}"
     yield f"  initialized in {report.initialize_ms:,} ms, listed in {_list_ms(status):,} ms"
+    if report.warning:
+        yield f"  warning: {report.warning}"
     yield from (f"  stderr: {line}" for line in written)
 
 

@@ -147,6 +147,8 @@ class ServerReport:
     """From the start until the server had answered its initialization."""
     connect_ms: int = 0
     """From the start until all its lists had been read."""
+    warning: str = ""
+    """What of its lists was left out, and why."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -162,6 +164,7 @@ class ServerReport:
             capabilities=tuple(content["capabilities"]),
             initialize_ms=content["initialize_ms"],
             connect_ms=content["connect_ms"],
+            warning=content["warning"],
         )
 
 

@@ -212,8 +212,11 @@ class SessionServers:
         assert self._servers is not None
         for name, status in self.statuses.items():
             report = status.report
-            if report.state is ServerState.READY:
+            if report.state is ServerState.READY and not report.warning:
                 self._reported.pop(name, None)
+            elif report.state is ServerState.READY and self._reported.get(name) != report.warning:
+                self._reported[name] = report.warning
+                self._say(f"Of the MCP server {name!r}, {report.warning}.")
             elif report.state is ServerState.FAILED and self._reported.get(name) != report.error:
                 self._reported[name] = report.error
                 text = f"The MCP server {name!r} failed: {safe_line(report.error)}. /mcp shows it."

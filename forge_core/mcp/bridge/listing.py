@@ -10,9 +10,10 @@ from typing import Any
 from mcp import Client, MCPError
 from mcp.client.subscriptions import SubscriptionLost
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from forge_core.mcp.bridge.failures import RequestFailedError, reason_of
+from forge_core.mcp.bridge.list_items import ListItems
 from forge_core.mcp.wire import BridgeEvent
 
 MAX_ITEMS = 10_000
@@ -31,6 +32,8 @@ class ServerLists:
     prompts: list[dict[str, Any]] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
     templates: list[dict[str, Any]] = field(default_factory=list)
+    warning: str = ""
+    """What was left out of them, and why."""
 
 
 def changed_lists(name: str, before: ServerLists, now: ServerLists) -> Iterator[dict[str, Any]]:
@@ -44,15 +47,28 @@ def changed_lists(name: str, before: ServerLists, now: ServerLists) -> Iterator[
         yield {"event": BridgeEvent.RESOURCES, "server": name, **fields}
 
 
-async def list_all(client: Client) -> ServerLists:
+async def list_all(client: Client, items: ListItems) -> ServerLists:
     """Return what a server offers now. Raises RequestFailedError for lists that do not end."""
     can = client.server_capabilities
-    return ServerLists(
-        tools=await _all(client.list_tools, "tools") if can.tools else [],
-        prompts=await _all(client.list_prompts, "prompts") if can.prompts else [],
-        resources=await _all(client.list_resources, "resources") if can.resources else [],
-        templates=await _templates(client) if can.resources else [],
-    )
+    items.version = client.protocol_version
+    left_out: list[str] = []
+
+    async def unless_invalid(name: str, listing: Awaitable[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        try:
+            return await listing
+        except ValidationError as error:
+            left_out.append(f"its {name} are left out: {reason_of(error)}")
+            return []
+
+    tools = await _all(client.list_tools, "tools") if can.tools else []
+    prompts, resources, templates = [], [], []
+    if can.prompts:
+        prompts = await unless_invalid("prompts", _all(client.list_prompts, "prompts"))
+    if can.resources:
+        resources = await unless_invalid("resources", _all(client.list_resources, "resources"))
+        templates = await unless_invalid("resource templates", _templates(client))
+    warning = "; ".join(filter(None, (items.take_summary(), *left_out)))
+    return ServerLists(tools, prompts, resources, templates, warning)
 
 
 def as_json(value: BaseModel) -> dict[str, Any]:

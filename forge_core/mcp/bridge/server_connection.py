@@ -21,6 +21,7 @@ from forge_core import __version__
 from forge_core.mcp.bridge.failures import RequestFailedError, pages_to_open, reason_of
 from forge_core.mcp.bridge.http_client import HttpClient, http_transport
 from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
+from forge_core.mcp.bridge.list_items import ListItems
 from forge_core.mcp.bridge.listing import ServerLists, as_json, changed_lists, list_all, listen
 from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
@@ -78,6 +79,7 @@ class ServerConnection:
         self._limit: asyncio.Timeout | None = None
         """Of what the task waits for while it connects."""
         self._lists = ServerLists()
+        self._items = ListItems()
         self._has_answered = False
         self._requests = OpenRequests()
         self._stop, self._lost, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -185,7 +187,7 @@ class ServerConnection:
         self._has_answered = True
         initialize_ms = round((time.monotonic() - began) * 1000)
         async with self._within(LIST_S):
-            lists = await list_all(client)
+            lists = await list_all(client, self._items)
         self._client = client
         self._publish(lists)
         info = client.server_info
@@ -196,6 +198,7 @@ class ServerConnection:
             title=f"{info.title or info.name} {info.version}".strip() if info else "",
             instructions=client.instructions or "",
             capabilities=tuple(capabilities),
+            warning=lists.warning,
             initialize_ms=initialize_ms,
             connect_ms=round((time.monotonic() - began) * 1000),
         )
@@ -235,8 +238,9 @@ class ServerConnection:
                 self._limit = None
 
     def _new_client(self, protocol: Protocol) -> Client:
+        self._items = ListItems()
         return Client(
-            self._transport(),
+            self._items.transport(self._transport()),
             mode=protocol,
             cache=None,
             client_info=types.Implementation(name="forge", title="Forge", version=__version__),
@@ -283,7 +287,10 @@ class ServerConnection:
         assert client is not None
         try:
             async with asyncio.timeout(LIST_S):
-                self._publish(await list_all(client))
+                lists = await list_all(client, self._items)
+            self._publish(lists)
+            if lists.warning:
+                self._log(f"{lists.warning}\n")
         except Exception as error:  # the last good lists stay
             self._log(f"its lists were not read again: {self._explained(error)}")
         with contextlib.suppress(TimeoutError):
@@ -379,7 +386,7 @@ class ServerConnection:
             return [one for one in self._lists.tools if one["name"] == tool]
 
         before = listed()
-        self._publish(await list_all(self._ready()))
+        self._publish(await list_all(self._ready(), self._items))
         return bool(before) and listed() == before
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -117,6 +118,64 @@ async def test_of_many_tools_the_first_ten_thousand_count(bench: Bench) -> None:
     await bench.until(BridgeEvent.STATE, state="ready")
 
     assert len((await bench.until(BridgeEvent.TOOLS))["items"]) == 10_000
+
+
+GOOD = {"tools": {"name": "a", "inputSchema": {"type": "object"}}, "prompts": {"name": "a"}}
+GOOD |= {"resources": {"name": "a", "uri": "file:///a"}}
+GOOD |= {"resourceTemplates": {"name": "a", "uriTemplate": "file:///{a}"}}
+BAD: dict[str, list[Any]] = {
+    "tools": [
+        {"inputSchema": {"type": "object"}},
+        {"name": "b", "inputSchema": []},
+        {"name": "b", "inputSchema": {"type": "array"}},
+        {"name": "b"},
+        "b",
+    ],
+    "prompts": [{"description": "b"}, {"name": "b", "arguments": [{"required": True}]}],
+    "resources": [{"name": "b"}, {"uri": "file:///b"}],
+    "resourceTemplates": [{"name": "b"}, None],
+}
+METHODS = {"resourceTemplates": "resources/templates/list"}
+
+
+async def test_items_that_the_protocol_does_not_allow_are_left_out_and_counted(
+    bench: Bench, tmp_path: Path
+) -> None:
+    script = tmp_path / "script.json"
+    content = {
+        METHODS.get(name, f"{name}/list"): {"result": {name: [BAD[name][0], good, *BAD[name][1:], good]}}
+        for name, good in GOOD.items()
+    }
+    script.write_text(json.dumps(content))
+    await bench.start(f"script={script}")
+    ready = await bench.until(BridgeEvent.STATE, state="ready")
+
+    resources = await bench.until(BridgeEvent.RESOURCES)
+    found = {
+        "tools": (await bench.until(BridgeEvent.TOOLS))["items"],
+        "prompts": (await bench.until(BridgeEvent.PROMPTS))["items"],
+        "resources": resources["items"],
+        "resourceTemplates": resources["templates"],
+    }
+    names = {name: [one["name"] for one in items] for name, items in found.items()}
+    assert names == {name: ["a", "a"] for name in GOOD}
+    assert ready["warning"] == (
+        "5 tools are left out, as the protocol does not allow them (number 1: name: Field required); "
+        "2 prompts are left out, as the protocol does not allow them (number 1: name: Field required); "
+        "2 resources are left out, as the protocol does not allow them (number 1: uri: Field required); "
+        "2 resource templates are left out, as the protocol does not allow them (number 1: uriTemplate: "
+        "Field required)"
+    )
+
+
+async def test_a_list_that_is_none_costs_no_other_list(bench: Bench, tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"prompts/list": {"result": {"prompts": "none"}}}))
+    await bench.start(f"script={script}")
+
+    ready = await bench.until(BridgeEvent.STATE, state="ready")
+    assert ready["warning"].startswith("its prompts are left out: it sent what the protocol does not allow: ")
+    assert len((await bench.until(BridgeEvent.TOOLS))["items"]) == 11
 
 
 async def test_a_crash_in_a_call_fails_the_call_and_starts_the_server_again(bench: Bench) -> None:

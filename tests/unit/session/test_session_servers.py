@@ -131,16 +131,22 @@ async def test_the_prompt_shows_what_a_server_is_given(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_fails_is_reported_once_and_can_be_restarted(tmp_path: Path) -> None:
-    write(tmp_path / "own/mcp.json", bad=entry("exits"), bench=entry())
+    script = tmp_path / "own/script.json"
+    write(tmp_path / "own/mcp.json", bad=entry("exits"), bench=entry(f"script={script}"))
+    script.write_text(json.dumps({"prompts/list": {"result": {"prompts": [{}, {"name": "greet"}]}}}))
     session = session_in(tmp_path)
     await session.hooks.begin()
     assert await session.servers.settled(60) == ["bad"]
 
-    reported = [notice.text for notice in session.waiting_notices()]
-    assert reported == [
+    reported = {notice.text for notice in session.waiting_notices()}
+    assert reported == {
         "The MCP server 'bad' failed: exited with code 3 before answering: fatal: not a repository. "
-        "/mcp shows it."
-    ]
+        "/mcp shows it.",
+        "Of the MCP server 'bench', 1 prompt is left out, as the protocol does not allow it (number 1: name: "
+        "Field required).",
+    }
+    page = await mcp("bench", session)
+    assert isinstance(page, Text) and "warning  " in page.body
     listed = await mcp("", session)
     assert isinstance(listed, Text) and "✗ bad" in listed.body and "✓ bench" in listed.body
     await mcp("restart bad", session)
