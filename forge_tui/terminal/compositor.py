@@ -1,13 +1,14 @@
-"""A compositor that renders only the widgets that overlap the dirty regions.
+"""A screen that loses no update, and a compositor that renders only widgets that overlap the dirty regions.
 
-Textual's own renders all rows of every visible widget at every repaint, however small: the screen itself, the
-containers, the composer, the scroll bar. That was half the cost of a frame of an answer.
+Textual's own compositor renders all rows of every visible widget at every repaint, however small: the screen
+itself, the containers, the composer, the scroll bar. That was half the cost of a frame of an answer.
 
 Relies on these parts of Textual 8.2.8's `Compositor`: `render_partial_update` copies and clears
 `_dirty_regions`; `_get_renders` is called once per update and yields from front to back; `visible_widgets` is
 a new object after each layout, in the order from front to back. And on `Screen._compositor`, made in
-`Screen.__init__`, and `Screen._layout_required`. Outside the dirty regions an update contains pieces for
-which not all layers were rendered: `RowDiffOutput` ignores them, Textual's own output would not.
+`Screen.__init__`, and `Screen._layout_required`; `SteadyScreen` names what it relies on. Outside the dirty
+regions an update contains pieces for which not all layers were rendered: `RowDiffOutput` ignores them,
+Textual's own output would not.
 """
 
 from __future__ import annotations
@@ -24,7 +25,37 @@ from textual.widget import Widget
 from forge_tui.terminal.output import RowDiffOutput
 
 
-class DirtyRegionScreen(Screen[ScreenResultType]):
+class SteadyScreen(Screen[ScreenResultType]):
+    """A screen that loses no update and no change of size, unlike Textual 8.2.8's own.
+
+    Updates: `Screen._on_timer_update` empties `_dirty_widgets` if `_repaint_required` is set, as if all of
+    the screen were dirty. But each change in a screen below another sets it for both, and marks only a region
+    as dirty. So a panel would not show a move of its cursor that falls into one frame with a step of the
+    spinner behind it, and of two changes behind a panel the second would be missing.
+
+    Sizes: a layout posts the size it was made for to the screen itself, as a `Resize` like the one that the
+    app posts, and `Screen._on_resize` lays out for whatever size such a message names. If the terminal is
+    resized twice in a moment, the layout for the old size would post that size again, and the screen would
+    keep it. `App.size` is the terminal's own, and the app posts it to the screen last of all: `_resize_event`
+    is what it has not posted yet. But of several such messages in a queue only the last is handled, so an
+    outdated one may replace the app's.
+    """
+
+    def _on_timer_update(self) -> None:
+        if self._repaint_required:
+            self._compositor.update_widgets(self._dirty_widgets)
+        super()._on_timer_update()
+
+    async def _on_resize(self, event: events.Resize) -> None:
+        # The handler of a subclass runs first, and `prevent_default` keeps those of the base from running.
+        if event.size == self.app.size:
+            return
+        event.prevent_default()
+        if self.app._resize_event is None:
+            self.post_message(events.Resize(self.app.size, self.app.size))
+
+
+class DirtyRegionScreen(SteadyScreen[ScreenResultType]):
     """A screen with a `DirtyRegionCompositor`, if `RowDiffOutput` is enabled."""
 
     def __init__(self) -> None:
@@ -53,22 +84,6 @@ class DirtyRegionScreen(Screen[ScreenResultType]):
             return False
         top, left = region.offset.y, region.offset.x
         return app.paint_pieces([(top + y, left, strip) for y, strip in rows if y < region.height])
-
-    async def _on_resize(self, event: events.Resize) -> None:
-        ignore_outdated_resize(event, self)
-
-
-def ignore_outdated_resize(event: events.Resize, screen: Screen[ScreenResultType]) -> None:
-    """Let Textual handle the event only if the terminal still has this size.
-
-    A layout of Textual 8.2.8 posts the size it was made for to the screen itself, as a `Resize` like the one
-    that the app posts, and `Screen._on_resize` lays out for whatever size such a message names. If the
-    terminal is resized twice in a moment, the layout for the old size would post that size again, and the
-    screen would keep it. `App.size` is the terminal's own, and the app posts it to the screen last of all.
-    A handler of a subclass runs first, and `prevent_default` keeps those of the base from running.
-    """
-    if event.size != screen.app.size:
-        event.prevent_default()
 
 
 class DirtyRegionCompositor(Compositor):

@@ -3,21 +3,56 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
+from rich.console import RenderableType
 from rich.segment import Segment
-from textual._compositor import Compositor
+from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.widgets import Input
 
 from forge_tui.terminal.compositor import DirtyRegionCompositor
 from forge_tui.terminal.output import _pieces
+from tests.support.chat_app import ChatApp, make_app, make_config, ready, shown, until
 from tests.support.output_app import OutputApp
 
 pytestmark = pytest.mark.slow
 
 
 SIZE = (80, 30)
+
+
+class PaintedApp(ChatApp):
+    """Keeps the text of all that it paints."""
+
+    painted = ""
+
+    def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate):
+            self.painted += "".join(strip.text for _, _, strip in _pieces(renderable))
+
+
+async def test_a_widget_is_painted_when_part_of_its_screen_is_dirty_too(tmp_path: Path) -> None:
+    app = make_app(make_config(tmp_path), kind=PaintedApp)
+    assert isinstance(app, PaintedApp)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await ready(pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: "Esc close" in shown(app))
+        app.chat.activity.show_queue("first behind")
+        await until(pilot, lambda: "first behind" in app.painted)
+        app.chat.refresh(Region(0, 0, 1, 1))
+        app.chat.activity.show_queue("then behind")
+        await until(pilot, lambda: "then behind" in app.painted)
+        with app.batch_update():  # in one frame
+            app.screen.refresh(Region(0, 0, 1, 1))  # as each change behind does
+            app.screen.query_one(".panel").border_title = "in front"
+            await pilot.pause()
+        app.screen.check_idle()
+        await until(pilot, lambda: "in front" in app.painted)
 
 
 def painted(

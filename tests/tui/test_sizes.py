@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from textual.events import Resize
 from textual.geometry import Size
@@ -10,7 +12,7 @@ from textual.pilot import Pilot
 from forge_core.approval import Question, QuestionOption, QuestionRequest
 from forge_core.config.forge_config import ForgeConfig
 from tests.bench.script import every_block
-from tests.support.chat_app import ChatApp, edit_request, make_app, ready, shown, until
+from tests.support.chat_app import DEADLINE_S, ChatApp, edit_request, make_app, ready, shown, until
 from tests.support.scripted_session import Step
 
 pytestmark = pytest.mark.slow
@@ -56,6 +58,26 @@ async def test_a_stale_resize_event_does_not_override_the_current_size(
         await pilot.resize_terminal(100, 30)
         app.screen.post_message(Resize(Size(1, 1), Size(1, 1)))  # as the layout for 1 by 1 does
         await until(pilot, lambda: app.screen.size == (100, 30) and "test/model" in shown(app))
+
+
+@pytest.mark.parametrize("keys", [[], ["f1"]], ids=["the conversation", "an overlay"])
+async def test_a_resize_is_not_lost_when_a_stale_one_replaces_it_in_the_queue(
+    config: ForgeConfig, keys: list[str]
+) -> None:
+    app = make_app(config)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press(*keys)
+        await pilot.pause()
+        busy = asyncio.Event()
+        app.screen.call_later(busy.wait)
+        app.post_message(Resize(Size(60, 20), Size(60, 20)))
+        async with asyncio.timeout(DEADLINE_S):
+            while app.size != (60, 20) or app._resize_event is not None:
+                await asyncio.sleep(0)
+        app.screen.post_message(Resize(Size(100, 30), Size(100, 30)))  # Textual keeps the last of several
+        busy.set()
+        await until(pilot, lambda: len(shown(app).split("\n")) == 20)
 
 
 async def resized(pilot: Pilot[None], app: ChatApp, width: int, height: int) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -138,7 +137,7 @@ class ModelPicker(workers.WorkerErrorsEndApp, Overlay[str | None]):
 
     # What shows
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         chosen = self._chosen()
         self._show(keeps=chosen.id if chosen else "")
 

@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from forge_core.text_width import clip_parts
 from forge_tui.keys.grace import NO_KEY, Grace
-from forge_tui.terminal.compositor import ignore_outdated_resize
+from forge_tui.terminal.compositor import SteadyScreen
 from forge_tui.widgets.activity import ActivityLine
 from forge_tui.widgets.edges import BORDER, FRAMED_TEXT
 
@@ -36,7 +36,7 @@ _FEWEST_ROWS = 3
 """Rows of a list in any screen."""
 
 
-class Overlay(ModalScreen[Result]):
+class Overlay(SteadyScreen[Result], ModalScreen[Result]):
     """An overlay, which Esc and Ctrl+C close."""
 
     DEFAULT_CSS = f"""
@@ -77,8 +77,7 @@ class Overlay(ModalScreen[Result]):
         room = height - _AROUND_ROWS if height >= _TALL else height
         return max(min(most, room - others), _FEWEST_ROWS)
 
-    async def _on_resize(self, event: events.Resize) -> None:
-        ignore_outdated_resize(event, self)
+    def on_resize(self) -> None:
         self._fit_keys()
 
     def show_keys(self, keys: str) -> None:

@@ -7,7 +7,6 @@ from enum import Enum, auto
 from functools import partial
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -120,7 +119,7 @@ class SettingsPanel(workers.WorkerErrorsEndApp, Overlay[None]):
 
     # What shows
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         self._show(keeps=self._chosen_name)
 
     @property
