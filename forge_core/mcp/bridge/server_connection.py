@@ -24,6 +24,7 @@ from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
 from forge_core.mcp.bridge.list_items import ListItems
 from forge_core.mcp.bridge.listing import ServerLists, as_json, changed_lists, list_all, listen
 from forge_core.mcp.bridge.open_requests import OpenRequests
+from forge_core.mcp.bridge.side_output import CallProgress, Progress, ServerLog
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
 from forge_core.mcp.wire import RESTART, BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
 
@@ -55,7 +56,6 @@ _Result = TypeVar("_Result")
 Send: TypeAlias = Callable[[dict[str, Any]], None]
 Ask: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Any]]
 """Puts a question of a server, given its kind and its parameters, and returns the answer."""
-Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class ServerConnection:
@@ -68,6 +68,7 @@ class ServerConnection:
         self.launch = launch
         self._sign_in = KeptSignIn(launch, learn) if launch.url and launch.state_dir else None
         self._send = send
+        self._log = ServerLog(launch.name, send)
         self._ask = ask
         self._client: Client | None = None
         self._process: ServerProcess | None = None
@@ -333,11 +334,11 @@ class ServerConnection:
         A call ends after `IDLE_CALL_S` without progress and after `MAX_CALL_S` in all, or after `timeout_s`;
         while the user is asked something for it, no time passes. It is never repeated.
         """
-        client = self._ready()
+        client, report = self._ready(), CallProgress(on_progress)
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             limit.progressed()
-            await on_progress(progress, total, message)
+            await report(progress, total, message)
 
         async def send_once(responses: Any, state: str | None) -> Any:
             params = types.CallToolRequestParams(
@@ -477,11 +478,6 @@ class ServerConnection:
         )
         if isinstance(message, changes):
             self._changed.set()
-
-    def _log(self, text: str, stream: str = "stderr") -> None:
-        self._send(
-            {"event": BridgeEvent.LOG, "server": self.launch.name, "stream": stream, "text": text[:8192]}
-        )
 
 
 _CALL_RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
