@@ -185,6 +185,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 def _page(tools: list[dict[str, Any]], params: dict[str, Any]) -> dict[str, Any]:
     if "many" in FAULTS:
         tools = [{**tools[0], "name": f"tool-{number}"} for number in range(10_500)]
+    if "heavy" in FAULTS:
+        return {"tools": [{**tools[0], "description": "x" * 2_000_000}], "nextCursor": "again"}
     if "endless" in FAULTS:
         return {"tools": [], "nextCursor": "again"}
     if "pages" not in FAULTS and "many" not in FAULTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,8 @@ from forge_core.mcp.wire import BridgeEvent
 MAX_ITEMS = 10_000
 """Of one list."""
 _MAX_PAGES = 1_000
+_MAX_CHARS = 8_000_000
+"""Of one list, as JSON: it is one message to the session."""
 _ACKNOWLEDGED_S = 10.0
 _PAUSES_S = (1.0, 5.0, 30.0, 120.0)
 """Before each new attempt after a stream that has ended; the last one is repeated."""
@@ -120,12 +123,17 @@ async def _templates(client: Client) -> list[dict[str, Any]]:
 async def _all(list_page: Callable[..., Awaitable[Any]], attribute: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     cursor: str | None = None
+    chars = 0
     for _ in range(_MAX_PAGES):
         try:
             page = await list_page(cursor=cursor)
         except MCPError:
             page = await list_page(cursor=cursor)  # once more; a failure of one page costs all of them
-        found += [as_json(one) for one in getattr(page, attribute)]
+        items = [as_json(one) for one in getattr(page, attribute)]
+        found += items
+        chars += sum(len(json.dumps(one, ensure_ascii=False)) for one in items)
+        if chars > _MAX_CHARS:
+            raise RequestFailedError(f"its list of {attribute} has more than {_MAX_CHARS:,} characters")
         cursor = page.next_cursor
         if not cursor or len(found) >= MAX_ITEMS:
             return found[:MAX_ITEMS]

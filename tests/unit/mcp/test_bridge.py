@@ -83,6 +83,7 @@ async def test_a_list_that_changes_is_read_again(bench: Bench) -> None:
         (["exits"], "exited with code 3 before answering: fatal: not a repository"),
         (["huge"], "sent a message of more than 16,000,000 bytes"),
         (["endless"], "its list of tools has more than 1,000 pages"),
+        (["heavy"], "its list of tools has more than 8,000,000 characters"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
