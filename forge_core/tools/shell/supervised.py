@@ -100,7 +100,10 @@ try:
         pass
 except ChildProcessError:
     leaves = 0
-posix.write(2, f"{mark} {code} {leaves}\n".encode())
+try:
+    posix.write(2, f"{mark} {code} {leaves}\n".encode())
+except OSError:  # Forge was killed: SIGTERM is about to come
+    pass
 if leaves:
     nothing = posix.open("/dev/null", posix.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -14,6 +14,7 @@ from forge_core.extensions.hooks import hook_process
 from forge_core.extensions.hooks.hook_answer import HookOutcome
 from forge_core.extensions.hooks.hook_events import HookEvent
 from forge_core.extensions.hooks.hook_runner import Occasion
+from forge_core.tools.shell.supervised import supervised
 from tests.support.hooks import HookBench, declared, running_in
 
 CASES: dict[str, tuple[str, int | None, str]] = {
@@ -119,3 +120,24 @@ async def test_a_program_of_one_hook_can_be_stopped_by_another(project: Path) ->
         while running_in(project):
             await asyncio.sleep(0.01)
     await bench.runner.processes.kill_rest()
+
+
+async def test_a_supervisor_without_a_reader_ends_what_it_has_adopted(project: Path) -> None:
+    """Where Forge is killed, the end of its pipes may come before the signal."""
+    reading, writing = os.pipe()
+    argv = supervised("mark", ["sh", "-c", "sleep 600 & true"])
+    supervisor = subprocess.Popen(argv, stdout=writing, stderr=writing, cwd=project)
+    os.close(reading)
+    os.close(writing)
+    async with asyncio.timeout(20):
+        # Once it has failed to report the end of the shell, it lets go of its pipes.
+        while supervisor.poll() is None and _target(supervisor.pid) != os.devnull:
+            await asyncio.sleep(0.01)
+        supervisor.terminate()
+        while supervisor.poll() is None:
+            await asyncio.sleep(0.01)
+    assert running_in(project) == []
+
+
+def _target(pid: int) -> str:
+    return str(Path(f"/proc/{pid}/fd/2").readlink())
