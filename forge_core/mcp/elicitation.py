@@ -5,8 +5,10 @@ https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -26,6 +28,8 @@ MAX_MESSAGE_CHARS = 4_000
 _MAX_OPTIONS = 500
 _MAX_LABEL_CHARS = 100
 _MAX_HEADER_CHARS = 16
+_MAX_TITLE_CHARS = 200
+_MAX_DEFAULT_CHARS = 1_000
 _MAX_URL_CHARS = 4_000
 _YES_NO = {"Yes": True, "No": False}
 _FORMATS = ("email", "uri", "date", "date-time")
@@ -162,7 +166,7 @@ def _field(name: str, schema: Any, message: str, *, is_required: bool) -> Field 
     """Return a field; None for one of an unknown type."""
     if not isinstance(schema, dict):
         return None
-    title = safe_line(str(schema.get("title") or name))
+    title = safe_line(str(schema.get("title") or name)[:_MAX_TITLE_CHARS])[:_MAX_TITLE_CHARS]
     values, several, rule = _kind(schema)
     if not values and rule is None:
         return None
@@ -220,10 +224,10 @@ def _labelled(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an enumeration, each with a label of its own."""
     found: dict[str, Any] = {}
     for title, value in _options(schema):
-        label = safe_line(title)[:_MAX_LABEL_CHARS] or "(empty)"
+        name = label = safe_line(title[:_MAX_LABEL_CHARS])[:_MAX_LABEL_CHARS] or "(empty)"
         number = 2
         while label in found:
-            label = f"{safe_line(title)[:_MAX_LABEL_CHARS]} ({number})"
+            label = f"{name} ({number})"
             number += 1
         found[label] = value
     return found
@@ -233,9 +237,8 @@ def _options(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     names = schema.get("enumNames")
     if isinstance(values := schema.get("enum"), list):
         names = names if isinstance(names, list) and len(names) == len(values) else values
-        yield from [(str(title), str(value)) for title, value in zip(names, values, strict=True)][
-            :_MAX_OPTIONS
-        ]
+        pairs = islice(zip(names, values, strict=True), _MAX_OPTIONS)
+        yield from ((str(title), str(value)) for title, value in pairs)
         return
     choices = schema.get("oneOf") or schema.get("anyOf")
     for one in choices[:_MAX_OPTIONS] if isinstance(choices, list) else ():
@@ -254,13 +257,15 @@ def _default(
     if rule is None or default is None or isinstance(default, bool | list | dict):
         return ()
     is_whole = isinstance(default, float) and default.is_integer()
-    text = safe_line(str(int(default) if is_whole else default))
-    return (text,) if rule.accepts(text) else ()
+    text = safe_line(str(int(default) if is_whole else default)[: _MAX_DEFAULT_CHARS + 1])
+    return (text,) if len(text) <= _MAX_DEFAULT_CHARS and rule.accepts(text) else ()
 
 
 def _number(schema: Mapping[str, Any], key: str) -> float | None:
     value = schema.get(key)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) <= sys.float_info.max else None
 
 
 def _count(value: Any) -> int | None:

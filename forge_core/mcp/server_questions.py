@@ -70,8 +70,10 @@ class ServerQuestions:
 
     async def _answered(self, question_id: int, question: ServerQuestion) -> None:
         calls, began = [*self._calls[question.server.name]], time.monotonic()
+        answer = None
         try:
-            self._answer(question_id, await self._ask(question))
+            answer = await self._ask(question)
         finally:
+            self._answer(question_id, answer)  # without one, the call would wait for ever
             for context in calls:
                 context.waited_s += time.monotonic() - began

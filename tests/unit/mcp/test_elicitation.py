@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from forge_core.approval import AnswerRule, QuestionReply
 from forge_core.mcp.elicitation import DO_NOT_OPEN, OPEN, Form, UnaskableError, page_request
 from forge_core.mcp.server_files import ServerEntry, ServerScope, ServerSource, Transport
-from forge_core.mcp.server_questions import ServerQuestion
+from forge_core.mcp.server_questions import ServerQuestion, ServerQuestions
 
 SCHEMA = {
     "type": "object",
@@ -152,6 +154,42 @@ def test_a_form_that_cannot_be_filled_in_is_not_shown(schema: Any) -> None:
 @pytest.mark.parametrize("schema", [7, [], {"properties": [1]}, {"properties": {"a": 3, "b": {"enum": 3}}}])
 def test_broken_schemas_ask_nothing_odd(schema: Any) -> None:
     assert not form(schema).fields
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": "string", "oneOf": [{"const": str(n), "title": "t" * 30_000} for n in range(500)]},
+        {"type": "string", "enum": ["e" * 2_000] * 8_000},
+        {"type": "string", "title": "\x1b" * 5_000_000, "default": "d" * 5_000_000},
+        {"type": "integer", "minimum": 10**400, "maximum": 10**401, "default": 10**400},
+        {"type": "number", "minimum": math.inf, "maximum": math.nan, "default": math.inf},
+        {"type": "string", "minLength": 10**400},
+        {"type": "array", "items": {"enum": [{"a": 1}, None]}, "minItems": 10**400, "default": [[{}]]},
+        {"type": "string", "format": ["email"], "enumNames": 5},
+    ],
+    ids=["titles", "options", "long", "huge", "infinite", "length", "items", "form"],
+)
+def test_a_field_that_is_odd_or_huge_is_shown_short(field: dict[str, Any]) -> None:
+    [question] = form({"properties": {"n" * 5_000_000: field}}).request.questions
+    shown = (question.text, question.header, *question.default, *(one.label for one in question.options))
+    assert max(map(len, shown)) < 1_000 and len(question.options) <= 500
+    assert question.words is None or question.words.wanted
+
+
+async def test_a_server_has_an_answer_if_asking_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[tuple[int, Any]] = []
+
+    async def fail(question: ServerQuestion) -> Any:
+        raise ZeroDivisionError
+
+    questions = ServerQuestions(fail, lambda number, value: answers.append((number, value)))
+    failures: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context))
+    questions.take(7, asked().server, "elicit", {})
+    while not answers:
+        await asyncio.sleep(0)
+    assert answers == [(7, None)]
 
 
 def test_a_page_is_shown_with_its_host_and_not_opened_at_first() -> None:
