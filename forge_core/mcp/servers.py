@@ -133,7 +133,8 @@ class McpServers:
         try:
             if reason := await self._refusal(self.statuses[entry.name]):
                 raise UnresolvedServerError(reason)
-            launch = launch_of(entry, self._host.settings)
+            fingerprint = self.statuses[entry.name].fingerprint
+            launch = replace(launch_of(entry, self._host.settings), fingerprint=fingerprint)
             bridge = await self._running_bridge()
             await bridge.request(Operation.START, server=launch.to_json())
         except (UnresolvedServerError, BridgeError) as error:

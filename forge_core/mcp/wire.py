@@ -106,6 +106,8 @@ class ServerLaunch:
     is_sse: bool = False
     """The URL speaks the transport of the revision 2024-11-05."""
     protocol: Protocol = "legacy"
+    fingerprint: str = ""
+    """Of the entry and its files, for what is remembered of the server; empty: nothing is."""
     roots: tuple[str, ...] = ()
     """The folders of the workspace."""
     sandbox: ServerSandbox = ServerSandbox.OFF

@@ -4,7 +4,8 @@
         ServerLaunch(name="one", url=server.url, protocol="auto")
 
 Faults, by name: `status:500` (and other numbers), `html`, `silent`, `cut` (the connection, in a call), `huge`, `cut-stream`,
-`stream` (answers calls as events), `restart` (in a call: the session is unknown afterwards), `silent-discover`, `redirect:URL`.
+`stream` (answers calls as events), `restart` (in a call: the session is unknown afterwards), `silent-discover`, `redirect:URL`,
+`modern` (it knows the revision 2026-07-28 only).
 They can be changed while it runs. Each request is kept in `requests`.
 """
 
@@ -227,12 +228,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _result(method: str, params: dict[str, Any], state: HttpMcpServer) -> dict[str, Any] | None:
+    newest = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    newest = newest if "modern" in state.faults else {}
     match method:
+        case "server/discover" if newest:
+            return {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, **newest}
+        case "initialize" if newest:
+            return None
         case "initialize":
             info = {"name": "loopback", "version": "1.0"}
             return {"protocolVersion": VERSION, "capabilities": {"tools": {}}, "serverInfo": info}
         case "tools/list":
-            return {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
+            return {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}], **newest}
         case "tools/call":
             text = "x" * 17_000_000 if "huge" in state.faults else params.get("arguments", {}).get("text", "")
             return {"content": [{"type": "text", "text": text}]}

@@ -25,6 +25,7 @@ from forge_core.mcp.bridge.list_items import ListItems
 from forge_core.mcp.bridge.listing import ServerLists, as_json, changed_lists, list_all, listen
 from forge_core.mcp.bridge.open_requests import OpenRequests
 from forge_core.mcp.bridge.side_output import CallProgress, Progress, ServerLog
+from forge_core.mcp.bridge.silent_servers import SilentServers
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
 from forge_core.mcp.wire import RESTART, BridgeEvent, Protocol, ServerLaunch, ServerReport, ServerState
 
@@ -206,9 +207,10 @@ class ServerConnection:
 
     async def _negotiated(self, stack: contextlib.AsyncExitStack) -> Client:
         """Return the connected client. A URL is asked for the protocol first, and connected as an older
-        server if that fails."""
+        server if that fails; the other way round if it is known not to answer."""
+        silent, is_silent = SilentServers(self.launch), False
+        protocols = await asyncio.to_thread(silent.attempts, self._protocol)
         limit_s = CONNECT_S if self.launch.url else START_S
-        protocols: list[Protocol] = ["auto", "legacy"] if self._protocol == "auto" else [self._protocol]
         for at, protocol in enumerate(protocols):
             try:
                 async with self._within(limit_s / len(protocols)):
@@ -217,9 +219,11 @@ class ServerConnection:
                         # The SDK would go on without knowing what the server can do.
                         found = await client.session.send_discover(protocol)
                         client.session.adopt(types.DiscoverResult.model_validate(found))
+                await asyncio.to_thread(silent.note, protocol, is_silent=is_silent)
                 self._protocol = protocol
                 return client
             except Exception as error:
+                is_silent = isinstance(error, TimeoutError) and not self._lost.is_set()
                 if at + 1 < len(protocols) and not (self._http and self._http.needs_sign_in):
                     continue
                 if isinstance(error, TimeoutError):

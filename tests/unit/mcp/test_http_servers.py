@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from forge_core.mcp.bridge.silent_servers import FILE, SilentServers
 from forge_core.mcp.bridge_process import BridgeError
-from forge_core.mcp.wire import BridgeEvent
+from forge_core.mcp.wire import BridgeEvent, ServerLaunch
 from forge_core.tools.shell.environment import child_environment
 from tests.support.certificates import certificates
 from tests.support.mcp_bench import Bench
@@ -40,6 +42,42 @@ async def test_an_older_server_is_used_after_it_was_asked_for_the_protocol(bench
         assert {one.headers["x-key"] for one in server.requests} == {"k"}
 
 
+async def test_a_server_that_answers_after_all_is_asked_again(bench: Bench, tmp_path: Path) -> None:
+    with HttpMcpServer("modern") as server:
+        kept = {"state_dir": str(tmp_path), "fingerprint": "as approved"}
+        silent = SilentServers(ServerLaunch(name="one", url=server.url, **kept))
+        silent.note("legacy", is_silent=True)
+        assert silent.attempts("auto") == ["legacy", "auto"]
+        await bench.connect(server.url, **kept)
+
+        assert (await bench.until(BridgeEvent.STATE, state="ready"))["protocol"] == "2026-07-28"
+        assert silent.attempts("auto") == ["auto", "legacy"]
+
+
+def test_what_is_remembered_of_silent_servers_is_bounded_and_never_in_the_way(tmp_path: Path) -> None:
+    def server(number: int) -> SilentServers:
+        return SilentServers(
+            ServerLaunch(name="one", url=f"http://a/{number}", state_dir=str(tmp_path), fingerprint="f")
+        )
+
+    path = tmp_path / FILE
+    for content in ("", "{", "[]", '{"servers": {"a": "b"}}', "[" * 100_000, "x" * 200_000):
+        path.write_text(content)
+        assert server(0).attempts("auto") == ["auto", "legacy"]
+    for number in range(205):
+        server(number).note("legacy", is_silent=True)
+    assert [server(number).attempts("auto")[0] for number in (0, 4, 5, 204)] == ["auto"] * 2 + ["legacy"] * 2
+    assert path.stat().st_mode & 0o777 == 0o600 and len(path.read_text()) < 20_000
+
+    aged = {key: at - 8 * 24 * 3600 for key, at in json.loads(path.read_text())["servers"].items()}
+    path.write_text(json.dumps({"servers": aged}))
+    assert server(204).attempts("auto") == ["auto", "legacy"]
+    path.unlink()
+    path.mkdir()
+    server(0).note("legacy", is_silent=True)
+    assert server(0).attempts("auto") == ["auto", "legacy"]
+
+
 FAILURES = {
     "silent": "it did not answer its initialization within 10 s",
     "status:403": "it denies access (HTTP 403 Forbidden): the account or key may not use it: no such luck",
@@ -50,13 +88,26 @@ FAILURES = {
 }
 
 
-async def test_urls_that_are_no_server_fail_with_their_reason_and_what_to_do(bench: Bench) -> None:
+async def test_urls_that_are_no_server_fail_with_their_reason_and_what_to_do(
+    bench: Bench, tmp_path: Path
+) -> None:
+    kept = {"state_dir": str(tmp_path / "state"), "fingerprint": "as approved"}
     with contextlib.ExitStack() as stack:
         for fault in (*FAILURES, "silent-discover"):
             server = stack.enter_context(HttpMcpServer(fault))
-            await bench.connect(server.url, name=fault)
+            await bench.connect(server.url, name=fault, **kept)
 
         await bench.until(BridgeEvent.STATE, server="silent-discover", state="ready")
+        # The last one connects, but only after half the time. This is remembered for its entry, and nothing else.
+        assert len(server.calls("server/discover")) == 1
+        await bench.connect(server.url, name="again", **kept)
+        await bench.until(BridgeEvent.STATE, server="again", state="ready")
+        assert len(server.calls("server/discover")) == 1
+        assert len(json.loads((tmp_path / "state" / FILE).read_text())["servers"]) == 1
+        server.faults.clear()
+        await bench.connect(server.url, name="changed", **{**kept, "fingerprint": "other"})
+        await bench.until(BridgeEvent.STATE, server="changed", state="ready")
+        assert len(server.calls("server/discover")) == 2
         for fault, reason in FAILURES.items():
             failed = await bench.until(BridgeEvent.STATE, server=fault, state="failed")
             assert failed["error"] == reason
