@@ -36,8 +36,7 @@ async def mcp(argument: str, session: ForgeSession) -> CommandResult:
         waiting = session.programs.waiting()
         return ApprovePrograms(tuple(waiting)) if waiting else CommandNotice("No server waits for approval.")
     if word == "restart":
-        if not await session.servers.restart(name.strip()):
-            return Failure(f"There is no server {safe_line(name)!r} that may start; /mcp lists them.")
+        await session.servers.restart(name.strip())
         return CommandNotice(f"The server {safe_line(name)} is started again.")
     await session.servers.begin()
     await asyncio.to_thread(lambda: [tool.tokens for tool in session.servers.tools])  # counted once

@@ -113,13 +113,17 @@ def save_project_rule(
     change_project_state(state_dir, root, add)
 
 
-def forget_project_rule(state_dir: Path, root: Path, rule: str) -> None:
-    """Remove a saved rule of any kind from the folder. Raise ConfigError when the file cannot be read or
+def forget_project_rule(
+    state_dir: Path, root: Path, rule: str, kinds: Iterable[RuleKind] = RULE_KINDS
+) -> None:
+    """Remove a saved rule of these kinds from the folder. Raise ConfigError when the file cannot be read or
     written."""
 
     def drop(state: ProjectState) -> ProjectState:
-        for kind in RULE_KINDS:
+        for kind in kinds:
             state = _with(state, kind, (one for one in getattr(state, kind) if one != rule))
+        if rule in state.allow:
+            return state
         return replace(_bound(state, rule, ()), written=tuple(one for one in state.written if one != rule))
 
     change_project_state(state_dir, root, drop)

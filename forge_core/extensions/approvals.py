@@ -241,15 +241,25 @@ class ApprovalStore:
         self.decide((program, seen, yes) for program, seen, yes in found if yes is not None)
         return [program for program, _, yes in found if yes]
 
+    def forget(self, program: DeclaredProgram) -> bool:
+        """Remove the decision about a program, so that the user is asked again; return whether there was one.
+        Raises ConfigError when that fails."""
+        if _key(program) not in self._records(program.folder):
+            return False
+        self._save(program.folder, {_key(program): None})
+        return True
+
     def _save(self, folder: Path, records: Mapping[str, Any]) -> None:
+        """Replace these records of a folder; None removes one."""
         path = record_of(folder, self._folder)
         try:
             make_private_folder(path.parent)
             with locked(path.parent / "lock"):
+                programs = {**self._records(folder), **records}
                 content = {
                     "v": _VERSION,
                     "folder": os.path.realpath(folder),
-                    "programs": {**self._records(folder), **records},
+                    "programs": {key: one for key, one in programs.items() if one is not None},
                 }
                 replace_file(path, json.dumps(content, indent=1) + "\n")
         except OSError as error:

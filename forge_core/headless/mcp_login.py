@@ -16,10 +16,10 @@ from forge_core.headless.mcp_checks import MAY_START, not_started
 from forge_core.headless.mcp_output import named_servers
 from forge_core.headless.pasted_lines import PastedLines
 from forge_core.mcp.bridge_process import BridgeError
-from forge_core.mcp.server_files import ServerEntry, Transport
-from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of
+from forge_core.mcp.server_launch import LaunchSettings, sign_in_launch
 from forge_core.mcp.server_listing import ServerListing
 from forge_core.mcp.sign_in import SignedIn, SignInDialog, sign_in
+from forge_core.mcp.sign_in_attempt import done_text
 from forge_core.mcp.sign_in_store import SignInStore
 from forge_core.mcp.wire import ServerLaunch
 from forge_core.sanitize import safe_line
@@ -38,16 +38,13 @@ def login(name: str, config: ForgeConfig, settings: LaunchSettings, *, no_browse
     server = named_servers(ServerListing.load(config, settings), name)[0]
     if server.entry is None or server.state not in MAY_START:
         raise ConfigError(" ".join(line.strip() for line in not_started(server)))
-    launch = _launch(server.entry, settings)
+    launch = sign_in_launch(server.entry, settings)
     opens = not no_browser and can_open_browser(os.environ)
     try:
         result = asyncio.run(_signed_in(launch, server.entry.client.callback_port, opens=opens))
     except BridgeError as error:
         raise ConfigError(f"The sign-in to {name!r} failed: {safe_line(str(error)).rstrip('.')}.") from error
-    title = f" ({safe_line(result.title)})" if result.title else ""
-    scope = f" It grants: {safe_line(result.scope)}." if result.scope else ""
-    place = SignInStore(config.state_dir, launch.url).place()
-    print(f"Signed in to {name}{title}.{scope} Kept in {place}.")
+    print(done_text(name, result, SignInStore(config.state_dir, launch.url)))
     if result.problem:
         print(f"forge: {result.problem}", file=sys.stderr)
     return ExitCode.COMPLETE
@@ -62,7 +59,7 @@ def logout(name: str, config: ForgeConfig, settings: LaunchSettings) -> int:
     server = named_servers(ServerListing.load(config, settings), name)[0]
     if server.entry is None:
         raise ConfigError(" ".join(line.strip() for line in not_started(server)))
-    was_there = SignInStore(config.state_dir, _launch(server.entry, settings).url).remove()
+    was_there = SignInStore(config.state_dir, sign_in_launch(server.entry, settings).url).remove()
     print(f"Signed out of {name}." if was_there else f"There is no sign-in to {name}.")
     return ExitCode.COMPLETE
 
@@ -73,15 +70,6 @@ def can_open_browser(environ: Mapping[str, str]) -> bool:
         return False
     named = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform == "darwin" or any(environ.get(name) for name in named)
-
-
-def _launch(entry: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
-    if entry.transport is Transport.STDIO:
-        raise ConfigError(f"The server {entry.name!r} is a program; only servers with a URL have a sign-in.")
-    try:
-        return launch_of(entry, settings)
-    except UnresolvedServerError as error:
-        raise ConfigError(f"{entry.name}: {error}.") from error
 
 
 async def _signed_in(launch: ServerLaunch, port: int, *, opens: bool) -> SignedIn:

@@ -119,6 +119,11 @@ class ServerApprovals:
         agreed = ApprovalStore(config.state_dir).decide_shown(judged, shown, approved)
         return [waiting[program.name] for program in agreed]
 
+    def revoke(self, config: ForgeConfig, server: ServerEntry) -> bool:
+        """Forget the user's decision about a server, so that it is asked for again; return whether there was
+        one. Raises ConfigError when that fails."""
+        return ApprovalStore(config.state_dir).forget(declared_program(server))
+
     def refusal(self, server: ServerEntry) -> str:
         """Return why a server that was approved must not start now: it or its files have changed meanwhile.
         Blocks while it reads the files."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.errors import ConfigError
 from forge_core.llm.endpoints import key_variables
 from forge_core.mcp.server_files import ServerEntry, ServerScope, Transport, declared_texts
 from forge_core.mcp.wire import Protocol, ServerLaunch
@@ -98,6 +99,17 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
         client_secret=client_secret,
         client_metadata_url=server.client.metadata_url,
     )
+
+
+def sign_in_launch(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
+    """Return how a server is reached to which the user can sign in. Raises ConfigError if it has no sign-in,
+    or is not reached."""
+    if server.transport is Transport.STDIO:
+        raise ConfigError(f"The server {server.name!r} is a program; only servers with a URL have a sign-in.")
+    try:
+        return launch_of(server, settings)
+    except UnresolvedServerError as error:
+        raise ConfigError(f"{server.name}: {error}.") from error
 
 
 def variables_of(server: ServerEntry) -> list[str]:

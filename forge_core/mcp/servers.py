@@ -38,6 +38,8 @@ class ServerStatus:
     calls: int = 0
     fingerprint: str = ""
     """Of its entry and files as it was started."""
+    last_error: str = ""
+    """The last one, also after the server has been connected again."""
     log: str = ""
     """The end of what it has written to standard error."""
 
@@ -254,6 +256,7 @@ class McpServers:
         match event:
             case BridgeEvent.STATE:
                 status.report = ServerReport.from_json(message)
+                status.last_error = status.report.error or status.last_error
                 if status.report.state in (ServerState.FAILED, ServerState.STOPPED):
                     status.tools = []
             case BridgeEvent.TOOLS:
@@ -288,6 +291,7 @@ class McpServers:
         status = self.statuses[name]
         status.tools = []
         status.report = ServerReport(state=ServerState.FAILED, error=reason)
+        status.last_error = reason
         self._update()
 
     def _update(self) -> None:

@@ -127,9 +127,10 @@ class PermissionPolicy:
         self._book.add(kind, parsed)
         return self._bind(parsed, self._scripts_of(parsed) or ()) if kind == "allow" else ()
 
-    def remove(self, rule: str) -> bool:
-        """Remove a rule of the user's own; return whether there was one. A project's rules stay."""
-        return self._book.remove(parse_rule(rule))
+    def remove(self, rule: str, kind: Kind | None = None) -> bool:
+        """Remove a rule of the user's own, of one kind or of any; return whether there was one. A project's
+        rules stay."""
+        return self._book.remove(parse_rule(rule), kind)
 
     def allow_for_session(self, rule: str, scripts: Scripts = ()) -> None:
         """Add an allow rule until the session ends; ConfigError for one that allows too much. One for a tool

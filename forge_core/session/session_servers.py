@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forge_core.config.forge_config import ForgeConfig
+from forge_core.errors import ConfigError
 from forge_core.events import Notice
 from forge_core.private_folders import make_private_folder
 from forge_core.sanitize import safe_line
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from forge_core.mcp.mcp_tool import McpTool
     from forge_core.mcp.results import KeepImage, ResultReader
     from forge_core.mcp.server_files import ServerEntry
+    from forge_core.mcp.server_launch import LaunchSettings
     from forge_core.mcp.server_questions import ServerQuestion
     from forge_core.mcp.servers import McpServers, ServerStatus
+    from forge_core.mcp.sign_in_attempt import SignInAttempt
+    from forge_core.mcp.wire import ServerLaunch
 
 _OWN_FILE = "mcp.json"
 
@@ -54,6 +58,8 @@ class SessionServers:
         """Their prompts and resources."""
         self.open_page: Callable[[str], Awaitable[bool]] = self._open_page
         """Opens a page in the user's browser; returns whether it could."""
+        self.has_browser: Callable[[], Awaitable[bool]] = self._has_browser
+        """Returns whether a page can be opened on the user's screen."""
         self._config = config
         self._environment = environment
         self._keep_image = keep_image
@@ -66,6 +72,8 @@ class SessionServers:
         """Server → the failure that the user was notified of."""
         self._starting: asyncio.Task[None] | None = None
         self._files = 0
+        self._attempts: dict[str, SignInAttempt] = {}
+        """Server → the last attempt to sign in to it."""
 
     @property
     def statuses(self) -> Mapping[str, ServerStatus]:
@@ -125,15 +133,97 @@ class SessionServers:
         await self.reload()
         return len(agreed)
 
-    async def restart(self, name: str) -> bool:
-        """Start a server anew; return whether there is such a server that may start."""
+    async def restart(self, name: str) -> None:
+        """Start a server anew. Raises ConfigError if there is no such server that may start."""
+        entry = self._startable(name)
+        self._reported.pop(name, None)
+        self._start([name] if name in self.statuses else [], [entry])
+
+    def sign_in(self, name: str) -> SignInAttempt:
+        """Begin to sign in to a server, or return the attempt that goes on.
+
+        Raises:
+            ConfigError: there is no such server that may start, or it has no sign-in.
+        """
+        from forge_core.mcp.sign_in_attempt import SignInAttempt, SignInState
+        from forge_core.mcp.sign_in_store import SignInStore
+        from forge_core.tools.shell.environment import network_environment
+
+        before = self._attempts.get(name)
+        if before is not None and not before.is_over:
+            return before
+        launch = self._sign_in_launch(name)
+
+        async def ended(attempt: SignInAttempt) -> None:
+            is_done = attempt.state is SignInState.DONE
+            self._notify(Notice(level="info" if is_done else "warning", text=attempt.report))
+            status = self.statuses.get(name)
+            if is_done and (status is None or not status.is_ready):
+                await self.restart(name)
+
+        self._attempts[name] = attempt = SignInAttempt(
+            launch,
+            SignInStore(Path(launch.state_dir), launch.url),
+            network_environment(),
+            self._startable(name).client.callback_port,
+            self.open_page,
+            ended,
+        )
+        return attempt
+
+    def check_sign_in(self, name: str) -> None:
+        """Raise ConfigError if there is no such server that may start, or it has no sign-in."""
+        self._sign_in_launch(name)
+
+    async def sign_out(self, name: str) -> bool:
+        """Remove the sign-in to a server, and connect again without it; return whether there was one.
+
+        Raises:
+            ConfigError: there is no such server, it has no sign-in, or it cannot be removed.
+        """
+        from forge_core.mcp.sign_in_store import SignInStore
+
+        launch = self._sign_in_launch(name)
+        was_there = await asyncio.to_thread(SignInStore(Path(launch.state_dir), launch.url).remove)
+        if was_there:
+            await self.restart(name)
+        return was_there
+
+    def signed_in_at(self, name: str) -> float:
+        """Return when the user has signed in to a server, in seconds since the epoch; 0 without a sign-in.
+        Blocks."""
+        from forge_core.mcp.sign_in_store import SignInStore
+
+        try:
+            launch = self._sign_in_launch(name)
+        except ConfigError:
+            return 0.0
+        return SignInStore(Path(launch.state_dir), launch.url).obtained_at()
+
+    async def revoke(self, name: str) -> bool:
+        """Forget that the user has approved a server, and end it; return whether they had decided about it.
+
+        Raises:
+            ConfigError: there is no such server, or that cannot be stored.
+        """
+        entry = self._startable(name)
+        assert self.approvals is not None
+        was_there = await asyncio.to_thread(self.approvals.revoke, self._config, entry)
+        await self.reload()
+        return was_there
+
+    def _sign_in_launch(self, name: str) -> ServerLaunch:
+        from forge_core.mcp.server_launch import sign_in_launch
+
+        return sign_in_launch(self._startable(name), self._launch_settings())
+
+    def _startable(self, name: str) -> ServerEntry:
+        """Return a server that may start. Raises ConfigError."""
         allowed = () if self.approvals is None else self.approvals.allowed
         entry = next((one for one in allowed if one.name == name), None)
         if entry is None:
-            return False
-        self._reported.pop(name, None)
-        self._start([name] if name in self.statuses else [], [entry])
-        return True
+            raise ConfigError(f"There is no server {safe_line(name)!r} that may start; /mcp lists them.")
+        return entry
 
     async def settled(self, timeout_s: float) -> list[str]:
         """Wait until every server has connected or failed; return the names of those that have not connected
@@ -154,6 +244,8 @@ class SessionServers:
     async def aclose(self) -> None:
         """End all servers."""
         await self.offers.aclose()
+        for attempt in self._attempts.values():
+            await attempt.cancel()
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait([self._starting])
@@ -183,17 +275,15 @@ class SessionServers:
 
     def _new_servers(self) -> McpServers:
         from forge_core.mcp.server_files import EMPTY_FOLDER
-        from forge_core.mcp.server_launch import LaunchSettings
         from forge_core.mcp.servers import McpServers, ServerHost
         from forge_core.tools.shell.environment import network_environment
 
         def refusal(entry: ServerEntry) -> str:
             return "" if self.approvals is None else self.approvals.refusal(entry)
 
-        folders = self._environment.policy.folders.all
         make_private_folder(self._config.state_dir / EMPTY_FOLDER)
         host = ServerHost(
-            settings=LaunchSettings.of_session(folders, self._config),
+            settings=self._launch_settings(),
             bridge_environment=network_environment(),
             reader=self._reader,
             ask=self._ask,
@@ -202,6 +292,11 @@ class SessionServers:
             refusal=refusal,
         )
         return McpServers(host)
+
+    def _launch_settings(self) -> LaunchSettings:
+        from forge_core.mcp.server_launch import LaunchSettings
+
+        return LaunchSettings.of_session(self._environment.policy.folders.all, self._config)
 
     # What the servers send
 
@@ -245,6 +340,11 @@ class SessionServers:
         from forge_core.mcp.browser import open_page
 
         return await open_page(url, self._config.working_dir, os.environ)
+
+    async def _has_browser(self) -> bool:
+        from forge_core.mcp.browser import opener
+
+        return await asyncio.to_thread(opener, self._config.working_dir, os.environ) is not None
 
     def _say(self, text: str) -> None:
         self._notify(Notice(level="warning", text=safe_line(text)))

@@ -46,10 +46,11 @@ class RuleBook:
         if rule not in self._rules[origin]:
             self._rules[origin].append(rule)
 
-    def remove(self, rule: Rule) -> bool:
-        """Remove a rule of the user's own; return whether there was one. The project's rules stay."""
+    def remove(self, rule: Rule, kind: Kind | None = None) -> bool:
+        """Remove a rule of the user's own, of one kind or of any; return whether there was one. The project's
+        rules stay."""
         found = False
-        for origin in _ORDER:
+        for origin in _ORDER if kind is None else (kind,):
             if not origin.startswith("project") and rule in self._rules[origin]:
                 self._rules[origin].remove(rule)
                 found = True
