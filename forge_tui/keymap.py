@@ -38,6 +38,7 @@ class KeyContext(StrEnum):
     SETTINGS = "Settings (/config)"
     SESSIONS = "Saved sessions (/resume)"
     JOBS = "Background commands (/jobs)"
+    SERVERS = "MCP servers (/mcp)"
     HISTORY = "What was sent (Ctrl+R)"
     QUEUE = "Queued messages (Alt+Q)"
     PROMPT = "When Forge asks for permission"
@@ -254,6 +255,12 @@ KEYS: tuple[Key, ...] = (
     Key("jobs.read", "enter", "read", "Enter", "Show all of its output"),
     Key("jobs.stop", "x,ctrl+x", "stop", "X", "Stop it, at the second press"),
     Key("jobs.close", "q,f3", "leave", "Q, Esc", "Close"),
+    Key("servers.next", "down,ctrl+n,j", "move(1)", "Up, Down", "Select a server, an action or a tool"),
+    Key("servers.previous", "up,ctrl+p,k", "move(-1)"),
+    Key("servers.take", "enter,space", "take", "Enter", "Show the server, do the action, switch the tool"),
+    Key("servers.page_down", "pagedown", "page(1)", "PageUp, PageDown", "Scroll by a page"),
+    Key("servers.page_up", "pageup", "page(-1)"),
+    Key("servers.close", "q", "leave", "Q, Esc", "Close, or go back"),
     Key("history.next", "down,ctrl+n,ctrl+r", "move(1)", "Up, Down, Ctrl+R", "Select a text", is_first=True),
     Key("history.previous", "up,ctrl+p", "move(-1)", is_first=True),
     Key("history.folders", "tab", "toggle_folders", "Tab", "Of this folder, or of all", is_first=True),
@@ -351,7 +358,9 @@ KEYS: tuple[Key, ...] = (
 )
 
 
-WITHOUT_TEXT = frozenset({KeyContext.DIFF, KeyContext.JOBS, KeyContext.QUEUE, KeyContext.REPLAY})
+WITHOUT_TEXT = frozenset(
+    {KeyContext.DIFF, KeyContext.JOBS, KeyContext.SERVERS, KeyContext.QUEUE, KeyContext.REPLAY}
+)
 """The parts of the screen where nothing is typed: letters are keys there."""
 
 

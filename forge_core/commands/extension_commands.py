@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from forge_core.commands.columns import left_columns
 from forge_core.commands.extension_findings import problems_of
 from forge_core.commands.extension_names import RenamedDefinition, changes_text, renamed_definitions
-from forge_core.commands.mcp_command import server_state
 from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
+from forge_core.commands.server_page import server_state
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.errors import ConfigError
 from forge_core.extensions.accepted import PendingDefinition

@@ -1,147 +1,85 @@
-"""`/mcp`: the MCP servers of the session, their tools, and which wait for approval."""
+"""`/mcp`: the MCP servers of the session, and what the user does with one."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
 
-from forge_core.commands.columns import columns, left_columns
-from forge_core.commands.result import ApprovePrograms, CommandNotice, CommandResult, Failure, Text
-from forge_core.sanitize import safe_line, safe_text
+from forge_core.commands.columns import left_columns
+from forge_core.commands.result import (
+    ApprovePrograms,
+    CommandNotice,
+    CommandResult,
+    Failure,
+    ShowServers,
+    Text,
+)
+from forge_core.commands.server_page import ServerPage, ServerRow, server_page, server_rows
+from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 
-if TYPE_CHECKING:
-    from forge_core.mcp.mcp_tool import McpTool
-    from forge_core.mcp.server_files import ServerEntry
-    from forge_core.mcp.servers import ServerStatus
-
-_STATES = {
-    "new": "not approved: /mcp approve",
-    "changed": "changed since it was approved: /mcp approve",
-    "declined": "declined",
-}
-_SIGNS = {"ready": "✓", "failed": "✗", "needs sign-in": "!"}
-_DEFERRED = "\nDeferred tools are not sent with requests: the model finds them with tool_search."
-_ERROR_CHARS = 160
-_URI_CHARS = 120
-_LOG_LINES = 12
+DEFERRED = "Deferred tools are not sent with requests: the model finds them with tool_search."
+_PLAIN_SIGN_IN = (
+    "Run forge mcp login {} in another terminal. This session connects by itself once you have signed in."
+)
 
 
 async def mcp(argument: str, session: ForgeSession) -> CommandResult:
-    """List the servers, show or restart one, or ask about those that wait."""
+    """List the servers, show one, or do something with one."""
     word, _, name = argument.strip().partition(" ")
-    if word == "approve":
-        await session.servers.reload()
-        waiting = session.programs.waiting()
-        return ApprovePrograms(tuple(waiting)) if waiting else CommandNotice("No server waits for approval.")
-    if word == "restart":
-        await session.servers.restart(name.strip())
-        return CommandNotice(f"The server {safe_line(name)} is started again.")
-    await session.servers.begin()
-    await asyncio.to_thread(lambda: [tool.tokens for tool in session.servers.tools])  # counted once
-    approvals = session.servers.approvals
-    if approvals is None:
+    name = name.strip()
+    servers = session.servers
+    match word if name or word == "approve" else "":
+        case "approve":
+            await servers.reload()
+            waiting = session.programs.waiting()
+            return (
+                ApprovePrograms(tuple(waiting)) if waiting else CommandNotice("No server waits for approval.")
+            )
+        case "restart":
+            await servers.restart(name)
+            return CommandNotice(f"The server {name} is started again.")
+        case "login":
+            servers.check_sign_in(name)
+            return ShowServers(_PLAIN_SIGN_IN.format(name), "", name, signs_in=True)
+        case "logout":
+            was_there = await servers.sign_out(name)
+            return CommandNotice(f"Signed out of {name}." if was_there else f"There is no sign-in to {name}.")
+        case "revoke":
+            was_there = await servers.revoke(name)
+            done = f"{name} is not approved any more, and was stopped."
+            return CommandNotice(done if was_there else f"{name} has no approval that could be revoked.")
+    await servers.begin()
+    if servers.approvals is None:
         config_dir = safe_line(str(session.config.config_dir))
         return Text(f"There are no MCP servers. Your own go into {config_dir}/mcp.json.", "MCP servers")
     if word:
-        entry = next((one for one in approvals.table.servers if one.name == word), None)
-        if entry is None:
+        page = await load_page(session, word)
+        if page is None:
             return Failure(f"There is no server {safe_line(word)!r}; /mcp lists them.")
-        return Text("\n\n".join(_details(session, entry)), f"MCP server {entry.name}")
-    rows = [_row(session, entry) for entry in approvals.table.servers]
-    rows += [
-        (f"✗ {one.name}", "cannot be used", f"{one.reason} ({one.source.label})")
-        for one in approvals.table.unusable
-    ]
-    deferred = [_DEFERRED] if session.tools.deferred else []
-    return Text("\n".join([left_columns(rows), *approvals.table.problems, *deferred]), "MCP servers")
+        return ShowServers(page.text(), f"MCP server {word}", word)
+    rows = await load_rows(session)
+    lines = [left_columns([_columns(row) for row in rows]), *servers.approvals.table.problems]
+    deferred = ["", DEFERRED] if session.tools.deferred else []
+    return ShowServers("\n".join([*lines, *deferred]), "MCP servers")
 
 
-def _row(session: ForgeSession, entry: ServerEntry) -> tuple[str, ...]:
-    """Return sign and name, state, and what it offers or why it does not."""
-    status = session.servers.statuses.get(entry.name)
-    state = server_state(session, entry)
-    sign = _SIGNS.get(state, "·")
-    if status is None:
-        return f"{sign} {entry.name}", state, entry.source.label
-    tools = _tools(session, entry)
-    calls = f", {status.calls} call{'s'[: status.calls != 1]}" if status.calls else ""
-    offer = f"{len(tools)} tool{'s'[: len(tools) != 1]}, {_cost(session, tools)}{calls}" if tools else ""
-    return f"{sign} {entry.name}", state, offer or safe_line(status.report.error)[:_ERROR_CHARS]
+async def load_rows(session: ForgeSession) -> list[ServerRow]:
+    """Return the servers in a line each."""
+    await _count_tokens(session)
+    return server_rows(session)
 
 
-def server_state(session: ForgeSession, entry: ServerEntry) -> str:
-    """Return the state of a server in a few words."""
-    approvals = session.servers.approvals
-    assert approvals is not None
-    if entry.is_disabled:
-        return "disabled"
-    if text := _STATES.get(str(approvals.state(entry))):
-        return text
-    status = session.servers.statuses.get(entry.name)
-    return "starting" if status is None else str(status.report.state)
+async def load_page(session: ForgeSession, name: str) -> ServerPage | None:
+    """Return the page about a server; None if no file declares it."""
+    await _count_tokens(session)
+    return await asyncio.to_thread(server_page, session, name)
 
 
-def _details(session: ForgeSession, entry: ServerEntry) -> Iterator[str]:
-    """Yield the parts of the page about a server."""
-    status = session.servers.statuses.get(entry.name)
-    rows = [("state", server_state(session, entry)), ("from", entry.source.label)]
-    rows.append(("runs" if entry.command else "at", safe_line(entry.command_line)))
-    if entry.sandbox:
-        rows.append(("sandbox", entry.sandbox))
-    if status is not None:
-        report = status.report
-        rows += [("server", safe_line(report.title))] if report.title else []
-        if report.protocol:
-            rows.append(("protocol", f"{report.protocol}, connected in {report.connect_ms:,} ms"))
-        rows += [("error", safe_line(report.error))] if report.error else []
-        rows += [("warning", safe_line(report.warning))] if report.warning else []
-    rows += [("warning", warning) for warning in entry.warnings]
-    yield columns(rows)
-    if status is not None:
-        yield from _offer(session, entry, status)
+async def _count_tokens(session: ForgeSession) -> None:
+    """Count once what the definitions of the tools take; that of many takes a while."""
+    await asyncio.to_thread(lambda: [tool.tokens for tool in session.servers.tools])
 
 
-def _offer(session: ForgeSession, entry: ServerEntry, status: ServerStatus) -> Iterator[str]:
-    if tools := _tools(session, entry):
-        lines = [(f"  {safe_line(tool.listed.name)}", _first_line(tool.listed.description)) for tool in tools]
-        yield f"Tools, {_cost(session, tools)}\n{columns(lines)}"
-    prompts = [one for one in session.servers.offers.prompts if one.server == entry.name]
-    if prompts:
-        yield "Prompts\n" + columns(
-            [(f"  /{one.command} {one.hint}".rstrip(), one.summary) for one in prompts]
-        )
-    items = [*status.resources, *status.templates]
-    if items:
-        found = [
-            (f"  @{entry.name}:{_uri(one)}", _first_line(str(one.get("title") or one.get("name") or "")))
-            for one in items
-        ]
-        yield f"Resources\n{columns(found)}"
-    written = [safe_line(line) for line in safe_text(status.log).splitlines() if line.strip()]
-    if written:
-        yield "\n".join(["Standard error", *(f"  {line}" for line in written[-_LOG_LINES:])])
-
-
-def _tools(session: ForgeSession, entry: ServerEntry) -> list[McpTool]:
-    return [tool for tool in session.servers.tools if tool.server.name == entry.name]
-
-
-def _cost(session: ForgeSession, tools: list[McpTool]) -> str:
-    """Return about how many tokens the definitions take in each request, or would take if they were sent."""
-    names = {tool.name for tool in session.tools.deferred}
-    deferred = [tool for tool in tools if tool.name in names]
-    sent = sum(tool.tokens for tool in tools if tool.name not in names)
-    saved = f"{sum(tool.tokens for tool in deferred):,} tokens"
-    if len(deferred) == len(tools):
-        return f"deferred ({saved})"
-    return f"{sent:,} tokens" + (f", {len(deferred)} deferred ({saved})" if deferred else "")
-
-
-def _uri(resource: Mapping[str, Any]) -> str:
-    return safe_line(str(resource.get("uri") or resource.get("uriTemplate") or ""))[:_URI_CHARS]
-
-
-def _first_line(text: str) -> str:
-    return safe_line(next((line for line in text.splitlines() if line.strip()), ""))[:100]
+def _columns(row: ServerRow) -> tuple[str, ...]:
+    about = ", ".join(row.facts) or row.error or row.source
+    return f"{row.sign} {row.name}", row.state, about

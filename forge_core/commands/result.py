@@ -149,6 +149,19 @@ class ShowJobs:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowServers:
+    """A request to show the MCP servers, or one of them."""
+
+    body: str
+    """The same in plain text, for a screen without a panel."""
+    title: str
+    server: str = ""
+    """The one to show; empty: the list."""
+    signs_in: bool = False
+    """Whether the user signs in to it: `session.servers.sign_in` returns the attempt."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChooseModel:
     """A request to ask which model to use; `/model NAME` changes it."""
 
@@ -218,6 +231,7 @@ CommandResult: TypeAlias = (
     | ChooseEndpoint
     | ShowAgents
     | ShowJobs
+    | ShowServers
     | ShowRewound
     | ForkSession
     | ChooseInstructionFile

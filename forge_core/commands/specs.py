@@ -287,9 +287,9 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "mcp",
-        "List the MCP servers and their tools; approve or restart one",
+        "Show the MCP servers: switch their tools, sign in, restart",
         "mcp_command:mcp",
-        accepts=("approve", "restart NAME", "NAME"),
+        accepts=("approve", "login|logout|restart|revoke NAME", "NAME"),
         keywords=("servers", "tools", "model context protocol"),
         advice="Servers are in ~/.config/forge/mcp.json and .mcp.json.",
     ),

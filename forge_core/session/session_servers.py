@@ -318,7 +318,10 @@ class SessionServers:
                 self._notify(Notice(level="warning", text=text))
             elif report.state is ServerState.NEEDS_SIGN_IN and name not in self._reported:
                 self._reported[name] = report.error
-                text = f"The MCP server {name!r} needs a sign-in: forge mcp login {name}"
+                text = (
+                    f"The MCP server {name!r} needs a sign-in: /mcp login {name}, or in a shell "
+                    f"forge mcp login {name}."
+                )
                 self._notify(Notice(level="warning", text=text))
         self.offers.changed()
         tools = self._servers.tools()

@@ -129,6 +129,8 @@ class PlainCommands:
                 out.say(ERROR, text)
             case results.ShowAgents(running, defined):
                 out.say(INFO, f"{running}\n\n{defined}")
+            case results.ShowServers(body, title):
+                out.say(INFO, f"{title}\n{body}" if title else body)
             case results.ShowJobs(body):
                 out.say(INFO, f"Jobs\n{body}")
             case results.ShowDiagnosis(_, body):

@@ -18,6 +18,8 @@ from forge_tui.widgets.role_strip import role_strip
 
 MARK = "❯ "
 NO_MARK = "  "
+TICKED, NOT_TICKED = "[x]", "[ ]"
+"""The beginning of a row that is a switch."""
 NONE_CHOSEN = -1
 MAIN_BUTTON = 1
 """The number of the mouse button that selects; the others paste, or open the terminal's menu."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from forge_core.commands.figures import cost_text, percent_text, tokens_text
-from forge_core.commands.result import Text
+from forge_core.commands.result import ShowServers, Text
 from forge_core.llm.account.spending import Spending
 from forge_core.session.session import ForgeSession
 from forge_tui.screens.chat.live_figures import LiveFigures
@@ -16,7 +16,7 @@ from tests.support.commands import run_command
 async def command_text(line: str, session: ForgeSession) -> str:
     """What a command shows."""
     result = await run_command(line, session)
-    assert isinstance(result, Text), result
+    assert isinstance(result, Text | ShowServers), result
     return result.body
 
 

@@ -141,6 +141,7 @@ TESTED_ELSEWHERE = {
     KeyContext.PROGRAMS: "test_program_approval.py",
     KeyContext.SETTINGS: "test_settings_panel.py",
     KeyContext.NOTE: "test_instruction_note.py",
+    KeyContext.SERVERS: "test_server_panels.py",
 }
 """Parts of the screen whose keys are pressed in the tests of their own file."""
 _FEWER = "a digit without an answer is text, and the prompts here have fewer answers"

@@ -21,6 +21,7 @@ from forge_tui.screens.panels.connect_picker import ConnectPicker
 from forge_tui.screens.panels.history_search import HistorySearch
 from forge_tui.screens.panels.jobs_panel import JobsPanel
 from forge_tui.screens.panels.model_picker import ModelPicker
+from forge_tui.screens.panels.servers.servers_panel import ServersPanel
 from forge_tui.screens.panels.session_picker import SessionPicker
 from forge_tui.screens.panels.settings_panel import SettingsPanel
 from forge_tui.screens.prompts.note import NotePrompt
@@ -42,6 +43,7 @@ OWNERS = {
     KeyContext.FIND: FindLine,
     KeyContext.DIFF: DiffScreen,
     KeyContext.JOBS: JobsPanel,
+    KeyContext.SERVERS: ServersPanel,
     KeyContext.SESSIONS: SessionPicker,
     KeyContext.HISTORY: HistorySearch,
     KeyContext.QUEUE: QueueList,

@@ -20,7 +20,7 @@ import pytest
 from forge_core.approval import Answer, ApprovalReply, ApprovalRequest, QuestionReply, QuestionRequest
 from forge_core.commands.mcp_command import mcp
 from forge_core.commands.prompt_commands import command_use, server_specs
-from forge_core.commands.result import Text
+from forge_core.commands.result import ShowServers
 from forge_core.events import AgentEvent, Permission, ToolEnd
 from forge_core.redact import Redactor
 from forge_core.session.session import ForgeSession
@@ -208,7 +208,8 @@ async def test_nothing_happens_that_the_user_has_not_allowed(
         # No escape, on any screen or in the log.
         drawn, plain = screen_of(events, user.questions)
         pages = [await mcp("bench", session), await mcp("", session)]
-        shown = [page.body for page in pages if isinstance(page, Text)]
+        shown = [page.body for page in pages if isinstance(page, ShowServers)]
+        assert len(shown) == 2
         shown += [
             f"{one.name} {one.description} {one.argument_hint}"
             for one in server_specs(session.servers.offers)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ShowDiagnosis,
         ShowDiff,
         ShowJobs,
+        ShowServers,
     )
     from forge_core.extensions.approvals import WaitingProgram
     from forge_core.session.session import ForgeSession
@@ -139,7 +140,13 @@ class CommandRunner:
                 self._screen.activity.note(text, STATUS_NOTE_S)
             case results.Failure(text):
                 self._screen.complain(text)
-            case results.ShowDiagnosis() | results.ShowDiff() | results.ShowAgents() | results.ShowJobs():
+            case (
+                results.ShowDiagnosis()
+                | results.ShowDiff()
+                | results.ShowAgents()
+                | results.ShowJobs()
+                | results.ShowServers()
+            ):
                 self._open(result, session)
             case results.Cleared():
                 self._screen.start_over()
@@ -175,7 +182,7 @@ class CommandRunner:
 
     def _open(
         self,
-        result: ShowDiagnosis | ShowDiff | ShowAgents | ShowJobs,
+        result: ShowDiagnosis | ShowDiff | ShowAgents | ShowJobs | ShowServers,
         session: ForgeSession,
     ) -> None:
         """Show what has a view of its own."""
@@ -199,6 +206,22 @@ class CommandRunner:
                 from forge_tui.screens.panels.jobs_panel import JobsPanel
 
                 self._screen.app.push_screen(JobsPanel(session.jobs, clock=self._screen.environment.clock))
+
+            case results.ShowServers(_, _, server, signs_in):
+                self._show_servers(session, server, signs_in=signs_in)
+
+    def _show_servers(self, session: ForgeSession, server: str, *, signs_in: bool) -> None:
+        """Show the MCP servers, or one of them."""
+        screen, clock = self._screen, self._screen.environment.clock
+        approve = partial(screen.run_by_name, "mcp approve")
+        if server:
+            from forge_tui.screens.panels.servers.server_panel import ServerPanel
+
+            screen.app.push_screen(ServerPanel(session, server, approve, clock, signs_in=signs_in))
+        else:
+            from forge_tui.screens.panels.servers.servers_panel import ServersPanel
+
+            screen.app.push_screen(ServersPanel(session, approve, clock))
 
     def _show_agent(self, number: int | None) -> None:
         self._screen.run_by_name(None if number is None else f"agents show {number}")

@@ -14,13 +14,12 @@ from forge_core.sanitize import safe_line
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.prompts.exact_view import ExactView
 from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt
-from forge_tui.widgets.choices import Choice, ChoiceList
+from forge_tui.widgets.choices import NOT_TICKED, TICKED, Choice, ChoiceList
 from forge_tui.widgets.exact_text import ExactLine, command_lines, fold_blank_lines
 
 if TYPE_CHECKING:
     from forge_core.extensions.approvals import WaitingProgram
 
-TICKED, NOT_TICKED = "[x]", "[ ]"
 NOT_TICKED_TEXT = "What is not ticked does not run. If it changes, you are asked again."
 UNREAD_HINT = "PageDown shows the rest first"
 LATER_LABEL = "Not now, and your message:"

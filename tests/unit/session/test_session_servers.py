@@ -11,7 +11,7 @@ from typing import Any
 
 from forge_core.approval import Answer
 from forge_core.commands.mcp_command import mcp
-from forge_core.commands.result import ApprovePrograms, Text
+from forge_core.commands.result import ApprovePrograms, ShowServers
 from forge_core.events import AgentEvent, Notice, ToolEnd
 from forge_core.session.session import ForgeSession
 from tests.support.hooks import declared, running_in, write_hooks
@@ -58,8 +58,8 @@ async def test_the_tools_of_the_user_s_server_can_be_called(tmp_path: Path) -> N
     assert (end.success, end.result) == (True, "hi")
     assert "mcp__bench__echo" in session.tools and "mcp__bench__hang" not in session.tools
     listed, shown = await mcp("", session), await mcp("bench", session)
-    assert isinstance(listed, Text) and "✓ bench" in listed.body and "1 call" in listed.body
-    assert isinstance(shown, Text) and "Return the text." in shown.body and "greet" in shown.body
+    assert isinstance(listed, ShowServers) and "✓ bench" in listed.body and "1 call" in listed.body
+    assert isinstance(shown, ShowServers) and "Return the text." in shown.body and "greet" in shown.body
     await session.aclose()
     await until(lambda: not running_in(tmp_path))
 
@@ -146,9 +146,9 @@ async def test_a_server_that_fails_is_reported_once_and_can_be_restarted(tmp_pat
         "Field required).",
     }
     page = await mcp("bench", session)
-    assert isinstance(page, Text) and "warning  " in page.body
+    assert isinstance(page, ShowServers) and "warning  " in page.body
     listed = await mcp("", session)
-    assert isinstance(listed, Text) and "✗ bad" in listed.body and "✓ bench" in listed.body
+    assert isinstance(listed, ShowServers) and "✗ bad" in listed.body and "✓ bench" in listed.body
     await mcp("restart bad", session)
     await until(session.waiting_notices)
     await session.aclose()
