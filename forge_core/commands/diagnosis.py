@@ -9,7 +9,8 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from forge_core.sanitize import safe_line
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
     from forge_core.llm.client import OpenRouterClient
+    from forge_core.mcp.servers import ServerStatus
 
 _WIDTH = 79
 _LOW_DISK_BYTES = 1024**3
@@ -33,16 +35,27 @@ _NO_SUCH_PATH = (404, 405)
 
 
 def diagnose(
-    config: ForgeConfig | None, problem: str, *, colours: str, background: str = ""
+    config: ForgeConfig | None,
+    problem: str,
+    *,
+    colours: str,
+    background: str = "",
+    servers: Mapping[str, ServerStatus] | None = None,
 ) -> Iterator[Finding]:
-    """Yield what is found, section by section; nothing about colours or background if they are empty."""
+    """Yield what is found, section by section; nothing about colours or background if they are empty.
+    `servers` are the MCP servers that run, by name."""
     yield from _environment()
     yield from _terminal(colours, background)
     if config is None:
         advice = "Correct it, then run forge doctor again: the other checks need the settings."
         yield Finding("Settings", "loading", problem, Level.PROBLEM, advice)
         return
-    for check in (_settings, _keys, _endpoint, _sandbox, _git, _extensions, _hooks, _disk):
+    checks: list[Callable[[ForgeConfig], Iterator[Finding]]] = [
+        *(_settings, _keys, _endpoint, _sandbox, _git, _extensions, _hooks),
+        partial(_servers, running=servers or {}),
+        _disk,
+    ]
+    for check in checks:
         yield from _guarded(check, config)
 
 
@@ -81,7 +94,7 @@ def _guarded(check: Callable[[ForgeConfig], Iterator[Finding]], config: ForgeCon
     try:
         yield from check(config)
     except (ForgeError, OSError) as error:
-        name = check.__name__.strip("_")
+        name = getattr(check, "func", check).__name__.strip("_")
         yield Finding(name.capitalize(), "check", f"could not be finished: {error}", Level.WARNING)
 
 
@@ -210,6 +223,13 @@ def _hooks(config: ForgeConfig) -> Iterator[Finding]:
         yield Finding(section, "not run", f"{skipped.source.label}: {skipped.text}")
     for problem in approvals.table.problems:
         yield Finding(section, "file", problem, Level.WARNING, "Correct the file that is named.")
+
+
+def _servers(config: ForgeConfig, running: Mapping[str, ServerStatus]) -> Iterator[Finding]:
+    """Yield the state of each declared MCP server. Starts none."""
+    from forge_core.commands.server_findings import server_findings
+
+    yield from server_findings(config, running)
 
 
 def _endpoint(config: ForgeConfig) -> Iterator[Finding]:

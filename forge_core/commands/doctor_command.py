@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from forge_core.commands.diagnosis import diagnose, report
 from forge_core.commands.findings import Finding
@@ -16,20 +16,24 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_core.runtime import make_redactor
 from forge_core.session.session import ForgeSession
 
+if TYPE_CHECKING:
+    from forge_core.mcp.servers import ServerStatus
+
 Value = TypeVar("Value")
 
 
 async def doctor(argument: str, session: ForgeSession) -> CommandResult:
     """Check what Forge needs, in a thread."""
     config = replace(session.config, model=session.status.model)
-    findings = await _in_thread(lambda: _findings(config))
+    servers = dict(session.servers.statuses)
+    findings = await _in_thread(lambda: _findings(config, servers))
     return ShowDiagnosis(findings, report(findings))
 
 
-def _findings(config: ForgeConfig) -> tuple[Finding, ...]:
+def _findings(config: ForgeConfig, servers: Mapping[str, ServerStatus]) -> tuple[Finding, ...]:
     """Return what is found, without keys."""
     redact = make_redactor(config)
-    found = diagnose(config, "", colours="")
+    found = diagnose(config, "", colours="", servers=servers)
     return tuple(replace(one, text=redact(one.text), advice=redact(one.advice)) for one in found)
 
 

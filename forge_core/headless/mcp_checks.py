@@ -17,7 +17,7 @@ from forge_core.mcp.literal_secrets import is_secret_name
 from forge_core.mcp.results import ResultReader
 from forge_core.mcp.server_files import ServerEntry
 from forge_core.mcp.server_launch import LaunchSettings, UnresolvedServerError, launch_of
-from forge_core.mcp.server_listing import DeclaredState, ListedServer, ServerListing
+from forge_core.mcp.server_listing import MAY_START, DeclaredState, ListedServer, ServerListing
 from forge_core.mcp.server_questions import ServerQuestion
 from forge_core.mcp.servers import McpServers, ServerHost, ServerStatus
 from forge_core.mcp.wire import ServerState
@@ -33,13 +33,6 @@ _LIMIT_S = 60.0
 """For all servers together; the bridge gives each 30 s to start and 10 s for its lists."""
 _STDERR_LINES = 3
 _MAX_CHARS = 300
-MAY_START = (DeclaredState.ENABLED, DeclaredState.APPROVED)
-_ADVICE = {
-    DeclaredState.PENDING: "forge mcp approve {}",
-    DeclaredState.CHANGED: "forge mcp approve {}",
-    DeclaredState.DECLINED: "forge mcp approve {}",
-    DeclaredState.UNTRUSTED: "--trust",
-}
 
 
 def run_checks(names: Collection[str], config: ForgeConfig, settings: LaunchSettings) -> int:
@@ -138,8 +131,8 @@ def not_started(server: ListedServer) -> Iterator[str]:
     if server.state is DeclaredState.UNUSABLE:
         yield f"{server.name}: {server.state}: {server.reason}"
         return
-    advice = _ADVICE.get(server.state, "").format(server.name)
-    yield f"{server.name}: not started: {server.state}" + (f" ({advice})" if advice else "")
+    advice = f" ({server.advice})" if server.advice else ""
+    yield f"{server.name}: not started: {server.state}{advice}"
     if server.reason:
         yield f"  {server.reason}"
 

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from forge_core.errors import ConfigError
 from forge_core.exit_codes import ExitCode
-from forge_core.headless.mcp_checks import MAY_START, not_started
+from forge_core.headless.mcp_checks import not_started
 from forge_core.headless.mcp_output import named_servers
 from forge_core.headless.pasted_lines import PastedLines
 from forge_core.mcp.bridge_process import BridgeError
 from forge_core.mcp.server_launch import LaunchSettings, sign_in_launch
-from forge_core.mcp.server_listing import ServerListing
+from forge_core.mcp.server_listing import MAY_START, ServerListing
 from forge_core.mcp.sign_in import SignedIn, SignInDialog, sign_in
 from forge_core.mcp.sign_in_attempt import done_text
 from forge_core.mcp.sign_in_store import SignInStore

@@ -49,6 +49,16 @@ _OF_APPROVAL = {
 }
 
 
+MAY_START = (DeclaredState.ENABLED, DeclaredState.APPROVED)
+"""The states in which a session starts a server."""
+_ADVICE = {
+    DeclaredState.PENDING: "forge mcp approve {}",
+    DeclaredState.CHANGED: "forge mcp approve {}",
+    DeclaredState.DECLINED: "forge mcp approve {}",
+    DeclaredState.UNTRUSTED: "--trust",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ListedServer:
     """A declared server."""
@@ -63,6 +73,11 @@ class ListedServer:
     """None for an entry that is no server."""
     judgement: Judgement | None = None
     """Of a server that needs approval."""
+
+    @property
+    def advice(self) -> str:
+        """What makes a session start it; empty if it does, or if its entry keeps it from that."""
+        return _ADVICE.get(self.state, "").format(self.name)
 
     @property
     def counts(self) -> bool:

@@ -97,6 +97,11 @@ class SignInStore:
         value = self._public("obtained_at")
         return float(value) if isinstance(value, int | float) else 0.0
 
+    def is_asked_for(self) -> bool:
+        """Return whether the server has refused a request for want of a sign-in since the last one, without
+        asking the keyring."""
+        return self._public("challenge_status") == 401
+
     def last_redirect(self) -> str:
         """Return the redirect URI of the last sign-in, without asking the keyring; empty without one."""
         value = self._public("redirect_uri")

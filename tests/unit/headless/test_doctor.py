@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,10 @@ from forge_core.commands.diagnosis import diagnose, report
 from forge_core.commands.findings import Finding, Level
 from forge_core.config.forge_config import Endpoint, ForgeConfig
 from forge_core.headless.doctor import run_doctor
+from forge_core.mcp.server_files import load_servers
+from forge_core.mcp.servers import ServerStatus
+from forge_core.mcp.sign_in_store import SavedSignIn, SignInStore
+from forge_core.mcp.wire import ServerReport, ServerState
 from forge_core.runtime import load_session_config
 from forge_core.text_width import cell_len
 from tests.support.sse_server import PREFIX, SseServer, error_reply, json_reply
@@ -190,3 +195,65 @@ def test_the_report_fits_80_columns_and_shows_no_control_character() -> None:
     assert all(cell_len(line) <= 80 for line in text.splitlines())
     assert "\x1b" not in text
     assert text.endswith("1 warning found.")
+
+
+def test_the_mcp_servers_are_listed_and_none_is_started(tmp_path: Path) -> None:
+    def write(path: Path, servers: dict[str, Any]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"mcpServers": servers}))
+
+    touch = {"command": "touch", "args": [str(tmp_path / "ran")]}
+    own = {
+        "good": touch,
+        "gone": {"command": "no-such-program"},
+        "unset": {"command": "true", "env": {"A": "${NOT_SET}"}},
+        "off": {**touch, "disabled": True},
+        "docs": {"url": "http://127.0.0.1:9/mcp"},
+        "bad name": touch,
+        "tools": touch,
+    }
+    write(tmp_path / "own/mcp.json", own)
+    write(tmp_path / ".mcp.json", {"tools": touch, "new": touch})
+    config = config_for(
+        tmp_path, own_extensions=(tmp_path / "own",), config_dir=tmp_path / "own", is_trusted=True
+    )
+    SignInStore(config.state_dir, "http://127.0.0.1:9/mcp").write(SavedSignIn(challenge_status=401))
+    mine = str(tmp_path / "own/mcp.json")
+
+    def of_servers(**options: Any) -> list[Finding]:
+        every = diagnose(config, "", colours="", **options)
+        return [one for one in every if one.section == "MCP servers"]
+
+    assert [(one.name, one.level, one.text, one.advice) for one in of_servers()] == [
+        ("good", Level.OK, f"enabled, in {mine}", ""),
+        (
+            "gone",
+            Level.WARNING,
+            f"enabled, in {mine}: its program 'no-such-program' was not found",
+            f"Install it, or correct the command in {mine}.",
+        ),
+        (
+            "unset",
+            Level.WARNING,
+            f"cannot be used, in {mine}: the environment variable NOT_SET is not set",
+            f"Correct its entry in {mine}.",
+        ),
+        ("off", Level.OK, f"disabled, in {mine}", ""),
+        ("docs", Level.WARNING, f"enabled, in {mine}: it needs a sign-in", "forge mcp login docs"),
+        ("tools", Level.OK, f"overridden, in {mine}: .mcp.json declares the same name", ""),
+        (
+            "bad name",
+            Level.WARNING,
+            f"cannot be used, in {mine}: its name must be 1 to 32 letters, digits, '-' or '_'",
+            f"Correct its entry in {mine}.",
+        ),
+        ("tools", Level.WARNING, "pending approval, in .mcp.json", "forge mcp approve tools"),
+        ("new", Level.WARNING, "pending approval, in .mcp.json", "forge mcp approve new"),
+    ]
+    assert not (tmp_path / "ran").exists()
+
+    entry = next(one for one in load_servers(config).servers if one.name == "good")
+    failed = ServerStatus(entry, ServerReport(state=ServerState.FAILED, error="exited with code 3"))
+    [good] = [one for one in of_servers(servers={"good": failed}) if one.name == "good"]
+    assert good.text == f"failed, in {mine}: exited with code 3"
+    assert good.advice == "/mcp restart good starts it again."

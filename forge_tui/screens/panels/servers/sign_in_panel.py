@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 
 from forge_core.mcp.sign_in_attempt import SignInState
 from forge_core.mcp.wire import SIGN_IN_S
-from forge_core.text_width import hard_wrap
+from forge_core.text_width import clip, hard_wrap
 from forge_tui import workers
 from forge_tui.screens.panels.overlay import Overlay, PanelInput
 from forge_tui.widgets.choices import NONE_CHOSEN, Choice, ChoiceList
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
 REFRESH_S = 0.1
 """Time between two looks at the attempt."""
-_OPEN, _COPY, _AGAIN = "Open it in the browser", "Copy it", "Try again"
+_MOST_URL_ROWS = 24
+_OTHER_ROWS = 15
+"""Rows of the panel beside those of the URL."""
+_OPEN, _COPY, _AGAIN = "Open it in the browser", "Copy the URL", "Try again"
 _ELSEWHERE = "No browser can be opened from here: open this URL on any machine."
 
 
 class UrlText(Widget):
-    """A URL in as many rows as it takes, all of which are one link."""
+    """A URL in rows that are one link. If there are too many rows, the end of it does not show."""
 
     DEFAULT_CSS = "UrlText { height: auto; color: $forge-link; }"
 
@@ -41,18 +44,24 @@ class UrlText(Widget):
         super().__init__()
         self._url = ""
         self._link = Style()
+        self._most_rows = 1
 
-    def show(self, url: str) -> None:
-        self._url, self._link = url, Style(link=url)
+    def show(self, url: str, most_rows: int) -> None:
+        self._url, self._link, self._most_rows = url, Style(link=url), most_rows
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(hard_wrap(self._url, width))
+        return len(self._rows(width))
 
     def render_line(self, y: int) -> Strip:
-        rows = hard_wrap(self._url, self.size.width)
+        rows = self._rows(self.size.width)
         segments = [Segment(rows[y], self.rich_style + self._link)] if y < len(rows) else []
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
+
+    def _rows(self, width: int) -> list[str]:
+        rows = hard_wrap(self._url, width)
+        most = self._most_rows
+        return rows if len(rows) <= most else [*rows[: most - 1], clip(rows[most - 1] + "…", width)]
 
 
 class SignInPanel(workers.WorkerErrorsEndApp, Overlay[str | None]):
@@ -131,7 +140,7 @@ class SignInPanel(workers.WorkerErrorsEndApp, Overlay[str | None]):
             case SignInState.WAITING:
                 self.guard(self._clock)  # an Enter that was on its way must not open a browser
                 self._status.update(_waiting_text(attempt, self._has_browser))
-                self._url.show(attempt.url)
+                self._url.show(attempt.url, self.list_rows(_MOST_URL_ROWS, _OTHER_ROWS))
                 choices.show([*([Choice(_OPEN)] if self._has_browser else []), Choice(_COPY)])
                 field.focus()
                 self.show_keys("Enter do it, or take the address · Esc cancel")
