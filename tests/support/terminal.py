@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import pyte
 
+from tests.support import preloaded
 from tests.support.grapheme_screen import GraphemeScreen
 
 _SEQUENCE = re.compile(
@@ -155,14 +156,23 @@ class Terminal:
         size: tuple[int, int] = (80, 24),
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
+        is_preloaded: bool = False,
     ) -> None:
+        """If `is_preloaded`, a program of Forge need not import: see `tests.support.preloaded`."""
         self.output = bytearray()
         """Every byte that the program has written."""
         self.exit_code: int | None = None
         """As a shell shows it: 128 + n for a program that signal n ended."""
-        self._pid, self._fd = pty.fork()
-        if self._pid == 0:
-            _become(command, environment, folder)
+        inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
+        base = {**inherited, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+        if is_preloaded and preloaded.can_copy(command, base):
+            self._fd, theirs = pty.openpty()
+            self._pid = preloaded.copy(command, base, folder or Path.cwd(), [theirs] * 3, has_terminal=True)
+            os.close(theirs)
+        else:
+            self._pid, self._fd = pty.fork()
+            if self._pid == 0:
+                _become(command, base, folder)
         self._decoder = __import__("codecs").getincrementaldecoder("utf-8")("replace")
         self.emulator = Emulator(*size, reply=self._answer)
         self._set_size(*size)
@@ -275,14 +285,12 @@ class Terminal:
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
 
-def _become(command: Sequence[str], environment: Mapping[str, str] | None, folder: Path | None) -> None:
+def _become(command: Sequence[str], environment: Mapping[str, str], folder: Path | None) -> None:
     """Turns the forked child into the command."""
     try:
         if folder is not None:
             os.chdir(folder)
-        inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
-        base = {**inherited, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-        os.execvpe(command[0], list(command), {**base, **(environment or {})})
+        os.execvpe(command[0], list(command), environment)
     finally:
         os._exit(127)
 
