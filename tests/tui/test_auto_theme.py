@@ -183,7 +183,7 @@ def chat(folder: Path, background: str, **environment: str) -> Terminal:
     home: Mapping[str, str] = {"FORGE_HOME": str(folder / "home"), "HOME": str(folder), **environment}
     work = folder / "work"
     work.mkdir(exist_ok=True)
-    terminal = Terminal(CHAT, folder=work, environment=home)
+    terminal = Terminal(CHAT, folder=work, environment=home, is_preloaded=True)
     terminal.emulator.background = background
     return terminal
 
@@ -204,7 +204,7 @@ def test_the_chat_changes_to_the_light_theme_once_and_begins_with_it_the_next_ti
         terminal.send("typed")
         terminal.wait_for("typed")
         assert "rgb" not in terminal.text
-        assert terminal.output.decode().count(QUERY) == 1
+        assert terminal.output.count(QUERY.encode()) == 1
     with chat(tmp_path, white) as terminal:
         terminal.wait_for(lambda t: QUERY.encode() in t.output)
         terminal.wait_until_quiet(0.5)
@@ -235,11 +235,11 @@ def test_the_chat_follows_a_change_and_another_theme_ends_that(tmp_path: Path) -
         terminal.send("/theme nord\r")
         terminal.wait_for(lambda t: is_painted_in(t, "nord") and "2031" not in t.emulator.modes)
         assert terminal.output.count(REPORTS_OFF.encode()) == 1
-        asked = terminal.output.decode().count(QUERY)
+        asked = terminal.output.count(QUERY.encode())
         terminal.send("\x1b[?997;1n")  # it was on its way
         terminal.send("typed")
         terminal.wait_for("typed")
-        assert terminal.output.decode().count(QUERY) == asked
+        assert terminal.output.count(QUERY.encode()) == asked
 
 
 @pytest.mark.pty

@@ -41,7 +41,7 @@ class PlayedTerminal(AskedTerminal):
 
 def started(**environment: str) -> PlayedTerminal:
     """An app that follows the background and has asked for it."""
-    terminal = PlayedTerminal(FOLLOWING, folder=ROOT, environment=environment)
+    terminal = PlayedTerminal(FOLLOWING, is_preloaded=True, folder=ROOT, environment=environment)
     terminal.wait_for("side 0")
     terminal.wait_for_query()
     return terminal
@@ -123,7 +123,7 @@ def test_a_report_counts_where_no_colour_is_known() -> None:
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
 def test_a_terminal_without_colours_is_not_asked(variable: str) -> None:
     value = {"NO_COLOR": "1", "TERM": "linux"}[variable]
-    with PlayedTerminal(FOLLOWING, folder=ROOT, environment={variable: value}) as terminal:
+    with PlayedTerminal(FOLLOWING, is_preloaded=True, folder=ROOT, environment={variable: value}) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.rest()
@@ -133,7 +133,7 @@ def test_a_terminal_without_colours_is_not_asked(variable: str) -> None:
 
 
 def test_exit_waits_for_an_answer_that_is_due_and_restores_the_terminal() -> None:
-    with PlayedTerminal(FOLLOWING, folder=ROOT) as terminal:
+    with PlayedTerminal(FOLLOWING, is_preloaded=True, folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.send(ATTRIBUTES)

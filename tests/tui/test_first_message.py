@@ -153,7 +153,7 @@ def test_the_program_answers_a_message_of_its_command_line(tmp_path: Path) -> No
     (tmp_path / "greet.py").write_text("def greet(name):\n    return f'hello {name}'\n")
     command = python("-m", "forge_tui.cli", "where is the function greet?", "--model", "offline")
     home = {"HOME": str(tmp_path), "FORGE_HOME": str(tmp_path / "forge")}
-    with Terminal(command, size=(100, 30), folder=tmp_path, environment=home) as terminal:
+    with Terminal(command, size=(100, 30), folder=tmp_path, environment=home, is_preloaded=True) as terminal:
         terminal.wait_for("❯ where is the function greet?")
         terminal.wait_for("greet.py:1")
         terminal.wait_for("offline model")

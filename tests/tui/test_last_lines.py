@@ -37,7 +37,7 @@ def started(folder: Path, program: list[str] = FORGE, **environment: str) -> Ter
     (folder / "greet.py").write_text("def greet(name):\n    return f'hello {name}'\n")
     (folder / ".gitignore").write_text("home/\n")  # what was asked is kept there, and would be found
     home = {"FORGE_HOME": str(folder / "home"), "OPENROUTER_API_KEY": "", **environment}
-    terminal = Terminal(program, size=(90, 24), folder=folder, environment=home)
+    terminal = Terminal(program, size=(90, 24), folder=folder, environment=home, is_preloaded=True)
     terminal.wait_for(READY)
     return terminal
 

@@ -45,7 +45,11 @@ SCENES: dict[str, Sequence[str | tuple[int, int]]] = {
 def start(output: str) -> AskedTerminal:
     environment = {"FORGE_OUTPUT": output, "TEXTUAL_ANIMATIONS": "none"}
     return AskedTerminal(
-        python("-m", "tests.support.output_app"), size=(80, 30), environment=environment, folder=ROOT
+        python("-m", "tests.support.output_app"),
+        size=(80, 30),
+        environment=environment,
+        folder=ROOT,
+        is_preloaded=True,
     )
 
 

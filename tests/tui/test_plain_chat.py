@@ -14,6 +14,7 @@ from forge_core.redact import Redactor
 from forge_core.session.prompt_history import PromptHistory
 from forge_tui.pastes.folded_text import folded
 from forge_tui.plain.input_lines import GRACE_S
+from tests.support import preloaded
 from tests.support.sse_server import Reply, Seen, SseServer, answer, error_reply, json_reply
 from tests.support.terminal import Terminal, python
 
@@ -26,15 +27,7 @@ def piped(
 ) -> subprocess.CompletedProcess[str]:
     """Runs the chat with its input in a pipe."""
     environment = {**os.environ, "FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
-    return subprocess.run(
-        [*command, *arguments, str(folder)],
-        input=lines,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment,
-        check=False,
-    )
+    return preloaded.run([*command, *arguments, str(folder)], stdin_text=lines, env=environment)
 
 
 @pytest.fixture
@@ -132,7 +125,9 @@ def test_a_provider_that_fails_and_one_that_answers(folder: Path) -> None:
 @pytest.mark.pty
 def test_a_conversation_in_a_terminal(folder: Path) -> None:
     environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": "", "TERM": "dumb"}
-    with Terminal([*PLAIN, str(folder)], environment=environment, folder=folder) as terminal:
+    with Terminal(
+        [*PLAIN, str(folder)], environment=environment, folder=folder, is_preloaded=True
+    ) as terminal:
         before = terminal.settings
         terminal.wait_for("You:")
         terminal.send("read \\\n")
@@ -161,7 +156,9 @@ def test_connect_asks_for_a_key_that_is_never_shown(folder: Path) -> None:
     environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
     with (
         SseServer(answer("Really me."), routes={"GET /models": with_key}) as server,
-        Terminal([*PLAIN, str(folder)], environment=environment, folder=folder, size=(100, 60)) as terminal,
+        Terminal(
+            [*PLAIN, str(folder)], environment=environment, folder=folder, is_preloaded=True, size=(100, 60)
+        ) as terminal,
     ):
         before = terminal.settings
         terminal.wait_for("You:")
@@ -189,7 +186,9 @@ def test_connect_asks_for_a_key_that_is_never_shown(folder: Path) -> None:
 @pytest.mark.pty
 def test_lines_typed_during_a_turn_wait_and_answer_nothing(folder: Path) -> None:
     environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
-    with Terminal([*PLAIN, str(folder)], environment=environment, folder=folder, size=(100, 60)) as terminal:
+    with Terminal(
+        [*PLAIN, str(folder)], environment=environment, folder=folder, is_preloaded=True, size=(100, 60)
+    ) as terminal:
         terminal.wait_for("You:")
         terminal.send("run `touch made; sleep 600`\nlist the files\n")
         terminal.wait_for("Queued, 1 waiting.")
@@ -212,7 +211,9 @@ def test_lines_typed_during_a_turn_wait_and_answer_nothing(folder: Path) -> None
 @pytest.mark.pty
 def test_the_plain_command_of_the_app_continues_its_session(folder: Path) -> None:
     environment = {"FORGE_HOME": str(folder.parent / "home"), "OPENROUTER_API_KEY": ""}
-    with Terminal([*CHAT, str(folder)], environment=environment, folder=folder) as terminal:
+    with Terminal(
+        [*CHAT, str(folder)], environment=environment, folder=folder, is_preloaded=True
+    ) as terminal:
         before = terminal.settings
         terminal.wait_for("Enter send")
         terminal.send("read a.py\r")
@@ -233,7 +234,9 @@ def test_what_is_sent_is_kept_with_what_the_app_has_kept(folder: Path) -> None:
     history.add("read b.py", Path("/elsewhere"))
     history.add(f"read {folded('a.py')}", folder)
     environment = {"FORGE_HOME": str(home), "OPENROUTER_API_KEY": "", "TERM": "dumb"}
-    with Terminal([*PLAIN, str(folder)], environment=environment, folder=folder) as terminal:
+    with Terminal(
+        [*PLAIN, str(folder)], environment=environment, folder=folder, is_preloaded=True
+    ) as terminal:
         terminal.wait_for("You:")
         terminal.send("\x10\n")  # Ctrl+P, as Up
         terminal.wait_for(lambda one: "Turn ended" in one.text and one.text.rstrip().endswith("You:"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import pytest
 
 from forge_core.events import LLMEnd, Retry
 from forge_core.headless.printers import RESTART
+from tests.support import preloaded
 from tests.support.sse_server import (
     Cut,
     Gate,
@@ -49,14 +49,8 @@ def half_call(end: Step) -> Reply:
 
 
 def run(folder: Path, server: SseServer, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*FORGE, "run", "what is the word?", *FLAGS, server.base_url, *arguments],
-        cwd=folder,
-        text=True,
-        timeout=180,
-        env={**os.environ},
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
-    )
+    command = [*FORGE, "run", "what is the word?", *FLAGS, server.base_url, *arguments]
+    return preloaded.run(command, cwd=folder, **options)
 
 
 @pytest.fixture
@@ -131,7 +125,8 @@ def test_a_run_whose_retries_all_fail_exits_with_2_and_prints_the_partial_answer
 
 def chat(folder: Path, server: SseServer, replies: Sequence[Reply]) -> Terminal:
     server.add(*replies)
-    return Terminal([*FORGE, "chat", *FLAGS, server.base_url], size=(100, 30), folder=folder, environment={})
+    command = [*FORGE, "chat", *FLAGS, server.base_url]
+    return Terminal(command, size=(100, 30), folder=folder, is_preloaded=True)
 
 
 def test_a_chat_replaces_a_broken_answer_in_place(folder: Path) -> None:

@@ -36,7 +36,9 @@ READY = "Ask about this folder"
 
 
 def chat(folder: Path, *arguments: str, size: tuple[int, int] = (100, 30), **env: str) -> Terminal:
-    return Terminal([*FORGE, "chat", *arguments], size=size, folder=folder, environment=env)
+    return Terminal(
+        [*FORGE, "chat", *arguments], size=size, folder=folder, environment=env, is_preloaded=True
+    )
 
 
 def connected(folder: Path, server: SseServer, **options: object) -> Terminal:
@@ -56,9 +58,14 @@ def assert_terminal_given_back(terminal: Terminal) -> None:
     assert not was_hidden or "25" in terminal.emulator.modes, "the cursor stayed hidden"
 
 
+def started(folder: Path) -> Terminal:
+    """The chat, with its imports."""
+    return Terminal([*FORGE, "chat"], size=(100, 30), folder=folder)
+
+
 def test_without_key_and_network_the_chat_uses_the_offline_model(tmp_path: Path) -> None:
     (tmp_path / "greet.py").write_text("def greet(name):\n    return f'hello {name}'\n")
-    with chat(tmp_path) as terminal:
+    with started(tmp_path) as terminal:
         terminal.wait_for(READY)
         terminal.send("where is the function greet?\r")
         terminal.wait_for("greet.py:1")
@@ -68,7 +75,7 @@ def test_without_key_and_network_the_chat_uses_the_offline_model(tmp_path: Path)
 
 
 def test_keys_typed_during_startup_are_kept(tmp_path: Path) -> None:
-    with chat(tmp_path) as terminal:
+    with started(tmp_path) as terminal:
         terminal.wait_for(lambda t: "1049" in t.emulator.modes)
         for letter in "abcdefghijklmnopqrstuvwxyz":
             terminal.send(letter)

@@ -14,6 +14,7 @@ from forge_core.approval import deny_all
 from forge_core.events import AgentEnd, Notice
 from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
+from tests.support import preloaded
 from tests.support.sse_server import (
     Answer,
     Reply,
@@ -175,7 +176,7 @@ async def test_a_fetched_context_window_is_shown_immediately_and_per_model(tmp_p
 def test_forge_run_uses_the_context_window_flag_without_a_request(tmp_path: Path) -> None:
     def forge(*flags: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "forge_tui.cli", "run", "hi", *flags]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180)
+        return preloaded.run(command, cwd=tmp_path)
 
     with SseServer(answer("ok"), routes={"GET /models": listed()}) as server:
         flags = ("--base-url", server.base_url, "--model", MODEL, "--context-window", "4096")

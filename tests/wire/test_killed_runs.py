@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.store.journal import read_journal
+from tests.support.preloaded import PreloadedPopen
 from tests.support.saved_journal import always, config_for, continue_session
 from tests.support.sse_server import Reply, SseServer, answer, paced, tool_answer
 
@@ -41,7 +42,7 @@ def start(root: Path, server: SseServer) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "forge_tui.cli", "run", "go", "--base-url", server.base_url]
     command += ["--model", "test/model", "--output", "stream-json", *_ALLOWED]
     with (root / "events").open("wb") as events:
-        return subprocess.Popen(
+        return PreloadedPopen(
             command,
             cwd=root / "work",
             stdout=events,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.preloaded import PreloadedPopen
 from tests.support.sse_server import Reply, SseServer, Stall, answer, chunk, event, tool_answer
 from tests.wire.test_run_program import FORGE, at, forge
 
@@ -122,7 +123,7 @@ class Driver:
 @contextmanager
 def driven(server: SseServer, folder: Path, *flags: str) -> Iterator[Driver]:
     arguments = at(server, "--input", "stream-json", "--output", "stream-json", *flags)
-    with subprocess.Popen(
+    with PreloadedPopen(
         [*FORGE, *arguments],
         cwd=folder,
         stdin=subprocess.PIPE,

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import preloaded
 from tests.support.sse_server import (
     PROCESSING,
     Cut,
@@ -41,15 +42,7 @@ KEY = "sk-or-v1-canary0123456789"
 
 
 def forge(*arguments: str, cwd: Path, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*FORGE, *arguments],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        env={**os.environ, **env},
-    )
+    return preloaded.run([*FORGE, *arguments], cwd=cwd, stdin_text=stdin, env={**os.environ, **env})
 
 
 def at(server: SseServer, *arguments: str) -> list[str]:
@@ -57,8 +50,11 @@ def at(server: SseServer, *arguments: str) -> list[str]:
 
 
 def test_stdout_contains_only_the_answer(tmp_path: Path) -> None:
+    environment = {**os.environ, "OPENROUTER_API_KEY": KEY, "OPENAI_API_KEY": KEY}
     with SseServer(Reply([PROCESSING, *answer("Hello ", "there").steps])) as server:
-        done = forge(*at(server, "hi"), cwd=tmp_path, OPENROUTER_API_KEY=KEY, OPENAI_API_KEY=KEY)
+        done = subprocess.run(  # with the imports, which must print nothing
+            [*FORGE, *at(server, "hi")], cwd=tmp_path, capture_output=True, text=True, env=environment
+        )
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello there\n", "")
     assert "authorization" not in server.requests[0].headers
     assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
@@ -218,7 +214,7 @@ def test_a_refused_connection_is_reported_without_hanging(tmp_path: Path) -> Non
 
 @contextmanager
 def start(server: SseServer, cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
+    with preloaded.PreloadedPopen(
         [*FORGE, *at(server, "hi")],
         cwd=cwd,
         stdin=subprocess.DEVNULL,
@@ -350,15 +346,8 @@ def test_an_empty_answer_is_reported_on_stderr(tmp_path: Path) -> None:
 def test_an_unwritable_output_gives_a_one_line_error_and_exit_code_2(tmp_path: Path) -> None:
     for output in ("text", "json", "stream-json"):
         with SseServer(answer("hello")) as server, Path("/dev/full").open("w") as full:
-            done = subprocess.run(
-                [*FORGE, *at(server, "hi", "--output", output)],
-                cwd=tmp_path,
-                stdin=subprocess.DEVNULL,
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                timeout=180,
-            )
+            command = [*FORGE, *at(server, "hi", "--output", output)]
+            done = preloaded.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=full)
         assert done.returncode == 2
         assert "cannot be written" in done.stderr
         assert "Traceback" not in done.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.store.spending_ledger import SpendingLedger
+from tests.support.preloaded import PreloadedPopen
 from tests.support.sse_server import USAGE, SseServer, paced, tool_answer
 
 pytestmark = [pytest.mark.network_server, pytest.mark.slow]
@@ -34,7 +35,7 @@ def test_programs_pass_the_limit_of_a_day_by_one_call_of_unknown_price_at_most(t
         spent = Decimal("3.1") * COST
         ledger.add(spent, host)  # a local endpoint that charges, as is known since an earlier run
         programs = [
-            subprocess.Popen(
+            PreloadedPopen(
                 [sys.executable, "-m", "forge_tui.cli", "run", f"Read all. {number}", "--max-iterations", "20",
                  "--base-url", server.base_url, "--model", "test/model"],
                 cwd=work, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

@@ -53,7 +53,9 @@ def test_the_tour_of_the_readme(tmp_path: Path) -> None:
         command = [*FORGE, "chat", "--base-url", server.base_url, "--model", "test/model"]
         # Over SSH the copy goes through the terminal, where it can be seen.
         environment = {"FORGE_API_KEY": KEY, "SSH_TTY": "/dev/pts/0", "TMUX": "", "STY": ""}
-        with Terminal(command, size=(100, 30), folder=folder, environment=environment) as terminal:
+        with Terminal(
+            command, size=(100, 30), folder=folder, environment=environment, is_preloaded=True
+        ) as terminal:
             terminal.wait_for("Sandbox")
             press(terminal, ask)
             terminal.wait_for("Forge wants to edit")
