@@ -188,10 +188,10 @@ def started(tmp_path: Path, **environment: str) -> Terminal:
         environment={
             **quiet,
             "HOME": str(home),
-            "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
             "OPENROUTER_API_KEY": "",
             **environment,
         },
+        is_preloaded=True,
     )
     terminal.wait_for(lambda t: t.emulator.modes >= MOUSE and "sandbox: " in t.text)
     return terminal

@@ -30,7 +30,7 @@ PAINTING = re.compile(rb"\x1b\[\d+;\d+[Hr]|\x1b\[[0-9;]*m")
 
 
 def started() -> AskedTerminal:
-    terminal = AskedTerminal(python("-m", "tests.support.launched_app"), folder=ROOT)
+    terminal = AskedTerminal(python("-m", "tests.support.launched_app"), folder=ROOT, is_preloaded=True)
     terminal.wait_for("side 0")
     # The emulator has answered once this is read, and its answer comes before any key that is sent from now on.
     terminal.wait_for(lambda seen: ASKED in seen.output)

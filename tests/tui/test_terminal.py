@@ -25,7 +25,9 @@ CTRL_Q = "\x11"
 
 def started() -> tuple[AskedTerminal, list[object]]:
     """An app that shows its screen, and the tty's settings before it."""
-    terminal = AskedTerminal(LAUNCHED, folder=ROOT, environment={"TMUX": "", "XTERM_VERSION": ""})
+    terminal = AskedTerminal(
+        LAUNCHED, is_preloaded=True, folder=ROOT, environment={"TMUX": "", "XTERM_VERSION": ""}
+    )
     before = terminal.settings
     terminal.wait_for("side 0")
     terminal.rest()
@@ -53,7 +55,9 @@ def test_a_normal_exit_restores_the_terminal() -> None:
 
 @pytest.mark.parametrize("end", [None, signal.SIGTERM])
 def test_xterm_and_tmux_are_asked_for_modified_keys_until_the_end(end: signal.Signals | None) -> None:
-    with AskedTerminal(LAUNCHED, folder=ROOT, environment={"XTERM_VERSION": "XTerm(379)"}) as terminal:
+    with AskedTerminal(
+        LAUNCHED, is_preloaded=True, folder=ROOT, environment={"XTERM_VERSION": "XTerm(379)"}
+    ) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.rest()
@@ -88,7 +92,7 @@ def test_a_signal_during_the_launcher_frame_restores_the_terminal(number: signal
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_received_by_another_thread_ends_the_program_too(number: signal.Signals) -> None:
     """Python only notes it then, for a main thread that sleeps."""
-    with AskedTerminal([*LAUNCHED, "deaf"], folder=ROOT) as terminal:
+    with AskedTerminal([*LAUNCHED, "deaf"], is_preloaded=True, folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.rest()
@@ -111,7 +115,7 @@ def test_a_signal_ends_the_program_at_any_point(mode: str) -> None:
 
 
 def test_a_second_signal_exits_immediately() -> None:
-    with AskedTerminal([*LAUNCHED, "endless"], folder=ROOT) as terminal:
+    with AskedTerminal([*LAUNCHED, "endless"], is_preloaded=True, folder=ROOT) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.rest()
@@ -127,14 +131,16 @@ def test_a_second_signal_exits_immediately() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_the_program_even_while_locks_are_held(number: signal.Signals) -> None:
-    with AskedTerminal([*LAUNCHED, "locked", str(int(number))], folder=ROOT) as terminal:
+    with AskedTerminal([*LAUNCHED, "locked", str(int(number))], is_preloaded=True, folder=ROOT) as terminal:
         before = terminal.settings
         assert terminal.wait_for_exit() == 128 + number
         assert_restored(terminal, before)
 
 
 def test_sigcont_while_locks_are_held_does_not_block() -> None:
-    with AskedTerminal([*LAUNCHED, "locked", str(int(signal.SIGCONT))], folder=ROOT) as terminal:
+    with AskedTerminal(
+        [*LAUNCHED, "locked", str(int(signal.SIGCONT))], is_preloaded=True, folder=ROOT
+    ) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.send("a word")
@@ -145,7 +151,9 @@ def test_sigcont_while_locks_are_held_does_not_block() -> None:
 
 
 def test_sigtstp_while_locks_are_held_suspends_the_program() -> None:
-    with AskedTerminal([*LAUNCHED, "locked", str(int(signal.SIGTSTP))], folder=ROOT) as terminal:
+    with AskedTerminal(
+        [*LAUNCHED, "locked", str(int(signal.SIGTSTP))], is_preloaded=True, folder=ROOT
+    ) as terminal:
         before = terminal.settings
         terminal.wait_for("side 0")
         terminal.wait_for(lambda t: "1049" not in t.emulator.modes)

@@ -29,7 +29,9 @@ def environment(folder: Path) -> dict[str, str]:
 @contextmanager
 def chat(folder: Path) -> Iterator[Terminal]:
     """The chat, once the terminal's cursor is in its composer."""
-    with Terminal(CHAT, size=SIZE, folder=folder, environment=environment(folder)) as terminal:
+    with Terminal(
+        CHAT, size=SIZE, folder=folder, environment=environment(folder), is_preloaded=True
+    ) as terminal:
         terminal.wait_for("❯ Ask")
         terminal.wait_for(lambda terminal: terminal.emulator.cursor_shape == BLOCK)
         terminal.wait_for("offline")

@@ -20,9 +20,8 @@ READY = "Ask about this folder"
 
 def connected(folder: Path, server: SseServer) -> Terminal:
     command = [*FORGE, "chat", "--base-url", server.base_url, "--model", "test/model"]
-    return Terminal(
-        command, size=(80, 24), folder=folder, environment={"OPENROUTER_API_KEY": "sk-or-v1-canary"}
-    )
+    environment = {"OPENROUTER_API_KEY": "sk-or-v1-canary"}
+    return Terminal(command, folder=folder, environment=environment, is_preloaded=True)
 
 
 def last_message(server: SseServer) -> object:
