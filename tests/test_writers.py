@@ -47,6 +47,8 @@ EXACT = {
     "forge_core/mcp/server_edits.py": "what the user declares, keys in it included",
     "forge_core/mcp/sign_in_store.py": "the user's own tokens, in a file that only they can read",
     "forge_core/mcp/bridge/bridge.py": "the pipe to the session, and the null device",
+    "forge_core/mcp/bridge/silent_servers.py": "hashes of entries and times",
+    "forge_core/mcp/connect.py": "binary contents of results, for the program that asked for them",
     "forge_tui/cli.py": "the null device",
     "forge_tui/terminal/editor.py": "the message or plan for the user's editor, in a folder that is deleted",
     "forge_tui/terminal/known_backgrounds.py": "kinds of terminals, without what tells windows apart",

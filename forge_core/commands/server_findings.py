@@ -24,7 +24,7 @@ _SECTION = "MCP servers"
 def server_findings(config: ForgeConfig, running: Mapping[str, ServerStatus]) -> Iterator[Finding]:
     """Yield the state of each server, with what is wrong and what to do; nothing if none is declared.
     `running` are those of a session, by name."""
-    settings = LaunchSettings.of_session([config.working_dir], config.state_dir)
+    settings = LaunchSettings.of_session([config.working_dir], config)
     listing = ServerListing.load(config, settings)
     for server in listing.servers:
         status = running.get(server.name) if server.state in MAY_START else None
