@@ -13,11 +13,21 @@ from forge_core.commands.result import (
     ShowServers,
     Text,
 )
-from forge_core.commands.server_page import ServerPage, ServerRow, server_page, server_rows
+from forge_core.commands.server_page import (
+    ServerPage,
+    ServerRow,
+    file_problems,
+    server_page,
+    server_rows,
+)
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 
 DEFERRED = "Deferred tools are not sent with requests: the model finds them with tool_search."
+_NONE = (
+    "There are no MCP servers. In a shell, forge mcp add NAME -- COMMAND or forge mcp add NAME URL declares "
+    "one, and forge mcp import takes over those of other programs. Your own are in {}/mcp.json."
+)
 _PLAIN_SIGN_IN = (
     "Run forge mcp login {} in another terminal. This session connects by itself once you have signed in."
 )
@@ -50,15 +60,14 @@ async def mcp(argument: str, session: ForgeSession) -> CommandResult:
             return CommandNotice(done if was_there else f"{name} has no approval that could be revoked.")
     await servers.begin()
     if servers.approvals is None:
-        config_dir = safe_line(str(session.config.config_dir))
-        return Text(f"There are no MCP servers. Your own go into {config_dir}/mcp.json.", "MCP servers")
+        return Text(_NONE.format(safe_line(str(session.config.config_dir))), "MCP servers")
     if word:
         page = await load_page(session, word)
         if page is None:
             return Failure(f"There is no server {safe_line(word)!r}; /mcp lists them.")
         return ShowServers(page.text(), f"MCP server {word}", word)
     rows = await load_rows(session)
-    lines = [left_columns([_columns(row) for row in rows]), *servers.approvals.table.problems]
+    lines = [left_columns([_columns(row) for row in rows]), *file_problems(session)]
     deferred = ["", DEFERRED] if session.tools.deferred else []
     return ShowServers("\n".join([*lines, *deferred]), "MCP servers")
 

@@ -29,6 +29,7 @@ _STATES = {
     "changed": "changed since it was approved: /mcp approve",
     "declined": "declined",
 }
+_UNTRUSTED = "folder not trusted: /trust yes"
 _SIGNS = {"ready": "✓", "failed": "✗", "cannot be used": "✗", "needs sign-in": "!"} | dict.fromkeys(
     (_STATES["new"], _STATES["changed"]), "!"
 )
@@ -150,7 +151,18 @@ def server_rows(session: ForgeSession) -> list[ServerRow]:
         state = "cannot be used"
         error = f"{one.reason} ({one.source.label})"
         rows.append(ServerRow(one.name, _SIGNS[state], state, error=error, has_page=False))
+    for table in session.servers.untrusted:
+        named = [(one.name, one.source) for one in table.servers]
+        named += [(one.name, one.source) for one in table.unusable]
+        rows += [ServerRow(name, "·", _UNTRUSTED, source=at.label, has_page=False) for name, at in named]
     return rows
+
+
+def file_problems(session: ForgeSession) -> list[str]:
+    """Return what is wrong with the files that declare servers, as sentences."""
+    servers = session.servers
+    counting = servers.approvals.table.problems if servers.approvals is not None else ()
+    return [*counting, *(problem for table in servers.untrusted for problem in table.problems)]
 
 
 def server_page(session: ForgeSession, name: str) -> ServerPage | None:

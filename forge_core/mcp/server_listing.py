@@ -100,10 +100,8 @@ class ServerListing:
     def load(cls, config: ForgeConfig, settings: LaunchSettings) -> Self:
         """Return the servers as they are now. Blocks while it reads."""
         approvals = ServerApprovals.load(config)
-        sources = server_sources(config)
-        project = file_of(ServerScope.PROJECT, config)
-        untrusted = [] if project in sources or config.safe or not project.path.exists() else [project]
-        tables = [(source, read_source(source)) for source in (*sources, *untrusted)]
+        untrusted = untrusted_sources(config)
+        tables = [(source, read_source(source)) for source in (*server_sources(config), *untrusted)]
         servers = (
             one
             for source, table in tables
@@ -116,6 +114,13 @@ class ServerListing:
         """Return all servers of a name, the one that counts first."""
         found = [one for one in self.servers if one.name == name]
         return sorted(found, key=lambda one: not one.counts)
+
+
+def untrusted_sources(config: ForgeConfig) -> list[ServerSource]:
+    """Return the file of the project if it does not count because the user does not trust the folder."""
+    project = file_of(ServerScope.PROJECT, config)
+    counts = project in server_sources(config)
+    return [] if counts or config.safe or not project.path.exists() else [project]
 
 
 def _listed(

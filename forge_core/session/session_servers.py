@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forge_core.mcp.approved_servers import ServerApprovals
     from forge_core.mcp.mcp_tool import McpTool
     from forge_core.mcp.results import KeepImage, ResultReader
-    from forge_core.mcp.server_files import ServerEntry
+    from forge_core.mcp.server_files import ServerEntry, ServerTable
     from forge_core.mcp.server_launch import LaunchSettings
     from forge_core.mcp.server_questions import ServerQuestion
     from forge_core.mcp.servers import McpServers, ServerStatus
@@ -54,6 +54,8 @@ class SessionServers:
         the tools of all connected servers whenever they have changed."""
         self.approvals: ServerApprovals | None = None
         """What was declared; None where nothing was, or before it was read."""
+        self.untrusted: Sequence[ServerTable] = ()
+        """What the project declares, while the user does not trust it."""
         self.offers = ServerOffers(lambda: self._servers, self._reader)
         """Their prompts and resources."""
         self.open_page: Callable[[str], Awaitable[bool]] = self._open_page
@@ -101,6 +103,7 @@ class SessionServers:
         from forge_core.mcp.approved_servers import ServerApprovals
 
         approvals = await asyncio.to_thread(ServerApprovals.load, self._config)
+        self.untrusted = await asyncio.to_thread(_untrusted, self._config)
         is_first, self.approvals = self.approvals is None, approvals
         if is_first:
             for text in (
@@ -373,3 +376,10 @@ class SessionServers:
                     return path
         except OSError:
             return None
+
+
+def _untrusted(config: ForgeConfig) -> list[ServerTable]:
+    from forge_core.mcp.server_files import read_source
+    from forge_core.mcp.server_listing import untrusted_sources
+
+    return [read_source(source) for source in untrusted_sources(config)]

@@ -50,6 +50,24 @@ def is_open(app: ChatApp, kind: type) -> bool:
     return isinstance(app.screen, kind)
 
 
+async def test_servers_of_a_folder_that_is_not_trusted_and_broken_files_are_listed(
+    config: ForgeConfig, tmp_path: Path
+) -> None:
+    (tmp_path / ".mcp.json").write_text(
+        '{"mcpServers": {"git": {"command": "uvx"}, "a b": {"command": "x"}}}'
+    )
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/mcp.json").write_text('"mcpServers": {}')
+    session = scripted_session(tmp_path, [["ok"]])
+    app = make_app(config, make_session=lambda responder, scripted: session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await say(pilot, "/mcp")
+        await until(pilot, lambda: is_open(app, ServersPanel) and "put { before it" in shown(app))
+        assert "· git  folder not trusted: /trust yes · .mcp.json" in shown(app)
+        assert "· a b  folder not trusted: /trust yes" in shown(app)
+
+
 async def test_the_list_opens_a_page_whose_tools_can_be_switched(config: ForgeConfig, tmp_path: Path) -> None:
     tools = [
         {"name": ODD, "description": "\x1b]0;owned\x07 [bold]x[/bold]", "inputSchema": {"type": "object"}},

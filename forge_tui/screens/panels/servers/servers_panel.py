@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from forge_core.commands.mcp_command import DEFERRED, load_rows
-from forge_core.commands.server_page import ServerRow
+from forge_core.commands.server_page import ServerRow, file_problems
 from forge_tui.keymap import KeyContext, bindings
 from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.screens.panels.servers.server_panel import ServerPanel
@@ -71,6 +71,7 @@ class ServersPanel(Overlay[None]):
 
     async def on_mount(self) -> None:
         await self.refresh_rows()
+        self._show_about()  # also if there are no rows
         self._timer = self.set_interval(REFRESH_S, self.refresh_rows)
 
     def on_screen_suspend(self) -> None:
@@ -96,14 +97,12 @@ class ServersPanel(Overlay[None]):
         self._show_about()
 
     def _show_about(self) -> None:
-        row = self._chosen()
-        if row is None:
-            return
-        self.show_keys(f"{'Enter show it · ' if row.has_page else ''}Esc close")
-        lines = [f"{row.name}, from {row.source}" if row.source else row.name, row.error]
-        if not row.error and self._session.tools.deferred:
-            lines[1] = DEFERRED
-        self._about.update("\n".join(filter(None, lines)))
+        row, lines = self._chosen(), file_problems(self._session)
+        self.show_keys(f"{'Enter show it · ' if row is not None and row.has_page else ''}Esc close")
+        if row is not None:
+            about = row.error or (DEFERRED if self._session.tools.deferred else "")
+            lines = [f"{row.name}, from {row.source}" if row.source else row.name, about, *lines]
+        self._about.update("\n".join(filter(None, lines)) or "The files declare no servers.")
 
     def _chosen(self) -> ServerRow | None:
         return self._rows[self._list.chosen] if self._rows else None
