@@ -20,6 +20,7 @@ from forge_core.text_width import clip
 _COMMAND_WIDTH = 70
 _PLACES = {
     ServerSandbox.OFF: "outside the sandbox of commands",
+    ServerSandbox.KEYS: "outside the sandbox of commands but without Forge's own folders",
     ServerSandbox.STRICT: "inside the sandbox of commands and without network",
 }
 

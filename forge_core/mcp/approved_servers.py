@@ -187,6 +187,8 @@ def _details(server: ServerEntry) -> Iterator[str]:
         yield f"in the folder {server.cwd}"
     if server.sandbox is ServerSandbox.STRICT:
         yield "inside the sandbox, without network"
+    elif server.sandbox is ServerSandbox.KEYS:
+        yield "without a view of Forge's own folders"
 
 
 def _occasion(server: ServerEntry) -> str:

@@ -89,6 +89,8 @@ class ServerSandbox(StrEnum):
 
     OFF = ""
     """It runs as the user."""
+    KEYS = "keys"
+    """So does this, but Forge's own folders are empty for it."""
     STRICT = "strict"
     """In the sandbox of commands, without network; nowhere else."""
 

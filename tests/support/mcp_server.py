@@ -15,6 +15,7 @@ All that it receives is appended to the file of `record`.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import socket
@@ -120,8 +121,14 @@ def call(name: str, arguments: dict[str, Any], token: Any) -> dict[str, Any] | N
 
 
 def attempt(what: str, where: str) -> str:
-    """Read or write a file, or connect to a port of this machine; return what was read, or how it went."""
+    """Read or write a file, connect to a port of this machine, or unmount; return what was read, or how it
+    went."""
     try:
+        if what == "unmount":
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.umount2(os.fsencode(where), 2):
+                raise OSError(ctypes.get_errno(), "umount2")
+            return "done"
         if what == "read":
             return Path(where).read_text()
         if what == "connect":

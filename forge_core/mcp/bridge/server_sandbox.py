@@ -1,4 +1,4 @@
-"""Starts the program of a server in the sandbox of commands, if its entry asks for that."""
+"""Confines the program of a server: in the sandbox of commands, or only away from Forge's own folders."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 from forge_core.errors import WorkspaceError
 from forge_core.mcp.bridge.failures import RequestFailedError
 from forge_core.mcp.wire import ServerLaunch, ServerSandbox
+from forge_core.permissions.sandbox.bubblewrap import without_folders
 from forge_core.permissions.sandbox.probing import probe_now
 from forge_core.permissions.sandbox.sandbox import Launch, Sandbox
-from forge_core.permissions.sandbox.sandbox_state import SandboxState
+from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 
 _NEUTRAL_FOLDER = Path("/tmp")
 """Where a program starts whose own folder the sandbox hides: there, it is empty and private."""
@@ -40,16 +41,20 @@ async def confined(launch: ServerLaunch) -> AsyncIterator[Launch]:
 
 
 def _enter(stack: contextlib.ExitStack, launch: ServerLaunch) -> Launch:
-    """Set up the sandbox over the workspace, as for a command. Blocks."""
+    """Set up the sandbox over the workspace, as for a command, or hide the folders only. Blocks."""
     root, *added = (Path(os.path.realpath(one)) for one in launch.roots)
-    state = _full_sandbox(root)
-    state_dir, folder = Path(os.path.realpath(launch.state_dir)), Path(os.path.realpath(launch.folder))
+    state = _available(root, launch.sandbox)
+    names = launch.state_dir, launch.config_dir, launch.folder
+    state_dir, config_dir, folder = (Path(os.path.realpath(one)) for one in names)
+    if launch.sandbox is ServerSandbox.KEYS:
+        argv = without_folders(state.program, launch.argv, (state_dir, config_dir), folder)
+        return Launch(argv, launch.environment)
     try:
         sandbox = Sandbox(
             state,
             root,
             state_dir=state_dir,
-            hidden=(Path(launch.config_dir),),
+            hidden=(config_dir,),
             readable=tuple(map(Path, launch.sandbox_read)),
         )
         for one in added:
@@ -61,12 +66,14 @@ def _enter(stack: contextlib.ExitStack, launch: ServerLaunch) -> Launch:
         raise RequestFailedError(f"its sandbox cannot be set up: {error}") from error
 
 
-def _full_sandbox(root: Path) -> SandboxState:
-    """Return the sandbox of this machine, whether commands run in it or not."""
+def _available(root: Path, wanted: ServerSandbox) -> SandboxState:
+    """Return the sandbox of this machine, whether commands run in it or not. Raises RequestFailedError."""
     state = probe_now("auto", root)
-    if state.strength != "full":
-        why = state.reason or "there is none here"
-        raise RequestFailedError(
-            f'its entry has "sandbox": "strict", and a full sandbox is not available: {why}'
-        )
+    if wanted is ServerSandbox.KEYS:
+        what, is_there = "bubblewrap", state.kind is SandboxKind.BUBBLEWRAP
+    else:
+        what, is_there = "a full sandbox", state.strength == "full"
+    if not is_there:
+        why = state.reason or f"this machine has {state.kind}"
+        raise RequestFailedError(f'its entry has "sandbox": "{wanted}", and {what} is not available: {why}')
     return state

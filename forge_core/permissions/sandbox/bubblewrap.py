@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from forge_core.permissions.programs.word_sets import table
-from forge_core.permissions.sandbox.path_checks import is_there
+from forge_core.permissions.sandbox.home_view import is_in
+from forge_core.permissions.sandbox.mount_layout import mask
+from forge_core.permissions.sandbox.path_checks import is_folder, is_there
 from forge_core.permissions.sandbox.sandbox_state import SandboxState
 
 _NAMESPACES = (
@@ -50,6 +52,28 @@ def options(
     if seccomp is not None:
         parts += ["--seccomp", str(seccomp)]
     return b"".join(os.fsencode(part) + b"\0" for part in parts)
+
+
+def without_folders(
+    program: str, argv: Sequence[str], hidden: Iterable[Path], folder: Path
+) -> tuple[str, ...]:
+    """Return the command line by which `argv` runs in `folder` with everything as it is, but `hidden`, real
+    paths of folders, empty. `folder` may be in one of them: then it is empty as well.
+
+    `program` is bwrap. Not for root alone, this takes a user namespace: there are no setuid programs in it,
+    other users' files belong to nobody, and other processes cannot be inspected.
+    """
+    covered = [one for one in hidden if is_folder(one)]
+    parts = [program, "--dev-bind", "/", "/"]
+    for one in covered:
+        parts += mask(one, one)
+    if is_in(folder, covered):
+        parts += ["--tmpfs", str(folder)]
+    for one in covered:
+        parts += ["--remount-ro", str(one)]
+    # With these two, root could unmount what covers the folders, or look at them through another process.
+    parts += ["--cap-drop", "CAP_SYS_ADMIN", "--cap-drop", "CAP_SYS_PTRACE"]
+    return (*parts, "--chdir", str(folder), "--", *argv)
 
 
 def _kernel_settings() -> list[str]:

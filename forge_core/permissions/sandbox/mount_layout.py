@@ -132,7 +132,7 @@ def _hidden(inputs: LayoutInputs, private: Sequence[Path]) -> Iterable[tuple[Pat
     for path in inputs.hidden:
         if is_in(path, private) and not is_in(path, reachable):
             continue
-        yield path, _mask(path, inputs.empty)
+        yield path, mask(path, inputs.empty)
     for path, shown in inputs.replaced:
         yield path, ["--ro-bind", str(shown), str(path)]
 
@@ -141,7 +141,7 @@ def _home(inputs: LayoutInputs, copy: Callable[[bytes], str]) -> Iterator[tuple[
     """Yield what is seen of the homes, outer folders first."""
     view = inputs.home
     for path in view.masked:
-        yield path, _mask(path, inputs.empty)
+        yield path, mask(path, inputs.empty)
     parts = [
         (
             path,
@@ -156,7 +156,9 @@ def _home(inputs: LayoutInputs, copy: Callable[[bytes], str]) -> Iterator[tuple[
     yield from sorted(parts, key=lambda one: _depth(one[0]))
 
 
-def _mask(path: Path, empty: Path) -> list[str]:
+def mask(path: Path, empty: Path) -> list[str]:
+    """Return the arguments that show an empty folder in place of a folder, or the file `empty` in place of a
+    file."""
     if is_folder(path):
         return ["--perms", "0555", "--tmpfs", str(path)]
     return ["--ro-bind", str(empty), str(path)]

@@ -238,6 +238,9 @@ def test_a_server_in_the_sandbox_is_approved_as_such(cli: Cli) -> None:
     out = cli.run("approve", "one", "--trust", "--yes")
     assert "inside the sandbox of commands and without network, whenever a session starts here" in out
     assert "  sandbox  strict\n" in cli.run("get", "one", "--trust")
+    cli.write(cli.project_file, one={"command": "x", "sandbox": "keys"})
+    [one] = ServerApprovals.load(load_session_config(trust=True)).shown
+    assert "without a view of Forge's own folders" in one.lines and not one.is_sandboxed
     cli.write(cli.project_file, one={"command": "x"})
     assert 'sandbox was "strict", is not set' in cli.run("approve", "one", "--trust", "--yes")
 

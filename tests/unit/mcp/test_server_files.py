@@ -121,7 +121,7 @@ def test_the_transport_follows_from_the_fields(entry: dict[str, Any], transport:
             {"url": "https://a", "sandbox": "strict"},
             "sandbox is set, but a server with a url is no program of this machine; remove it",
         ),
-        ("one", {**COMMAND, "sandbox": "on"}, "sandbox is 'on'; it can be 'strict'"),
+        ("one", {**COMMAND, "sandbox": "on"}, "sandbox is 'on'; it can be 'keys' or 'strict'"),
         ("one", {"command": "a\0b"}, "command is not a text"),
         ("one", {**COMMAND, "url": "https://a.example"}, "it has a command and a url; remove one of them"),
         (
