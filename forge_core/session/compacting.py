@@ -44,7 +44,7 @@ from forge_core.result import AgentResult, StoppedReason
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.provider import SessionProvider
 from forge_core.session.session_hooks import SessionHooks, Trigger
-from forge_core.session.summary_calls import SummaryCalls
+from forge_core.session.side_calls import SideCalls
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.session.turn_recorder import crash_events, message_record
 from forge_core.store.journal import Journal
@@ -430,7 +430,7 @@ class SessionCompactor:
             await asyncio.sleep(again.wait_s)
 
     async def _summary_once(self, request: SummaryRequest, events: EventSink) -> str:
-        calls = SummaryCalls(self._provider)
+        calls = SideCalls(self._provider)
         window = self._provider.context_window(self._model()) or PIECE_CHARS
         try:
             return await summarize(

@@ -1,4 +1,4 @@
-"""What the model calls of a summary cost, those included that brought no answer.
+"""What model calls beside the conversation cost, those included that brought no answer.
 
 A provider charges a call that was cancelled, or that failed while the model was at work, but sends no usage
 for it. Such a call counts with an estimate of its request and of what the model has written. The estimate is
@@ -21,8 +21,8 @@ from forge_core.llm.tokens import estimate_tokens
 from forge_core.session.provider import SessionProvider
 
 
-class SummaryCalls(ForgeCallbackHandler):
-    """Follows the calls of one summary, as a callback of each."""
+class SideCalls(ForgeCallbackHandler):
+    """Follows the calls for one purpose, such as a summary, as a callback of each."""
 
     def __init__(self, provider: SessionProvider) -> None:
         super().__init__()
