@@ -10,7 +10,7 @@ from typing import Any
 
 from forge_core.errors import ConfigError
 from forge_core.mcp.literal_secrets import mask_entry
-from forge_core.mcp.server_files import ServerEntry, Transport
+from forge_core.mcp.server_files import SAMPLING_TEXT, ServerEntry, Transport
 from forge_core.mcp.server_launch import variables_of
 from forge_core.mcp.server_listing import ListedServer, ServerListing
 from forge_core.mcp.wire import ServerSandbox
@@ -79,6 +79,8 @@ def details(server: ListedServer) -> Iterator[tuple[str, str]]:
         yield "  tools", safe_line(f"only {', '.join(entry.allowed_tools) or 'none'}")
     if entry.denied_tools:
         yield "  tools", safe_line(f"without {', '.join(entry.denied_tools)}")
+    if entry.may_sample:
+        yield "  sampling", SAMPLING_TEXT
     for text in shown.secrets:
         yield "  warning", safe_line(f"{text} holds a secret in plain text")
     for text in entry.warnings:
@@ -137,6 +139,8 @@ def approval_lines(server: ListedServer, entry: ServerEntry) -> Iterator[str]:
         yield exact_text(f"  with the header {name}: {value}").replace("\n", "\u23ce")
     if entry.cwd:
         yield exact_text(f"  in the folder {entry.cwd}").replace("\n", "\u23ce")
+    if entry.may_sample:
+        yield f"  {SAMPLING_TEXT}"
     if variables := variables_of(entry):
         yield f"It is given the values of {', '.join(variables)}."
     if is_program:

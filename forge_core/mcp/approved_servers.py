@@ -22,6 +22,7 @@ from forge_core.extensions.approvals import (
 from forge_core.extensions.program_files import UncheckableError, words_of_arguments
 from forge_core.mcp.literal_secrets import mask_entry
 from forge_core.mcp.server_files import (
+    SAMPLING_TEXT,
     ServerEntry,
     ServerTable,
     Transport,
@@ -189,6 +190,8 @@ def _details(server: ServerEntry) -> Iterator[str]:
         yield "inside the sandbox, without network"
     elif server.sandbox is ServerSandbox.KEYS:
         yield "without a view of Forge's own folders"
+    if server.may_sample:
+        yield SAMPLING_TEXT
 
 
 def _occasion(server: ServerEntry) -> str:

@@ -31,6 +31,9 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 RESERVED_NAMES = frozenset({"forge", "ide", "workspace"})
 MIN_TIMEOUT_MS = 1_000
 _PROTOCOLS = ("2026-07-28",)
+SAMPLING_ASK = "ask"
+SAMPLING_TEXT = "it may ask for answers from your model, each of which asks you"
+"""What the field `sampling` means, for whoever approves the entry."""
 
 
 class ServerScope(StrEnum):
@@ -106,6 +109,8 @@ class ServerEntry:
     trusts_annotations: bool = False
     """Its hints about tools count."""
     sandbox: ServerSandbox = ServerSandbox.OFF
+    may_sample: bool = False
+    """It may ask for answers from the model; the user is asked each time."""
     warnings: tuple[str, ...] = ()
     """What is odd about the entry; safe to display."""
 
@@ -271,6 +276,8 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
     protocol = fields.text("protocol")
     if protocol and protocol not in _PROTOCOLS:
         raise ValueError(f"protocol is {protocol!r}; it can be {', '.join(map(repr, _PROTOCOLS))}")
+    if (sampling := fields.text("sampling")) and sampling != SAMPLING_ASK:
+        raise ValueError(f"sampling is {sampling!r}; it can be {SAMPLING_ASK!r}")
     return ServerEntry(
         name=name,
         source=source,
@@ -291,6 +298,7 @@ def _entry(name: str, entry: object, source: ServerSource) -> ServerEntry:
         protocol=protocol,
         trusts_annotations=fields.flag("trust_annotations"),
         sandbox=_sandbox(fields.text("sandbox"), transport),
+        may_sample=bool(sampling),
         warnings=tuple(safe_line(one) for one in fields.warnings),
     )
 

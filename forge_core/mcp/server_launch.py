@@ -95,6 +95,7 @@ def launch_of(server: ServerEntry, settings: LaunchSettings) -> ServerLaunch:
         config_dir=settings.config_dir if server.sandbox else "",
         sandbox_read=settings.sandbox_read if server.sandbox else (),
         state_dir="" if is_program and not server.sandbox else settings.state_dir,
+        may_sample=server.may_sample,
         client_id=client_id,
         client_secret=client_secret,
         client_metadata_url=server.client.metadata_url,

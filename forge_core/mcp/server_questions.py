@@ -20,7 +20,7 @@ class ServerQuestion:
 
     server: ServerEntry
     kind: str
-    """`elicit`: the parameters are those of `elicitation/create`."""
+    """`elicit` or `sample`: the parameters are those of `elicitation/create` or `sampling/createMessage`."""
     params: Mapping[str, Any]
     call_id: str
     """The call during which it asks; empty if that is not known."""

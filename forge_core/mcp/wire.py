@@ -117,6 +117,8 @@ class ServerLaunch:
     """The folder of the user's settings, for the sandbox."""
     sandbox_read: tuple[str, ...] = ()
     """What a program may read in the sandbox besides, as `Sandbox` takes it."""
+    may_sample: bool = False
+    """It may ask for answers from the model."""
     state_dir: str = ""
     """Forge's state folder, for sign-ins and the sandbox; empty: nobody can sign in."""
     client_id: str = ""

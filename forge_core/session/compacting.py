@@ -443,31 +443,9 @@ class SessionCompactor:
                 callbacks=[*self._agent.callbacks, calls, calls.answered],
             )
         finally:
-            for model, usage in calls.answered.usage_by_model().items():
-                self._record_call(usage, model or self._model())
-            if (cut := calls.take_cut(self._model(), self._agent.tracker)).estimated:
-                recorded = self._record_call(cut, self._model())
-                self._on_cut(_cut_call(cut, self._model(), recorded))
+            cut = calls.record(self._journal, "summary", self._model(), self._agent.tracker, self._on_cut)
+            if cut.estimated:
                 events.emit(Notice(level="info", text=_cut_text(cut)))
-
-    def _record_call(self, usage: TokenUsage, model: str) -> float:
-        """Return the time of the record."""
-        return self._journal.record(
-            "llm_end", {"usage": usage.as_dict(), "model": model, "purpose": "summary"}
-        )
-
-
-def _cut_call(usage: TokenUsage, model: str, recorded: float) -> LLMEnd:
-    """Return the end of a call without an answer, as it was recorded."""
-    return LLMEnd(
-        usage=usage,
-        cost_usd=usage.cost_usd,
-        finish_reason=None,
-        duration_s=0.0,
-        total_usage=TokenUsage(),
-        model=model,
-        timestamp=recorded,
-    )
 
 
 def _cut_text(usage: TokenUsage) -> str:

@@ -40,6 +40,7 @@ from forge_core.session.saved_state import (
     restore_environment,
     restore_history,
 )
+from forge_core.session.server_sampling import ServerSampling
 from forge_core.session.session_parts import SessionParts
 from forge_core.session.session_recorder import SessionRecorder
 from forge_core.session.session_servers import SessionServers
@@ -67,6 +68,10 @@ class ForgeSession:
         self.id, self.config = parts.id, config
         self.budget, self.hooks = parts.budget, parts.hooks
         """The limits of what is spent; the programs that run at events."""
+        self._recorder = SessionRecorder(
+            parts.id, journal, environment, lambda: self.config, lambda: self.models
+        )
+        self._billing = SessionBilling(parts.tracker, provider, events.figures_changed, self._recorder.bill)
         self.servers = self._servers(parts)
         """The MCP servers."""
         self.programs = ProgramApprovals(self.hooks, self.servers, events.notify)
@@ -75,21 +80,16 @@ class ForgeSession:
         """What files define; how the model writes."""
         self.restored: SavedSession | None = None
         """The saved session that this one continues."""
-        self._agent, self._tracker = agent, parts.tracker
-        self._environment, self._provider = environment, provider
-        self._journal, self._logger = journal, parts.logger
+        self._agent, self._environment, self._provider = agent, environment, provider
+        self._tracker, self._journal, self._logger = parts.tracker, journal, parts.logger
         self.todos, self.plan = environment.todos, environment.plan
         """The model's list of tasks, and the plan of plan mode."""
         self.plan.use_mode = self.set_mode
         self._events, self._system_prompt = events, parts.system_prompt
-        self._recorder = SessionRecorder(
-            parts.id, journal, environment, lambda: self.config, lambda: self.models
-        )
         self.models = ModelSelection(config, provider, agent.set_llm, self.reload_instructions)
         """The model in use, and the choice of another."""
         self.folders = AddedFolders(environment, self.reload_instructions, self.servers.use_roots)
         self._meter = ContextMeter(agent)
-        self._billing = SessionBilling(parts.tracker, provider, events.figures_changed, self._recorder.bill)
         self.drafts = DraftKeeper(journal, config.state_dir, config.working_dir)
         """Keeps the text in the composer while it is typed."""
         self.rewinder = Rewinder(journal, environment, self._has_turn, self._rewound, self.files_restored)
@@ -130,6 +130,7 @@ class ForgeSession:
             OfferedTools(parts, self.reload_instructions).use,
             parts.events.notify,
             parts.logger,
+            ServerSampling(parts, self._model, self._billing.answered),
         )
 
     def _compactor(self) -> SessionCompactor:

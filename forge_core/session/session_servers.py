@@ -19,6 +19,7 @@ from forge_core.events import Notice
 from forge_core.private_folders import make_private_folder
 from forge_core.sanitize import safe_line
 from forge_core.session.server_offers import ServerOffers
+from forge_core.session.server_sampling import ServerSampling
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.workspace.project_files import SERVER_FILE
 
@@ -49,9 +50,11 @@ class SessionServers:
         use_tools: Callable[[Sequence[McpTool]], None],
         notify: Callable[[Notice], None],
         logger: Logger,
+        sampling: ServerSampling | None = None,
     ) -> None:
         """`keep_image` returns what stores an image for the model; None if it takes none. `use_tools` takes
-        the tools of all connected servers whenever they have changed."""
+        the tools of all connected servers whenever they have changed. `sampling` lets the model answer
+        servers; None: no request of a server reaches it."""
         self.approvals: ServerApprovals | None = None
         """What was declared; None where nothing was, or before it was read."""
         self.untrusted: Sequence[ServerTable] = ()
@@ -65,6 +68,7 @@ class SessionServers:
         self._config = config
         self._environment = environment
         self._keep_image = keep_image
+        self._sampling = sampling
         self._use_tools = use_tools
         self._notify = notify
         self._logger = logger
@@ -338,6 +342,14 @@ class SessionServers:
 
     async def _ask(self, question: ServerQuestion) -> Any:
         """Return the user's answer to a question of a server."""
+        if question.kind == "sample":
+            from forge_core.mcp.sampling import sampled
+
+            if (sampling := self._sampling) is None:
+                return None
+            return await sampled(
+                question, sampling.model, self._environment.responder, sampling.answer, self._say
+            )
         from forge_core.mcp.elicitation import answer_to
 
         return await answer_to(question, self._environment.responder, self.open_page, self._say)

@@ -7,18 +7,20 @@ marked as one, and replaced by the bill where the provider keeps one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 from langchain_core.messages import BaseMessage
 
 from forge_core.errors import NEVER_SENT, AuthenticationError, BudgetExceededError, ProviderError
+from forge_core.events import LLMEnd
 from forge_core.langchain.callbacks import ForgeCallbackHandler, TokenTrackingCallback
 from forge_core.langchain.messages.content import LangChainContent, text_of
 from forge_core.llm.models import TokenUsage
 from forge_core.llm.tokens import estimate_tokens
 from forge_core.session.provider import SessionProvider
+from forge_core.store.journal import Journal
 
 
 class SideCalls(ForgeCallbackHandler):
@@ -62,6 +64,36 @@ class SideCalls(ForgeCallbackHandler):
         if tracker is not None:
             tracker.add_estimate(usage, model)
         return usage
+
+    def record(
+        self,
+        journal: Journal,
+        purpose: str,
+        model: str,
+        tracker: TokenTrackingCallback | None,
+        on_cut: Callable[[LLMEnd], None],
+    ) -> TokenUsage:
+        """Record what all calls have used, and return the estimate for those without an answer. `on_cut` is
+        given the end of such a call, as it was recorded."""
+
+        def write(usage: TokenUsage, model: str) -> float:
+            return journal.record("llm_end", {"usage": usage.as_dict(), "model": model, "purpose": purpose})
+
+        for name, usage in self.answered.usage_by_model().items():
+            write(usage, name or model)
+        if (cut := self.take_cut(model, tracker)).estimated:
+            on_cut(
+                LLMEnd(
+                    usage=cut,
+                    cost_usd=cut.cost_usd,
+                    finish_reason=None,
+                    duration_s=0.0,
+                    total_usage=TokenUsage(),
+                    model=model,
+                    timestamp=write(cut, model),
+                )
+            )
+        return cut
 
 
 def _first(messages: Sequence[Sequence[BaseMessage]]) -> Sequence[BaseMessage]:

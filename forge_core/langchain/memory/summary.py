@@ -134,16 +134,20 @@ async def summarize(
     for piece in _pieces([_render(message, entry_chars) for message in messages], piece_chars):
         question = _question(piece, summary, focus)
         request: list[BaseMessage] = [SystemMessage(_INSTRUCTIONS), HumanMessage(question)]
-        text = await _answer(llm, request, config)
+        text = await streamed_answer(llm, request, config)
         if not text:
             return ""
         summary = text
     return summary
 
 
-async def _answer(llm: BaseLanguageModel[Any], request: list[BaseMessage], config: RunnableConfig) -> str:
+async def streamed_answer(
+    llm: BaseLanguageModel[Any], request: Sequence[BaseMessage], config: RunnableConfig, **options: Any
+) -> str:
+    """Return the text of an answer. It is streamed: a provider stops to write, and to charge, when a stream
+    is closed. `options` are parameters of the request."""
     parts: list[str] = []
-    stream: Any = llm.astream(request, config=config)
+    stream: Any = llm.astream([*request], config=config, **options)
     async with aclosing(stream) as chunks:
         async for chunk in chunks:
             parts.append(str(chunk.text) if isinstance(chunk, BaseMessage) else str(chunk))

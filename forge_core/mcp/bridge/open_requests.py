@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+import mcp_types as types
+from mcp.client import ClientRequestContext
+
+from forge_core.mcp.bridge.listing import as_json
+
+Ask: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Any]]
+"""Puts a question of a server, given its kind and its parameters, and returns the answer."""
+_REJECTED = -1
+"""The code of the protocol for a sampling request that the user has rejected."""
 _Result = TypeVar("_Result")
 
 
@@ -92,3 +101,27 @@ class OpenRequests:
             if not self._questions:
                 for limit in self._limits:
                     limit.resume()
+
+
+class UserQuestions:
+    """Puts to the user what a server asks while it has open requests."""
+
+    def __init__(self, ask: Ask, requests: OpenRequests) -> None:
+        self._ask = ask
+        self._requests = requests
+
+    async def elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult:
+        """Return what the user answers, or that the question was cancelled."""
+        answer = await self._requests.answered(self._ask("elicit", as_json(params)))
+        return types.ElicitResult.model_validate(answer or {"action": "cancel"})
+
+    async def sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """Return what the model answers, if the user lets it."""
+        answer = await self._requests.answered(self._ask("sample", as_json(params)))
+        if answer is None:
+            return types.ErrorData(code=_REJECTED, message="The user rejected the sampling request")
+        return types.CreateMessageResult.model_validate(answer)

@@ -23,7 +23,7 @@ from forge_core.mcp.bridge.http_client import HttpClient, http_transport
 from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
 from forge_core.mcp.bridge.list_items import ListItems
 from forge_core.mcp.bridge.listing import ServerLists, as_json, changed_lists, list_all, listen
-from forge_core.mcp.bridge.open_requests import OpenRequests
+from forge_core.mcp.bridge.open_requests import Ask, OpenRequests, UserQuestions
 from forge_core.mcp.bridge.side_output import CallProgress, Progress, ServerLog
 from forge_core.mcp.bridge.silent_servers import SilentServers
 from forge_core.mcp.bridge.stdio_transport import ServerProcess, stdio_transport
@@ -55,8 +55,6 @@ _WITHOUT_ROOT_CHANGES = "2026-07-28"
 
 _Result = TypeVar("_Result")
 Send: TypeAlias = Callable[[dict[str, Any]], None]
-Ask: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Any]]
-"""Puts a question of a server, given its kind and its parameters, and returns the answer."""
 
 
 class ServerConnection:
@@ -84,6 +82,7 @@ class ServerConnection:
         self._items = ListItems()
         self._has_answered = False
         self._requests = OpenRequests()
+        self._asking = UserQuestions(ask, self._requests)
         self._stop, self._lost, self._changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._restarts: deque[float] = deque(maxlen=len(_RESTART_DELAYS_S))
         self._task = asyncio.create_task(self._run(), name=f"mcp-{launch.name}")
@@ -249,7 +248,8 @@ class ServerConnection:
             mode=protocol,
             cache=None,
             client_info=types.Implementation(name="forge", title="Forge", version=__version__),
-            elicitation_callback=self._elicit,
+            elicitation_callback=self._asking.elicit,
+            sampling_callback=self._asking.sample if self.launch.may_sample else None,
             list_roots_callback=self._roots,
             logging_callback=self._logged,
             message_handler=self._notified,
@@ -460,12 +460,6 @@ class ServerConnection:
         raise RequestFailedError(f"it asked more than {_MAX_ROUNDS} times during one call")
 
     # What a server sends by itself
-
-    async def _elicit(
-        self, context: ClientRequestContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        answer = await self._requests.answered(self._ask("elicit", as_json(params)))
-        return types.ElicitResult.model_validate(answer or {"action": "cancel"})
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
         roots = [types.Root(uri=Path(one).as_uri(), name=Path(one).name) for one in self.launch.roots]  # type: ignore[arg-type]
