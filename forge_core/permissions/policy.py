@@ -226,7 +226,7 @@ class PermissionPolicy:
         """Return what may happen to this call. Changes nothing, but reads what the decision depends on:
         links, git's configuration and index, and the scripts that a line names (at most 64 MB, 40 ms)."""
         if use.server_tool is not None:
-            return decide_server_tool(tool_name, use, self.mode, self._book, self._scripts)
+            return decide_server_tool(tool_name, use, self.mode, self._book, self._scripts, self.folders)
         if use.effect is Effect.RUN:
             return self._line(tool_name, use)
         places = [locate(path, self.folders) for path in use.paths]

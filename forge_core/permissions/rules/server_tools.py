@@ -11,7 +11,9 @@ from forge_core.config.project_state import Scripts
 from forge_core.errors import ConfigError
 from forge_core.permissions.rules.rule import ALL_TOOLS, Rule, matches_target
 from forge_core.permissions.rules.rule_book import GRANTED, RuleBook
+from forge_core.permissions.rules.server_arguments import reason_to_ask
 from forge_core.permissions.verdict import Decision, Verdict
+from forge_core.workspace.folders import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +29,17 @@ _PLAN = (
 
 
 def decide_server_tool(
-    name: str, use: ToolUse, mode: PermissionMode, book: RuleBook, granted: Mapping[str, Scripts]
+    name: str,
+    use: ToolUse,
+    mode: PermissionMode,
+    book: RuleBook,
+    granted: Mapping[str, Scripts],
+    folders: Workspace,
 ) -> Verdict:
     """Return what may happen to a call of the tool `use.server_tool`, which the model knows by `name`.
 
     `granted` holds, by rule, what was shown to the user of the tools that they allowed in a prompt: such a
-    rule covers a tool that is still the same.
+    rule covers a tool that is still the same. No allow rule covers the paths of `reason_to_ask`.
     """
     tool = use.server_tool
     assert tool is not None
@@ -44,6 +51,10 @@ def decide_server_tool(
     if (rule := _first(asking, use)) is not None:
         return Verdict(Decision.ASK, f"the ask rule {rule} covers it", str(rule), "rule")
     if (rule := _allowing(name, use, tool, book, granted)) is not None:
+        # A service has other files than this machine.
+        reason = "" if tool.host else reason_to_ask(use.target, folders, only_reads=tool.only_reads)
+        if reason and mode is not PermissionMode.YOLO:
+            return Verdict(Decision.ASK, reason, is_destructive=True)
         return Verdict(Decision.ALLOW, f"the rule {rule} allows it", str(rule), "rule")
     if mode is PermissionMode.YOLO:
         return Verdict(Decision.ALLOW, "mode yolo", by="mode", shows_keys=True)

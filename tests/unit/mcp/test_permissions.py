@@ -217,3 +217,41 @@ async def test_a_prompt_grants_only_the_tool_that_it_shows(tmp_path: Path, answe
     executor = ToolExecutor(here.policy, edit_rule)
     result = await executor.execute(here.tool, {"repo": "."}, ExecutionContext(tmp_path))
     assert result.success and here.policy.rules() == ()
+
+
+HELD = (
+    {"path": ".env"},
+    {"path": "link"},
+    {"paths": ["a.txt", {"path": "~/.ssh/id_ed25519"}]},
+    {"uri": "file:///home/x/server%2Epem"},
+    {"path": "/home/x/.config/forge/mcp.json"},
+    {"path": "/home/x/.local/state/forge"},
+    {"path": ".git/hooks/pre-commit"},
+    {"path": "sub/../.mcp.json"},
+)
+FREE: tuple[Mapping[str, Any], ...] = (
+    {"path": "a.txt"},
+    {"title": "Read .env"},
+    {"text": "line\n.env"},
+    {"path": "/elsewhere/a b.txt", "depth": 3, "all": None},
+    {"path": "~nobody-of-this-name/x"},
+    {"text": "x" * 10_000},
+)
+
+
+@pytest.mark.parametrize("arguments", [*HELD, *FREE], ids=lambda one: str(one)[:60])
+@pytest.mark.parametrize("rule", ["mcp__git", "mcp__git__log"])
+def test_no_allow_rule_covers_keys_and_files_that_programs_act_on(
+    tmp_path: Path, rule: str, arguments: Mapping[str, Any]
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / ".env")
+    for entry, mode, expected in (
+        ({}, PermissionMode.ASK, ASK if arguments in HELD else ALLOW),
+        ({}, PermissionMode.YOLO, ALLOW),
+        (REMOTE, PermissionMode.ASK, ALLOW),
+    ):
+        tool = desk(tmp_path, entry or None).tool
+        policy = PermissionPolicy(tmp_path, mode=mode, allow=[rule])
+        verdict = policy.decide(tool.name, tool.use(dict(arguments), ExecutionContext(tmp_path)))
+        assert verdict.decision is expected, verdict.reason
+        assert verdict.decision is ALLOW or not (verdict.session_rule or verdict.always_rule)
