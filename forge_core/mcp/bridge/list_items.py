@@ -1,7 +1,7 @@
 """Keeps the good items of a list that a server sends.
 
 The SDK refuses a whole list for one item that the protocol does not allow, such as a tool without a name. So
-responses pass through here before they reach it.
+responses pass through here before they reach it. The schema of a tool may lack its type.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class ListItems:
             return
         method = self._open.pop(message.id)
         name, result = _ITEMS[method], message.result
+        if name == "tools":
+            _complete_schemas(result.get(name))
         bad = _bad_items(method, self.version, result)
         if not bad:
             return
@@ -82,6 +84,19 @@ class ListItems:
         self._left_out[name] += len(bad)
         at, why = next(iter(bad.items()))
         self._reasons.setdefault(name, f"number {at + 1}: {why}")
+
+
+def _complete_schemas(tools: Any) -> None:
+    """Add the type that each schema of a tool must have, and that some servers leave out."""
+    for tool in tools if isinstance(tools, list) else ():
+        if not isinstance(tool, dict):
+            continue
+        if tool.get("inputSchema") is None:
+            tool["inputSchema"] = {}
+        for name in ("inputSchema", "outputSchema"):
+            schema = tool.get(name)
+            if isinstance(schema, dict):
+                tool[name] = {"type": "object", **schema}
 
 
 def _bad_items(method: str, version: str, result: dict[str, Any]) -> dict[int, str]:

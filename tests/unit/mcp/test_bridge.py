@@ -129,7 +129,7 @@ BAD: dict[str, list[Any]] = {
         {"inputSchema": {"type": "object"}},
         {"name": "b", "inputSchema": []},
         {"name": "b", "inputSchema": {"type": "array"}},
-        {"name": "b"},
+        {"name": "b", "outputSchema": 1, "inputSchema": {}},
         "b",
     ],
     "prompts": [{"description": "b"}, {"name": "b", "arguments": [{"required": True}]}],
@@ -167,6 +167,25 @@ async def test_items_that_the_protocol_does_not_allow_are_left_out_and_counted(
         "2 resource templates are left out, as the protocol does not allow them (number 1: uriTemplate: "
         "Field required)"
     )
+
+
+async def test_a_tool_whose_schema_is_missing_or_has_no_type_takes_an_object(
+    bench: Bench, tmp_path: Path
+) -> None:
+    script, properties = tmp_path / "script.json", {"x": {"type": "string"}}
+    tools = [
+        {"name": "a"},
+        {"name": "b", "inputSchema": None},
+        {"name": "c", "inputSchema": {"properties": properties}, "outputSchema": {"properties": properties}},
+    ]
+    script.write_text(json.dumps({"tools/list": {"result": {"tools": tools}}}))
+    await bench.start(f"script={script}")
+
+    assert (await bench.until(BridgeEvent.STATE, state="ready"))["warning"] == ""
+    items = (await bench.until(BridgeEvent.TOOLS))["items"]
+    full = {"type": "object", "properties": properties}
+    assert [one["inputSchema"] for one in items] == [{"type": "object"}, {"type": "object"}, full]
+    assert items[2]["outputSchema"] == full
 
 
 async def test_a_list_that_is_none_costs_no_other_list(bench: Bench, tmp_path: Path) -> None:
