@@ -17,6 +17,10 @@ Ask: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Any]]
 _REJECTED = -1
 """The code of the protocol for a sampling request that the user has rejected."""
 _Result = TypeVar("_Result")
+_MAX_OPEN = 8
+"""Questions of a server at a time."""
+_MAX_QUESTIONS = 50
+"""While it has requests to answer; whoever has to decline more than that is not asked but harassed."""
 
 
 class RequestLimit:
@@ -57,12 +61,15 @@ class OpenRequests:
     """The requests to one server that have no answer yet.
 
     While the user answers a question, no time passes for them. A server may ask only while one is open: what
-    it asks without, or has not been answered when the last one ends, is withdrawn.
+    it asks without, or has not been answered when the last one ends, is withdrawn. So is what it asks beyond
+    `_MAX_OPEN` and `_MAX_QUESTIONS`.
     """
 
     def __init__(self) -> None:
         self._limits: set[RequestLimit] = set()
         self._questions: set[asyncio.Task[object]] = set()
+        self._asked = 0
+        """Questions since there was no open request."""
 
     @asynccontextmanager
     async def limited(self, idle_s: float, total_s: float) -> AsyncIterator[RequestLimit]:
@@ -80,6 +87,7 @@ class OpenRequests:
                     self._limits.discard(limit)
         finally:
             if not self._limits:
+                self._asked = 0
                 for question in self._questions:
                     question.cancel()
 
@@ -87,7 +95,8 @@ class OpenRequests:
         """Return the answer to a question of the server; None if it may not ask, or the question was
         withdrawn. A cancellation withdraws it, too."""
         task = asyncio.ensure_future(question)
-        if not self._limits:
+        self._asked += 1
+        if not self._limits or len(self._questions) >= _MAX_OPEN or self._asked > _MAX_QUESTIONS:
             task.cancel()
         for limit in self._limits:
             limit.pause()

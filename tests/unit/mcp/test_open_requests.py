@@ -102,3 +102,26 @@ def test_a_question_is_withdrawn_with_the_last_request(run: Run) -> None:
         assert await question is None
 
     run(withdrawn())
+
+
+def test_a_flood_of_questions_is_not_asked(run: Run) -> None:
+    asked: list[int] = []
+
+    async def ask(number: int) -> int:
+        asked.append(number)
+        await asyncio.sleep(1)
+        return number
+
+    async def flood() -> None:
+        requests = OpenRequests()
+        for most in (8, 50):  # at a time, and one after the other
+            asked.clear()
+            async with requests.limited(10, 100):
+                at_once = 1_000 if most == 8 else 1
+                for start in range(0, 1_000, at_once):
+                    numbers = range(start, start + at_once)
+                    answers = await asyncio.gather(*(requests.answered(ask(one)) for one in numbers))
+                    assert {*answers} <= {None, *asked}
+            assert len(asked) == most
+
+    run(flood())
