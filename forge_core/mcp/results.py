@@ -19,6 +19,10 @@ from forge_core.tools.base import ToolResult
 MAX_FILE_BYTES = 32_000_000
 """Of one image, sound or other file in a result."""
 
+_MAX_FILES = 20
+"""Of one result."""
+_MAX_INDENTED = 10_000
+"""Characters of structured output with a line for each value: with many levels, blanks would fill memory."""
 _ENDINGS = {
     "application/gzip": ".gz",
     "application/json": ".json",
@@ -61,6 +65,7 @@ class ResultReader:
     keep_image: KeepImage | None = None
     """None: the model takes no images, so they are kept as files."""
     _images: list[ImageReference] = field(default_factory=list)
+    _files: int = 0
 
     def read(self, result: Mapping[str, Any], warning: str = "") -> ToolResult:
         """Return the result of a tool. With a `warning` about it, that is the last line."""
@@ -69,7 +74,7 @@ class ResultReader:
         structured = result.get("structuredContent")
         has_text = any(isinstance(one, dict) and one.get("type") == "text" for one in blocks or ())
         if structured is not None and not has_text:
-            lines.append(json.dumps(structured, ensure_ascii=False, indent=1))
+            lines.append(_json(structured))
         if warning:
             lines.append(f"[{warning}]")
         text, images = "\n".join(lines), tuple(self._images)
@@ -128,6 +133,9 @@ class ResultReader:
             return f"[{what}, {kind}: cannot be decoded]"
         if what == "image" and (image := self._image(content)) is not None:
             return f"[image {len(self._images)}, {image.details}, follows]"
+        self._files += 1
+        if self._files > _MAX_FILES:
+            return f"[{what}, {kind}, {len(content):,} bytes: left out, after {_MAX_FILES} files]"
         path = self.keep_file(content, _ENDINGS.get(mime_type.partition(";")[0].strip().lower(), ".bin"))
         if path is None:
             return f"[{what}, {kind}, {len(content):,} bytes: could not be saved]"
@@ -143,6 +151,11 @@ class ResultReader:
             return None
         self._images.append(image)
         return image
+
+
+def _json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, indent=1) if len(text) <= _MAX_INDENTED else text
 
 
 def _link(uri: str, block: Mapping[str, Any]) -> str:

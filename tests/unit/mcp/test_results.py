@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,17 @@ def test_structured_output_counts_only_without_text(reader: ResultReader) -> Non
     assert reader.read(structured).output == '{\n "n": 1\n}'
     assert reader.read({**structured, "content": [text("one")]}).output == "one"
     assert reader.read({}).output == "(no output)"
+
+
+def test_a_result_is_no_flood_of_files_or_of_blanks(reader: ResultReader) -> None:
+    sound = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+    lines = reader.read({"content": [sound] * 30}).output.split("\n")
+    assert ["saved as" in line for line in lines] == [True] * 20 + [False] * 10
+    assert lines[-1] == "[audio, audio/wav, 3 bytes: left out, after 20 files]"
+
+    deep = json.loads("[" * 150 + ",".join("0" * 5_000) + "]" * 150)
+    output = reader.read({"content": [], "structuredContent": {"a": deep}}).output
+    assert json.loads(output) == {"a": deep} and len(output) < 20_000
 
 
 def test_a_failure_has_all_its_texts(reader: ResultReader) -> None:
