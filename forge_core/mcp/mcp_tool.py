@@ -6,7 +6,6 @@ import copy
 import functools
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ from forge_core.mcp.argument_check import problem_in
 from forge_core.mcp.sent_schema import sent_schema
 from forge_core.mcp.server_files import ServerEntry, Transport
 from forge_core.mcp.wire import ServerSandbox
-from forge_core.permissions.rules.rule import ALL_TOOLS, SERVER_PREFIX
-from forge_core.permissions.rules.server_tools import TEXT_MARK
+from forge_core.permissions.rules.rule import ALL_TOOLS
+from forge_core.permissions.rules.server_tools import TEXT_MARK, plain_name
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.tools.base import BaseTool, ExecutionContext, ToolCategory, ToolResult, ToolUse
 from forge_core.untrusted import escape_tags
@@ -203,11 +202,6 @@ def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
         key: name if len(name) <= MAX_NAME and shared[name] == 1 else _digested(name, key)
         for key, name in plain.items()
     }
-
-
-def plain_name(server: str, tool: str) -> str:
-    """Return the name of a tool, as long as it is, that another tool may need too."""
-    return SERVER_PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in (server, tool))
 
 
 def _digested(name: str, key: tuple[str, str]) -> str:

@@ -38,7 +38,7 @@ from forge_core.permissions.rules.rule import (
     rule_for_paths,
 )
 from forge_core.permissions.rules.rule_book import Kind, RuleBook, RuleEntry
-from forge_core.permissions.rules.server_tools import check_shown, decide_server_tool, denying
+from forge_core.permissions.rules.server_tools import check_shown, decide_server_tool, denies_offer, denying
 from forge_core.permissions.sandbox.sandbox_state import SandboxStrength
 from forge_core.permissions.verdict import Decision, Policy, Verdict
 from forge_core.workspace.folders import WorkspaceFolders
@@ -221,6 +221,10 @@ class PermissionPolicy:
     def denies(self, tool_name: str, tool: ServerTool) -> bool:
         """Return whether a rule denies every call of a server's tool: the model need not know of it."""
         return any(rule.pattern is None for rule in denying(self._book, tool_name, tool))
+
+    def denies_offer(self, server: str, prompt: str = "") -> bool:
+        """Return whether a rule keeps the user from a prompt of a server; without one, from its resources."""
+        return denies_offer(self._book, server, prompt)
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
         """Return what may happen to this call. Changes nothing, but reads what the decision depends on:

@@ -39,11 +39,20 @@ class ServerOffers:
     """What the user can name of the connected servers. Without any, every method returns at once, and nothing
     is imported."""
 
-    def __init__(self, servers: Callable[[], McpServers | None], reader: Callable[[], ResultReader]) -> None:
-        """`reader` returns the reader of one result."""
+    def __init__(
+        self,
+        servers: Callable[[], McpServers | None],
+        reader: Callable[[], ResultReader],
+        is_denied: Callable[[str, str], bool],
+    ) -> None:
+        """`reader` returns the reader of one result; `is_denied`, whether a rule denies a prompt of a server,
+        or its resources if the second argument is empty."""
         self._servers = servers
         self._reader = reader
+        self._is_denied = is_denied
+        self._all_prompts: list[ServerPrompt] = []
         self._prompts: list[ServerPrompt] = []
+        """Those that no rule denies."""
         self._listed: list[tuple[str, object]] = []
         """The lists of which the prompts were made."""
         self._listeners: list[Callable[[], None]] = []
@@ -59,23 +68,26 @@ class ServerOffers:
         self._listeners.append(listener)
 
     def changed(self) -> None:
-        """Make the prompts anew if the lists of the servers have changed."""
+        """Make the prompts anew if the lists of the servers, or the rules, have changed."""
         listed: list[tuple[str, object]] = [
             (name, one.prompts) for name, one in self._ready().items() if one.prompts
         ]
-        if listed == self._listed:
-            return
-        from forge_core.mcp.prompts import listed_prompts
+        is_new = listed != self._listed
+        if is_new:
+            from forge_core.mcp.prompts import listed_prompts
 
-        self._listed = listed
-        self._completions.clear()
-        self._prompts = listed_prompts({name: one.prompts for name, one in self._ready().items()})
-        for listener in self._listeners:
-            listener()
+            self._listed = listed
+            self._completions.clear()
+            self._all_prompts = listed_prompts({name: one.prompts for name, one in self._ready().items()})
+        before = self._prompts
+        self._prompts = [one for one in self._all_prompts if not self._is_denied(one.server, one.name)]
+        if is_new or self._prompts != before:
+            for listener in self._listeners:
+                listener()
 
     @property
     def prompts(self) -> Sequence[ServerPrompt]:
-        """The prompts of all connected servers, sorted by the names of their commands."""
+        """The prompts of all connected servers that may be used, sorted by the names of their commands."""
         return self._prompts
 
     def prompt(self, command: str) -> ServerPrompt | None:
@@ -85,7 +97,7 @@ class ServerOffers:
 
     async def message(self, prompt: ServerPrompt, values: Mapping[str, str]) -> ServerText:
         """Return what a prompt becomes. Raises ForgeError."""
-        servers = self._running(prompt.server)
+        servers = self._running(prompt.server, prompt.name)
         result = await servers.prompt(prompt.server, prompt.name, values)
         return await asyncio.to_thread(self._reader().messages, result)
 
@@ -94,8 +106,8 @@ class ServerOffers:
     def mentioned(self, written: str) -> ResourceMention | None:
         """Return the resource that a text after `@` mentions; None if that is something else."""
         server, colon, uri = written.partition(":")
-        status = self._ready().get(server)
-        if not colon or not uri or status is None or not (status.resources or status.templates):
+        status = self._with_resources().get(server)
+        if not colon or not uri or status is None:
             return None
         from forge_core.mcp.resources import ResourceMention, is_listed
 
@@ -114,7 +126,7 @@ class ServerOffers:
         """Return how a text after `@` may go on: the servers with resources whose name begins with it, or the
         resources of the server that it names. Values of variables follow later (`on_completed`)."""
         server, colon, uri = typed.partition(":")
-        ready = {name: one for name, one in self._ready().items() if one.resources or one.templates}
+        ready = self._with_resources()
         if not colon:
             found = [name for name in ready if name.lower().startswith(server.lower())]
             return [
@@ -183,9 +195,10 @@ class ServerOffers:
         from forge_core.mcp.bridge_process import BridgeError
 
         values: Sequence[str] = ()
+        prompt = ref.get("name", "")
         with contextlib.suppress(BridgeError, TimeoutError):
             async with asyncio.timeout(COMPLETION_S):
-                values = await self._running(server).complete(server, ref, argument, given)
+                values = await self._running(server, prompt).complete(server, ref, argument, given)
         if len(self._completions) >= _MOST_KEPT:
             self._completions.clear()
         self._completions[key] = values[:_MOST_OFFERED]
@@ -205,10 +218,21 @@ class ServerOffers:
         statuses = {} if servers is None else servers.statuses
         return {name: one for name, one in statuses.items() if one.is_ready}
 
-    def _running(self, server: str) -> McpServers:
+    def _with_resources(self) -> Mapping[str, ServerStatus]:
+        """Return the connected servers whose resources may be attached."""
+        return {
+            name: one
+            for name, one in self._ready().items()
+            if (one.resources or one.templates) and not self._is_denied(name, "")
+        }
+
+    def _running(self, server: str, prompt: str = "") -> McpServers:
+        """Return what runs a server whose prompt, or whose resources, are asked for. Raises BridgeError."""
         from forge_core.mcp.bridge_process import BridgeError
 
         servers = self._servers()
         if servers is None or server not in self._ready():
             raise BridgeError(f"The MCP server {server!r} is not connected; /mcp shows why.")
+        if self._is_denied(server, prompt):
+            raise BridgeError(f"A deny rule covers this of the MCP server {server!r}; /permissions lists it.")
         return servers

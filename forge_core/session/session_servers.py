@@ -59,8 +59,9 @@ class SessionServers:
         """What was declared; None where nothing was, or before it was read."""
         self.untrusted: Sequence[ServerTable] = ()
         """What the project declares, while the user does not trust it."""
-        self.offers = ServerOffers(lambda: self._servers, self._reader)
+        self.offers = ServerOffers(lambda: self._servers, self._reader, environment.policy.denies_offer)
         """Their prompts and resources."""
+        environment.server_offers = self.offers
         self.open_page: Callable[[str], Awaitable[bool]] = self._open_page
         """Opens a page in the user's browser; returns whether it could."""
         self.has_browser: Callable[[], Awaitable[bool]] = self._has_browser

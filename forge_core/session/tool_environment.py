@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from forge_core.mcp.deferral import ToolChoice
     from forge_core.permissions.sandbox.sandbox import Sandbox
     from forge_core.session.offered_tools import OfferedTools
+    from forge_core.session.server_offers import ServerOffers
     from forge_core.undo.undo_store import UndoStore
 
 
@@ -88,6 +89,8 @@ class ToolEnvironment:
     """The tools of MCP servers in the conversation; None: there are none."""
     offered: OfferedTools | None = None
     """What chooses them; None in a sub-agent."""
+    server_offers: ServerOffers | None = None
+    """The prompts and resources of MCP servers; None in a sub-agent."""
     omitted_instructions: set[str] = field(default_factory=set)
     """The real paths of the instruction files that the user has left out of the system prompt."""
 
@@ -137,9 +140,11 @@ class ToolEnvironment:
             self.sandbox.show_folders(shared_skill_folders(catalog, self.working_dir))
 
     def rules_changed(self) -> None:
-        """Offer the model the tools that the user's rules leave, from the next request on."""
+        """Offer the model and the user what the user's rules leave, from the next request on."""
         if self.offered is not None:
             self.offered.refresh()
+        if self.server_offers is not None:
+            self.server_offers.changed()
 
     def forget_reads(self, paths: Iterable[Path]) -> None:
         """Require the model to read these files again before it overwrites them."""

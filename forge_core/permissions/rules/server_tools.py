@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 
 from forge_core.approval import ServerTool
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import Scripts
 from forge_core.errors import ConfigError
-from forge_core.permissions.rules.rule import ALL_TOOLS, Rule, matches_target
+from forge_core.permissions.rules.rule import ALL_TOOLS, SERVER_PREFIX, Rule, matches_target
 from forge_core.permissions.rules.rule_book import GRANTED, RuleBook
 from forge_core.permissions.rules.server_arguments import reason_to_ask
 from forge_core.permissions.verdict import Decision, Verdict
@@ -77,6 +78,24 @@ def denying(book: RuleBook, name: str, tool: ServerTool) -> list[Rule]:
     return book.tightening("deny", name, other_names=_all_names(tool))
 
 
+def denies_offer(book: RuleBook, server: str, name: str) -> bool:
+    """Return whether a rule denies a prompt of a server, or, if the name is empty, its resources: a rule for
+    the server, or one with this name."""
+    server_rule = SERVER_PREFIX + server
+    names = (
+        server_rule,
+        server_rule + ALL_TOOLS,
+        *((f"{server_rule}__{name}", plain_name(server, name)) if name else ()),
+    )
+    rules = book.tightening("deny", server_rule, other_names=names)
+    return any(rule.pattern is None for rule in rules)
+
+
+def plain_name(server: str, name: str) -> str:
+    """Return the name of a tool or a prompt of a server, as long as it is, that another one may need too."""
+    return SERVER_PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in (server, name))
+
+
 def check_shown(rule: Rule, seen: Scripts) -> Scripts:
     """Return what the user saw of a tool that they allow in a prompt. Raises ConfigError if the rule is for
     another one."""
@@ -134,7 +153,8 @@ def _allowed_names(tool: ServerTool) -> tuple[str, ...]:
 
 def _all_names(tool: ServerTool) -> tuple[str, ...]:
     """Return the names of deny and ask rules that cover the tool, besides its own: in doubt, they do."""
-    return (tool.rule_name, tool.server_rule, tool.server_rule + ALL_TOOLS)
+    true_name = f"{tool.server_rule}__{tool.name}"
+    return (tool.rule_name, true_name, tool.server_rule, tool.server_rule + ALL_TOOLS)
 
 
 def _first(rules: list[Rule], use: ToolUse) -> Rule | None:

@@ -266,6 +266,7 @@ class SubAgents:
             agents=None,
             deferred=None if offered is None else offered.for_agent(agent.definition.select, window),
             offered=None,
+            server_offers=None,
             folder_instructions=(
                 None if shared.folder_instructions is None else FolderInstructions(self._config())
             ),

@@ -202,3 +202,37 @@ async def test_values_of_arguments_come_from_the_server_without_a_wait(tmp_path:
         assert "monday" in offers.argument_values("mcp__bench__greet", "An")
         assert list(offers.argument_values("mcp__bench__greet", '"An')) == []
         assert list(offers.argument_values("mcp__bench__greet", "Ann more")) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "has_prompt", "has_resources"),
+    [
+        ("mcp__bench", False, False),
+        ("mcp__bench__*", False, False),
+        ("*", False, False),
+        ("mcp__bench__gre.et", False, True),
+        ("mcp__bench__gre_et", False, True),
+        ("mcp__bench__other", True, True),
+        ("mcp__ben", True, True),
+    ],
+)
+async def test_deny_rules_cover_prompts_and_resources(
+    tmp_path: Path, rule: str, has_prompt: bool, has_resources: bool
+) -> None:
+    script = {**RESOURCES, "prompts/list": {"result": {"prompts": [{"name": "gre.et"}]}}}
+    async with server_session(tmp_path, ["ok"], ["ok"], script=script) as session:
+        offers, table = session.servers.offers, CommandTable()
+        follow_prompts(table, session)
+        use = command_use("mcp__bench__gre_et", "", session)
+        session.policy.add("deny", rule)
+        session.rules_changed()
+
+        assert (table.find("mcp__bench__gre_et") is not None) is has_prompt
+        assert (command_use("mcp__bench__gre_et", "", session) is not None) is has_prompt
+        assert bool(offers.completed("be")) is bool(offers.completed("bench:")) is has_resources
+        await turn(session, "see @bench:file:///readme")
+        await turn(session, "/mcp__bench__gre_et", command=use)
+
+        received = (tmp_path / "own" / "received").read_text()
+        assert ("resources/read" in received) is has_resources
+        assert ("prompts/get" in received) is has_prompt
