@@ -18,17 +18,22 @@ from forge_core.events import AgentEnd, AgentEvent, Notice
 from forge_core.extensions.approvals import ApprovalStore
 from forge_core.extensions.hooks.approved_hooks import declared_program
 from forge_core.extensions.hooks.hook_events import HookEvent
+from forge_core.mcp.deferral import ToolChoice
 from forge_core.session.session import ForgeSession
 from forge_core.session.session_hooks import MAX_BLOCKS
 from forge_core.tools import BashTool, ReadTool, WriteTool
+from forge_core.tools.builtin.tool_run import ToolRunTool
+from forge_core.tools.builtin.tool_search import ToolSearchTool
 from tests.support.hooks import answering, declared, write_hooks, written_objects
 from tests.support.scripted_llm import Call, ScriptedLLM
+from tests.support.server_tools import LOG, Recorder, server_tool
+from tests.support.server_tools import declared as server_entry
 from tests.support.sessions import Answering, scripted_session
 
 
-def seen_by(event: str) -> dict[str, Any]:
+def seen_by(event: str, matcher: str = "") -> dict[str, Any]:
     """A hook that appends what it reads to a file of the event's name."""
-    return declared(event, f"tee -a {event}.jsonl >/dev/null; echo >> {event}.jsonl")
+    return declared(event, f"tee -a {event}.jsonl >/dev/null; echo >> {event}.jsonl", matcher=matcher)
 
 
 def records(root: Path, event: str) -> list[dict[str, Any]]:
@@ -451,3 +456,40 @@ print([name for name in sys.modules if name.startswith("forge_core.extensions.ho
         [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.stdout == "[]\n", done.stderr
+
+
+async def test_hooks_see_the_tool_of_a_server_however_it_is_called(tmp_path: Path) -> None:
+    refusing = answering(
+        {"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "no"}}
+    )
+    own(
+        tmp_path,
+        *(seen_by(event, "mcp__git__.*") for event in ("PreToolUse", "PostToolUse")),
+        seen_by("PostToolUseFailure", "mcp__git__.*"),
+        declared("PreToolUse", refusing, matcher="mcp__git__push"),
+    )
+    caller, server = Recorder(), server_entry(tmp_path)
+    tools = [server_tool(server, caller, {**LOG, "name": name}) for name in ("log", "push")]
+    calls = [
+        Call("tool_run", {"name": f"mcp__git__{name}", "arguments": {"repo": str(at)}})
+        for at, name in enumerate(("log", "push"))
+    ]
+    calls += [Call("mcp__git__log", {"repo": "2"}), Call("MCP__git__push", {"repo": "3"})]
+    session = scripted_session(tmp_path, [calls, ["done"]], approver=Answering(Answer.ONCE))
+    session._environment.deferred = ToolChoice.first(tools, "always", None)
+    session._agent.set_tools([ToolSearchTool(), ToolRunTool()], tools)
+
+    await turn(session)
+    await session.aclose()
+
+    seen = {
+        event: sorted((one["tool_input"]["repo"], one["tool_name"]) for one in records(tmp_path, event))
+        for event in ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+    }
+    log, push = "mcp__git__log", "mcp__git__push"
+    assert seen == {
+        "PreToolUse": [("0", log), ("1", push), ("2", log), ("3", push)],
+        "PostToolUse": [("0", log), ("2", log)],
+        "PostToolUseFailure": [],
+    }
+    assert sorted(one["repo"] for one in caller.calls) == ["0", "2"]
