@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -111,12 +113,40 @@ def known_client(
 
 
 def check_target(url: httpx2.URL, launch: ServerLaunch) -> None:
-    """Raise RequestFailedError for a URL at which no sign-in may go on: a plain one of another machine."""
-    own = httpx2.URL(launch.url)
-    is_local = is_loopback(url.host) and is_loopback(own.host)
-    if url.scheme != "https" and not (url.scheme == "http" and (url.host == own.host or is_local)):
+    """Raise RequestFailedError for a URL at which no sign-in may go on: one that is not encrypted, or one of
+    an internal network that the server itself is not in. The server names it, and Forge sends requests there.
+    """
+    if problem := _problem(url, httpx2.URL(launch.url)):
         shown = url.copy_with(userinfo=b"", query=None, fragment=None)
-        raise RequestFailedError(f"the sign-in failed: it is to go on at {shown}, which is not https")
+        raise RequestFailedError(f"the sign-in failed: it is to go on at {shown}, {problem}")
+
+
+def _problem(url: httpx2.URL, own: httpx2.URL) -> str:
+    is_local = is_loopback(url.host) and is_loopback(own.host)
+    is_plain = url.scheme == "http" and own.scheme == "http" and (url.host == own.host or is_local)
+    if url.scheme != "https" and not is_plain:
+        return "which is not https"
+    if url.userinfo:
+        return "a URL with a user name"
+    if url.host != own.host and _is_internal(url.host) and not _is_internal(own.host):
+        return "an address of an internal network"
+    return ""
+
+
+def _is_internal(host: str) -> bool:
+    """Return whether a host is written as an address of this machine or of a private network. What a name
+    resolves to is not known here."""
+    host = host.lower().rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            address = ipaddress.IPv4Address(socket.inet_aton(host))  # 127.1, 0x7f000001, 2130706433
+        except OSError:
+            return False
+    return not (getattr(address, "ipv4_mapped", None) or address).is_global
 
 
 async def run_flow(

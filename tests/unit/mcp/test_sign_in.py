@@ -6,12 +6,16 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
+from forge_core.mcp.bridge.failures import RequestFailedError
+from forge_core.mcp.bridge.oauth_flow import check_target
 from forge_core.mcp.bridge_process import BridgeError
 from forge_core.mcp.sign_in import RedirectListener, SignedIn, SignInDialog, sign_in
 from forge_core.mcp.sign_in_store import SavedSignIn, SignInStore
@@ -277,3 +281,32 @@ async def test_a_port_that_is_taken_is_replaced_by_a_free_one() -> None:
             assert first.redirect_uri != second.redirect_uri
     async with RedirectListener.open(port) as third:
         assert third.redirect_uri == first.redirect_uri
+
+
+@pytest.mark.parametrize(
+    ("own", "target", "is_allowed"),
+    [
+        ("https://mcp.example.com/mcp", "https://auth.example.com/token", True),
+        ("https://mcp.example.com/mcp", "http://auth.example.com/token", False),
+        ("https://mcp.example.com/mcp", "http://mcp.example.com/token", False),
+        ("http://mcp.example.com/mcp", "http://mcp.example.com/token", True),
+        ("https://mcp.example.com/mcp", "https://user:pw@auth.example.com/token", False),
+        ("https://mcp.example.com/mcp", "file:///etc/passwd", False),
+        *(
+            ("https://mcp.example.com/mcp", f"https://{host}/token", False)
+            for host in ("127.0.0.1", "localhost", "x.localhost", "[::1]", "10.0.0.5", "169.254.169.254")
+        ),
+        *(
+            ("https://mcp.example.com/mcp", f"https://{host}/token", False)
+            for host in ("2130706433", "0x7f.1", "[::ffff:10.0.0.5]", "[fe80::1]", "0.0.0.0")
+        ),
+        ("https://10.0.0.4/mcp", "https://10.0.0.5/token", True),
+        ("http://127.0.0.1:3000/mcp", "http://localhost:9000/token", True),
+        ("http://127.0.0.1:3000/mcp", "https://auth.example.com/token", True),
+        ("http://127.0.0.1:3000/mcp", "http://10.0.0.5/token", False),
+        ("https://mcp.example.com/mcp", "https://8.8.8.8/token", True),
+    ],
+)
+def test_a_sign_in_goes_on_only_where_the_server_may_send_it(own: str, target: str, is_allowed: bool) -> None:
+    with nullcontext() if is_allowed else pytest.raises(RequestFailedError, match="it is to go on at"):
+        check_target(httpx2.URL(target), ServerLaunch(name="one", url=own))
