@@ -21,6 +21,9 @@ from tests.support.scripted_session import answer
 
 TEXT = "[Image shot.png 64×48 PNG 176 B #0123456789abcdef]"
 
+TIMEOUT_S = 60.0
+"""For programs that answer, however busy the machine is."""
+
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -57,26 +60,28 @@ async def test_an_image_is_read_by_the_program_of_the_display(programs: Path, na
     environment = install(
         programs, name, "TARGETS\nimage/jpeg\nimage/png\n", {"image/png": png(), "image/jpeg": b"no"}
     )
-    assert await read_clipboard(environment, system="linux") == Clipboard(image=png())
+    assert await read_clipboard(environment, system="linux", timeout_s=TIMEOUT_S) == Clipboard(image=png())
 
 
 @pytest.mark.parametrize("text", ["text/plain;charset=utf-8", "UTF8_STRING", "STRING"])
 async def test_text_beside_an_image_is_known(programs: Path, text: str) -> None:
     environment = install(programs, "xclip", f"{text}\nimage/png\n", {"image/png": png()})
-    assert await read_clipboard(environment, system="linux") == Clipboard(has_text=True, image=png())
+    assert await read_clipboard(environment, system="linux", timeout_s=TIMEOUT_S) == Clipboard(
+        has_text=True, image=png()
+    )
 
 
 async def test_copied_files_come_before_an_icon_of_them(programs: Path) -> None:
     listing = "text/uri-list\ntext/plain\nimage/png\n"
     contents = {"text/uri-list": b"file:///a.png\r\n", "image/png": png()}
     environment = install(programs, "wl-paste", listing, contents)
-    found = await read_clipboard(environment, system="linux")
+    found = await read_clipboard(environment, system="linux", timeout_s=TIMEOUT_S)
     assert (found.files, found.image) == ("file:///a.png\r\n", b"")
 
 
 async def test_a_program_that_fails_brings_nothing(programs: Path) -> None:
     environment = install(programs, "xclip", "image/png", {})
-    assert await read_clipboard(environment, system="linux") == Clipboard()
+    assert await read_clipboard(environment, system="linux", timeout_s=TIMEOUT_S) == Clipboard()
 
 
 async def test_an_endless_program_is_ended(programs: Path) -> None:
@@ -84,7 +89,7 @@ async def test_an_endless_program_is_ended(programs: Path) -> None:
     (programs / "xclip").write_text(
         "#!/bin/sh\ncase $* in *TARGETS*) echo image/png;; *) exec /bin/cat /dev/zero;; esac"
     )
-    assert not (await read_clipboard(environment, system="linux")).image
+    assert not (await read_clipboard(environment, system="linux", timeout_s=TIMEOUT_S)).image
 
 
 async def test_a_clipboard_that_does_not_answer_is_left_after_one_timeout(programs: Path) -> None:
@@ -101,7 +106,7 @@ async def test_on_a_mac_the_image_is_read_from_hexadecimal_digits(programs: Path
         f"*PNGf*) echo '«data PNGf{png().hex().upper()}»';; esac\n"
     )
     (programs / "osascript").chmod(0o755)
-    assert await read_clipboard({}, system="darwin") == Clipboard(image=png())
+    assert await read_clipboard({}, system="darwin", timeout_s=TIMEOUT_S) == Clipboard(image=png())
 
 
 async def test_under_wsl_powershell_reads_it(programs: Path) -> None:
@@ -111,7 +116,9 @@ async def test_under_wsl_powershell_reads_it(programs: Path) -> None:
         f"#!/bin/sh\nprintf 'image/png\\r\\n{base64.b64encode(png()).decode()}\\r\\n'\n"
     )
     (programs / "powershell.exe").chmod(0o755)
-    assert await read_clipboard({"WSL_DISTRO_NAME": "Ubuntu"}, system="linux") == Clipboard(image=png())
+    assert await read_clipboard(
+        {"WSL_DISTRO_NAME": "Ubuntu"}, system="linux", timeout_s=TIMEOUT_S
+    ) == Clipboard(image=png())
 
 
 @pytest.mark.parametrize(
@@ -128,7 +135,7 @@ async def test_without_a_program_the_user_learns_what_to_do(
 ) -> None:
     import re
 
-    assert re.search(advice, (await read_clipboard(environment, system="linux")).problem)
+    assert re.search(advice, (await read_clipboard(environment, system="linux", timeout_s=TIMEOUT_S)).problem)
 
 
 # Dropped files
