@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 
+from tests.support import preloaded
 from tests.support.collection_pause import without_collection
 from tests.support.sse_server import SseServer
 
@@ -180,3 +182,9 @@ def server() -> Iterator[SseServer]:
     """A loopback server of the provider's API; `server.add` scripts its answers."""
     with SseServer() as running:
         yield running
+
+
+@pytest.fixture
+def preloaded_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bridge to MCP servers starts without its imports, which cost a second of CPU time each time."""
+    monkeypatch.setattr(subprocess, "Popen", preloaded.PreloadedPopen)

@@ -25,7 +25,6 @@ import sys
 import termios
 import threading
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,10 @@ _MODULES = (
     *("tree_sitter_bash", "forge_tui.app"),
 )
 """What most programs import, by what imports the rest of it."""
+_BRIDGE = "forge_core.mcp.bridge"
+"""The only program that imports the SDK of MCP has a source of its own."""
+_MAX_SOURCES = 4
+"""In one process: each environment that changes how a program starts needs its own."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "TEXTUAL", "FORGE_OUTPUT")
 """What the names of variables begin with that Python or a module reads when it starts."""
 _ENVIRONMENT = dict(os.environ)
@@ -94,13 +97,11 @@ def run(command: Sequence[str], *, stdin_text: str | None = None, **options: Any
 
 
 def can_copy(command: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether the command is `python -m module …` and starts as this process did."""
-    return (
-        sys.platform == "linux"
-        and list(command[:2]) == [sys.executable, "-m"]
-        and environment.get("TERM") != "linux"
-        and _read_at_start(environment) == _read_at_start(_ENVIRONMENT)
-    )
+    """Whether the command is `python -m module …`, also with -P, and a source starts as it would."""
+    if sys.platform != "linux" or environment.get("TERM") == "linux" or command[0] != sys.executable:
+        return False
+    key = _key(command, environment)
+    return "-m" in command[1:3] and (key in _sources or len(_sources) < _MAX_SOURCES)
 
 
 def copy(
@@ -114,7 +115,7 @@ def copy(
 ) -> int:
     """Start a copy with these standard descriptors; return its process id. It may own the terminal on them."""
     request = {
-        "arguments": command[2:],
+        "arguments": command[1:],
         "environment": dict(environment),
         "folder": str(folder.absolute()),
         "own_session": own_session or has_terminal,
@@ -122,7 +123,8 @@ def copy(
     }
     libc = ctypes.CDLL(None)
     with _LOCK:
-        source = _source()
+        key = _key(command, environment)
+        source = _sources.get(key) or _sources.setdefault(key, _new_source(*key))
         # The process between the source and the copy ends at once: the copy becomes a child of this process.
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         try:
@@ -132,23 +134,29 @@ def copy(
             libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
-def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
+_Key = tuple[bool, frozenset[tuple[str, str]]]
+_sources: dict[_Key, socket.socket] = {}
+
+
+def _key(command: Sequence[str], environment: Mapping[str, str]) -> _Key:
+    """Whether the command is the bridge, and the variables that change how it starts."""
+    return _BRIDGE in command[1:4], frozenset(
+        (name, value)
         for name, value in environment.items()
         if name.startswith(_READ_AT_START) and name != "PYTHON_KEYRING_BACKEND"
-    }
+    )
 
 
-@cache
-def _source() -> socket.socket:
-    """The connection to the process that is copied. It ends with this one."""
+def _new_source(is_bridge: bool, read_at_start: frozenset[tuple[str, str]]) -> socket.socket:
+    """Start a process that can be copied; return the connection to it. It ends with this one."""
+    names = {name for name in _ENVIRONMENT if name.startswith(_READ_AT_START)}
+    environment = {name: value for name, value in _ENVIRONMENT.items() if name not in names}
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            [sys.executable, "-m", __name__, str(theirs.fileno()), *([_BRIDGE] if is_bridge else [])],
             cwd=_ROOT,
-            env=_ENVIRONMENT,
+            env={**environment, **dict(read_at_start)},
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
         )
@@ -160,7 +168,7 @@ def _source() -> socket.socket:
 
 def _serve(connection: socket.socket) -> str:
     """Make copies until the connection ends. Return in each copy, with the module that it is to run."""
-    for module in _MODULES:
+    for module in (f"{_BRIDGE}.bridge",) if _BRIDGE in sys.argv else _MODULES:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()
@@ -203,9 +211,9 @@ def _become(request: dict[str, Any], descriptors: Sequence[int]) -> str:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
-    sys.path[0] = request["folder"]
-    module, *arguments = request["arguments"]
-    sys.argv[1:] = arguments
+    *options, module = request["arguments"][: (place := request["arguments"].index("-m") + 2)]
+    sys.path[:1] = [] if "-P" in options else [request["folder"]]
+    sys.argv[1:] = request["arguments"][place:]
     return str(module)
 
 

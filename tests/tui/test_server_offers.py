@@ -17,7 +17,7 @@ from tests.support.chat_app import ChatApp, make_app, make_config, ready, say, s
 from tests.support.scripted_session import answer
 from tests.support.server_sessions import declare
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("preloaded_bridge")]
 
 HOSTILE = "\x1b[2J\u202e[bold]"
 SCRIPT: dict[str, Any] = {

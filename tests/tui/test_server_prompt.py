@@ -22,6 +22,8 @@ from tests.support.asking import ask, asking
 from tests.support.chat_app import until
 from tests.support.server_tools import LOG, PROGRAM, Recorder, declared, server_tool
 
+pytestmark = pytest.mark.usefixtures("preloaded_bridge")
+
 WORKSPACE = Path("/home/ada/src/engine")
 ANYTHING: Mapping[str, Any] = {"type": "object"}
 

@@ -19,6 +19,8 @@ from forge_core.tools.shell.environment import child_environment
 from tests.support.hooks import running_in
 from tests.support.mcp_bench import Bench
 
+pytestmark = pytest.mark.usefixtures("preloaded_bridge")
+
 DEADLINE_S = 60.0
 """Only bounds failure, however busy the machine is."""
 

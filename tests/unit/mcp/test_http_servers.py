@@ -21,6 +21,8 @@ from tests.support.certificates import certificates
 from tests.support.mcp_bench import Bench
 from tests.support.mcp_http_server import HttpMcpServer
 
+pytestmark = pytest.mark.usefixtures("preloaded_bridge")
+
 
 @pytest_asyncio.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:

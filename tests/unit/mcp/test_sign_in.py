@@ -24,6 +24,8 @@ from forge_core.tools.shell.environment import network_environment
 from tests.support.mcp_bench import Bench
 from tests.support.mcp_oauth_server import OAuthMcpServer, browse
 
+pytestmark = pytest.mark.usefixtures("preloaded_bridge")
+
 
 @pytest.fixture
 def server() -> Iterator[OAuthMcpServer]:

@@ -19,6 +19,8 @@ from tests.support.scripted_llm import Call
 from tests.support.server_sessions import declare, server_session, turn
 from tests.unit.session.test_server_results import FORM, IMAGE, requests
 
+pytestmark = pytest.mark.usefixtures("preloaded_bridge")
+
 GREET = {"name": "greet", "description": "Say hello", "arguments": [{"name": "who", "required": True}]}
 
 

@@ -18,6 +18,8 @@ from tests.support.images import png
 from tests.support.scripted_llm import Call, ScriptedLLM
 from tests.support.server_sessions import called, server_session, turn
 
+pytestmark = pytest.mark.usefixtures("preloaded_bridge")
+
 IMAGE = {"type": "image", "data": base64.b64encode(png()).decode(), "mimeType": "image/png"}
 AUDIO = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
 ECHO = Call("mcp__bench__echo", {"text": "x"})

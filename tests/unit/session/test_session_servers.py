@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from forge_core.approval import Answer
 from forge_core.commands.mcp_command import mcp
 from forge_core.commands.result import ApprovePrograms, ShowServers
@@ -17,6 +19,8 @@ from forge_core.session.session import ForgeSession
 from tests.support.hooks import declared, running_in, write_hooks
 from tests.support.scripted_llm import Call
 from tests.support.sessions import Answering, scripted_session
+
+pytestmark = pytest.mark.usefixtures("preloaded_bridge")
 
 SERVER = str(Path(__file__).parents[2] / "support" / "mcp_server.py")
 
