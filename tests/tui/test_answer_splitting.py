@@ -18,7 +18,7 @@ from tests.support.transcripts import STYLES, drawn, row_text
 pytestmark = pytest.mark.property
 
 
-EXAMPLES = 1_000 if os.environ.get("FORGE_FULL") else 50
+EXAMPLES = 1_000 if os.environ.get("FORGE_FULL") else 20
 
 PARTS = [
     "# Heading\n",

@@ -17,7 +17,7 @@ from tests.support.sessions import Answering
 from tests.support.sse_server import Reply, SseServer, answer, paced, tool_answer
 from tests.support.strict_host import violations
 
-STEP = 1 if os.environ.get("FORGE_FULL") else 9
+STEP = 1 if os.environ.get("FORGE_FULL") else 23
 """Each how many awaits are cancelled."""
 
 

@@ -107,16 +107,17 @@ async def test_any_value_of_a_journal_may_be_of_any_kind(saved: Saved) -> None:
     versions = damaged(records)
     chance = random.Random(os.urandom(8) if IS_FULL else 14)
     opened = 0
-    for version in versions if IS_FULL else chance.sample(versions, 1_500):
+    tried = versions if IS_FULL else chance.sample(versions, 500)
+    for version in tried:
         write_lines(saved.path, version)
         try:
             use(load_session(saved.path))
         except JournalError:
             continue
         opened += 1
-        if chance.random() < (0.2 if IS_FULL else 0.03):
+        if chance.random() < (0.2 if IS_FULL else 0.06):
             await saved.continues()
-    assert opened > 1_000
+    assert opened > len(tried) * 2 / 3
 
 
 @pytest.mark.parametrize("status", [[], {}, None, 5, "x"])
