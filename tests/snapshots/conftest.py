@@ -12,8 +12,10 @@ from textual.pilot import Pilot
 from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import ChatApp, make_config, until
 from tests.support.pilot_waits import shorten_pilot_waits
+from tests.support.shared_stylesheets import share_parsed_rules
 
 shorten_pilot_waits()
+share_parsed_rules()
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,10 @@ from forge_core.config.forge_config import ForgeConfig
 from tests.support.chat_app import ChatApp, make_app, make_config, ready
 from tests.support.pilot_waits import shorten_pilot_waits
 from tests.support.scripted_session import Step
+from tests.support.shared_stylesheets import share_parsed_rules
 
 shorten_pilot_waits()
+share_parsed_rules()
 
 OpenChat: TypeAlias = Callable[..., AbstractAsyncContextManager[tuple[ChatApp, Pilot[None]]]]
 
