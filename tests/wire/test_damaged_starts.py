@@ -87,6 +87,7 @@ class Home:
             size=(100, 30),
             folder=self.work,
             environment={"FORGE_HOME": str(self.root)},
+            is_preloaded=True,
         )
 
 
