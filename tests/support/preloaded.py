@@ -5,7 +5,8 @@ that has imported what `forge run` and `forge chat` do to fork; the copy gets th
 folder and the descriptors, and runs the module. It is a child of this process, as any other program is.
 
 What happens before or during the imports is not shown so: use `subprocess` there, and for measurements. Programs
-whose environment changes how Python or a module starts are started afresh, as are all where there is no Linux.
+whose environment changes how Python or a module starts get a source of their own; on other systems than Linux all
+programs are started.
 """
 
 from __future__ import annotations
