@@ -229,13 +229,21 @@ async def test_an_edit_shows_two_of_its_changed_lines(
         await until(pilot, lambda: "edit a file (2 more waiting) · +1 −1" in shown(app))
 
 
-async def test_a_change_leaves_the_status_bar_on_a_small_terminal(config: ForgeConfig) -> None:
+@pytest.mark.parametrize(
+    ("size", "target", "first"),
+    [((80, 24), "a/" * 300, "a/a/"), ((60, 15), "", "old 1")],
+    ids=["deep", "low"],
+)
+async def test_a_change_leaves_the_status_bar_on_a_small_terminal(
+    config: ForgeConfig, size: tuple[int, int], target: str, first: str
+) -> None:
     diff = "@@ -1,7 +1,4 @@\n one\n two\n three\n-old 1\n-old 2\n-old 3\n-old 4\n+new\n"
-    request = edit_request(diffs=(FileDiff("src/greet.py", diff, 1, 4),), always_rule="edit(./**)")
+    changed = FileDiff("src/greet.py", diff, 1, 4)
+    request = edit_request(target=f"{target}src/greet.py", diffs=(changed,), always_rule="edit(./**)")
     app = asking(config, request)
-    async with app.run_test(size=(60, 15)) as pilot:
+    async with app.run_test(size=size) as pilot:
         await ask(pilot)
-        await until(pilot, lambda: "old 1" in shown(app), "the change")
+        await until(pilot, lambda: first in shown(app), "the change")
         assert app.chat.max_scroll_y == 0
         assert "ask · sandbox: on" in shown(app)
 

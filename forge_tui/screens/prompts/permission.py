@@ -201,7 +201,8 @@ class PermissionPrompt(Prompt[ApprovalReply]):
         left -= taken + blank if taken else 0
         # At last the body, up to half of the screen.
         least = max(least, self._body.rows_to_change(width - 1, CHANGED_ROWS))
-        height = max(min(left - conversation, rows // 2), min(left, least), 0)
+        # Where there are blank lines, so is the activity line: the conversation's row is not in `left` yet.
+        height = max(min(left - conversation, rows // 2), min(left - blank, least), 0)
         self._body.styles.max_height = height
         self._select_no_unless(self._request_rows <= height)
         self._show_extent(height)
