@@ -104,13 +104,20 @@ class CommandSpec:
         if not words or any(_matches(form, words) for form in self._forms()):
             return None
         shown = safe_line(argument if len(argument) <= _SHOWN_ARGUMENT else argument[:_SHOWN_ARGUMENT] + "…")
+        if not self.accepts:
+            return f"/{self.name} takes no argument, but was given {shown!r}. {self.usage}"
+        return f"/{self.name} does not know {shown!r}. {self.usage}"
+
+    @property
+    def usage(self) -> str:
+        """How the command is used, as sentences."""
         advice = f" {self.advice}" if self.advice else ""
         if not self.accepts:
-            return f"/{self.name} takes no argument, but was given {shown!r}. Use /{self.name} alone.{advice}"
+            return f"Use /{self.name} alone.{advice}"
         forms = [_without_dots(choice) for form in self.accepts for choice in _choices(form)]
         *most, last = forms
         listing = f"{', '.join(most)} or {last}" if most else last
-        return f"/{self.name} does not know {shown!r}. Use /{self.name} alone, or with {listing}.{advice}"
+        return f"Use /{self.name} alone, or with {listing}.{advice}"
 
     def words_after(self, given: Sequence[str]) -> tuple[str, ...]:
         """Return the fixed words that may follow those `given`."""

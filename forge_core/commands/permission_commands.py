@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from forge_core.commands.columns import columns
 from forge_core.commands.command_spec import ArgumentValue, argument_values
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, StatusChange, Text
+from forge_core.commands.specs import SPECS
 from forge_core.config.forge_config import ForgeConfig, Origin
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.project_state import (
@@ -25,13 +26,6 @@ from forge_core.permissions.rules.rule_book import RuleEntry
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
-
-_USAGE = (
-    "Use /permissions, /permissions add allow|ask|deny RULE, /permissions remove RULE, or "
-    "/permissions test COMMAND. A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env); for "
-    "MCP servers mcp__git or mcp__git__log."
-)
-
 
 _ALSO_ASKS = (
     "Rules for commands hold inside the folder: a path outside asks, also through links, unless the rule "
@@ -168,7 +162,8 @@ def _listing(session: ForgeSession) -> Text:
         (entry.origin, f"{safe_line(entry.rule)}{_mark(entry.rule, kept)}{_void(entry)}")
         for entry in policy.rules()
     ]
-    parts = [columns(head), columns(rows) if rows else "No rules.", *_uncovered(policy.rules()), _USAGE]
+    usage = next(spec.usage for spec in SPECS if spec.name == "permissions")
+    parts = [columns(head), columns(rows) if rows else "No rules.", *_uncovered(policy.rules()), usage]
     return Text("\n\n".join(parts), "Permissions")
 
 

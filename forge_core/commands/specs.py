@@ -6,7 +6,7 @@ To add a command, add a row to `SPECS` and write its body.
 from __future__ import annotations
 
 from forge_core.commands.command_spec import CommandSpec, Scope, Tier
-from forge_core.config.permission_mode import PermissionMode
+from forge_core.config.permission_mode import RULE_FORM, PermissionMode
 from forge_core.config.settings import choices
 
 SPECS: tuple[CommandSpec, ...] = (
@@ -243,7 +243,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "permission_commands:permissions",
         accepts=("add allow|ask|deny RULE...", "remove RULE...", "test COMMAND..."),
         keywords=("rules", "allow", "deny", "approvals", "allowed-tools"),
-        advice="A rule is tool(pattern): bash(pytest:*), edit(src/**), read(.env).",
+        advice=f"A rule is {RULE_FORM}; for MCP servers mcp__git or mcp__git__log.",
     ),
     CommandSpec(
         "mode",

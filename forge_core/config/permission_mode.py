@@ -1,8 +1,11 @@
-"""The permission modes. `forge --help` imports this module, so it imports little."""
+"""The permission modes, and the form of rules. `forge --help` imports this module, so it imports little."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+
+RULE_FORM = "tool(pattern): bash(pytest:*), edit(src/**), read(.env)"
+"""How a permission rule is written, for messages."""
 
 
 class PermissionMode(StrEnum):

@@ -19,6 +19,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from forge_core.config.permission_mode import RULE_FORM
 from forge_core.errors import ConfigError
 from forge_core.permissions.path_info import PathInfo, is_secret
 from forge_core.permissions.tool_files import acting_program, folded_name
@@ -103,9 +104,7 @@ def parse_rule(text: str) -> Rule:
     """Read `tool` or `tool(pattern)`; raises ConfigError with what is wrong."""
     found = _RULE.fullmatch(text)
     if found is None:
-        raise ConfigError(
-            f"Rule {text!r} cannot be read. Write it as tool(pattern): bash(pytest:*), edit(src/**)."
-        )
+        raise ConfigError(f"Rule {text!r} cannot be read. Write it as {RULE_FORM}.")
     tool, pattern = found[1], found[2]
     if pattern is not None and not pattern.strip():
         raise ConfigError(f"Rule {text!r} has an empty pattern. Write {tool} alone for every use of it.")
