@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import uuid
 from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 from mcp.client import Transport
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
 from forge_core.mcp.bridge.failures import RequestFailedError
 from forge_core.mcp.bridge.server_sandbox import confined
@@ -209,7 +211,7 @@ async def _read(
             if not line.strip():
                 continue
             try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                message = _message(line)
             except ValueError:
                 server.stray = line[:200].decode("utf-8", "replace").strip()
                 server.log(f"not a message: {server.stray}")
@@ -220,6 +222,38 @@ async def _read(
                 return
         # The reason for the end is read by whoever finds the connection closed.
         await server.wait_for_exit(_EXIT_WAIT_S)
+
+
+def _message(line: bytes) -> JSONRPCMessage:
+    """Return the message in a line.
+
+    `NaN`, `Infinity` and halves of characters, which JSON does not have and some servers send, are replaced.
+    An answer that cannot be read otherwise becomes an error, so that nobody waits for it. Raises ValueError
+    for anything else.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError as error:
+        found = _lenient(line)
+        if found is None:
+            raise
+        text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+        try:
+            return jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValueError:
+            request = found.get("id")
+            if "method" in found or not isinstance(request, int | str) or isinstance(request, bool):
+                raise error from None
+            about = ErrorData(code=PARSE_ERROR, message="its answer is no message of the protocol")
+            return JSONRPCError(jsonrpc="2.0", id=request, error=about)
+
+
+def _lenient(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line, parse_constant=lambda name: None)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 async def _write(server: ServerProcess, to_server: anyio.abc.ObjectReceiveStream[SessionMessage]) -> None:

@@ -174,6 +174,24 @@ async def test_items_that_the_protocol_does_not_allow_are_left_out_and_counted(
     )
 
 
+async def test_an_answer_that_json_does_not_allow_is_repaired_or_fails_the_call_at_once(
+    bench: Bench, tmp_path: Path
+) -> None:
+    script, text = tmp_path / "script.json", {"type": "text", "text": "a\ud800b"}
+    content = {
+        "tools/call odd": {"result": {"content": [text], "structuredContent": {"n": float("nan")}}},
+        "tools/call wrong": {"result": 5},
+    }
+    script.write_text(json.dumps(content))
+    await bench.start(f"script={script}")
+    await bench.until(BridgeEvent.STATE, state="ready")
+
+    found = await bench.call("odd")
+    assert (found["content"][0]["text"], found["structuredContent"]) == ("a?b", {"n": None})
+    with pytest.raises(BridgeError, match="its answer is no message of the protocol"):
+        await bench.call("wrong")
+
+
 async def test_a_tool_whose_schema_is_missing_or_has_no_type_takes_an_object(
     bench: Bench, tmp_path: Path
 ) -> None:
