@@ -6,7 +6,7 @@ All texts are safe to display; names, descriptions and what a server has written
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -188,6 +188,17 @@ def server_page(session: ForgeSession, name: str) -> ServerPage | None:
         tuple(_resources(entry, status)),
         tuple(_log(status)),
     )
+
+
+def page_version(session: ForgeSession, name: str) -> Hashable:
+    """Return a value that differs once the page about a server may differ, except in the date of the sign-in.
+    O(rules), whatever the server offers."""
+    status = session.servers.statuses.get(name)
+    approvals, rules = session.servers.approvals, session.policy.rules()
+    if status is None:
+        return id(approvals), rules
+    sizes = (id(status.tools), id(status.prompts), id(status.resources), len(status.log))
+    return id(approvals), rules, status.report, status.calls, status.last_error, sizes
 
 
 def server_state(session: ForgeSession, entry: ServerEntry) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +12,14 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from forge_core.commands.mcp_command import load_page
-from forge_core.commands.server_page import ServerAction, ServerPage, SwitchState, ToolRow, switch_tool
+from forge_core.commands.server_page import (
+    ServerAction,
+    ServerPage,
+    SwitchState,
+    ToolRow,
+    page_version,
+    switch_tool,
+)
 from forge_core.errors import ForgeError
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
@@ -59,6 +66,7 @@ class ServerPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         self._clock = clock
         self._signs_in = signs_in
         self._page: ServerPage | None = None
+        self._version: Hashable = None
         self._view = RowView()
         self._report = Static("", classes="report", markup=False)
 
@@ -70,7 +78,7 @@ class ServerPanel(workers.WorkerErrorsEndApp, Overlay[None]):
 
     async def on_mount(self) -> None:
         await self.refresh_page()
-        self._timer = self.set_interval(REFRESH_S, self.refresh_page)
+        self._timer = self.set_interval(REFRESH_S, self._follow)
         if self._signs_in:
             self._sign_in()
 
@@ -90,8 +98,14 @@ class ServerPanel(workers.WorkerErrorsEndApp, Overlay[None]):
 
     # What shows
 
+    async def _follow(self) -> None:
+        """Read the page again if it may have changed: that of many tools takes a while."""
+        if page_version(self._session, self._server) != self._version:
+            await self.refresh_page()
+
     async def refresh_page(self) -> None:
         """Look at the server again, and show what has changed."""
+        self._version = page_version(self._session, self._server)
         page = await load_page(self._session, self._server)
         if self.is_attached and page != self._page:
             self._page = page
