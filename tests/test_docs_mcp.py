@@ -37,6 +37,7 @@ def test_all_fields_and_states_are_on_the_page() -> None:
     names = {"always_load": "alwaysLoad", "is_disabled": "disabled", "client": "oauth"}
     names |= {"transport": "type", "environment": "env", "timeout_s": "timeout", "allowed_tools": "tools"}
     names |= {"denied_tools": "tools", "trusts_annotations": "trust_annotations"}
+    names |= {"may_sample": "sampling"}
     entry = {one.name for one in fields(ServerEntry)} - {"name", "source", "entry", "warnings"}
     assert {names.get(one, one) for one in entry} | set(DeclaredState) <= rows
 

@@ -163,16 +163,20 @@ class Terminal:
         """Every byte that the program has written."""
         self.exit_code: int | None = None
         """As a shell shows it: 128 + n for a program that signal n ended."""
+        self.first_settings: list[Any]
+        """The tty's settings before the program changes them."""
         inherited = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
         base = {**inherited, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
         if is_preloaded and preloaded.can_copy(command, base):
             self._fd, theirs = pty.openpty()
+            self.first_settings = self.settings
             self._pid = preloaded.copy(command, base, folder or Path.cwd(), [theirs] * 3, has_terminal=True)
             os.close(theirs)
         else:
             self._pid, self._fd = pty.fork()
             if self._pid == 0:
                 _become(command, base, folder)
+            self.first_settings = self.settings
         self._decoder = __import__("codecs").getincrementaldecoder("utf-8")("replace")
         self.emulator = Emulator(*size, reply=self._answer)
         self._set_size(*size)

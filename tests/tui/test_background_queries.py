@@ -124,7 +124,7 @@ def test_a_report_counts_where_no_colour_is_known() -> None:
 def test_a_terminal_without_colours_is_not_asked(variable: str) -> None:
     value = {"NO_COLOR": "1", "TERM": "linux"}[variable]
     with PlayedTerminal(FOLLOWING, is_preloaded=True, folder=ROOT, environment={variable: value}) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.rest()
         assert terminal.queries == 0 and "2031" not in terminal.emulator.modes
@@ -134,7 +134,7 @@ def test_a_terminal_without_colours_is_not_asked(variable: str) -> None:
 
 def test_exit_waits_for_an_answer_that_is_due_and_restores_the_terminal() -> None:
     with PlayedTerminal(FOLLOWING, is_preloaded=True, folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.send(ATTRIBUTES)
         terminal.rest()
@@ -210,7 +210,7 @@ def test_doctor_reports_the_background(tmp_path: Path, background: str, words: s
         DOCTOR, size=(100, 60), folder=tmp_path, environment={"FORGE_MODEL": "offline"}
     ) as terminal:
         terminal.emulator.background = background
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for_exit()
         assert re.search(rf"background +{words}$", terminal.text, re.MULTILINE)
         assert "rgb" not in terminal.text and "62;22" not in terminal.text

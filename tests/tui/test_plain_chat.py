@@ -128,7 +128,7 @@ def test_a_conversation_in_a_terminal(folder: Path) -> None:
     with Terminal(
         [*PLAIN, str(folder)], environment=environment, folder=folder, is_preloaded=True
     ) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("You:")
         terminal.send("read \\\n")
         terminal.wait_for("...")
@@ -160,7 +160,7 @@ def test_connect_asks_for_a_key_that_is_never_shown(folder: Path) -> None:
             [*PLAIN, str(folder)], environment=environment, folder=folder, is_preloaded=True, size=(100, 60)
         ) as terminal,
     ):
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("You:")
         terminal.send(f"/connect {server.base_url}\n")
         terminal.wait_for("it is not shown")
@@ -214,7 +214,7 @@ def test_the_plain_command_of_the_app_continues_its_session(folder: Path) -> Non
     with Terminal(
         [*CHAT, str(folder)], environment=environment, folder=folder, is_preloaded=True
     ) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("Enter send")
         terminal.send("read a.py\r")
         terminal.wait_for("1 line")

@@ -28,7 +28,7 @@ def started() -> tuple[AskedTerminal, list[object]]:
     terminal = AskedTerminal(
         LAUNCHED, is_preloaded=True, folder=ROOT, environment={"TMUX": "", "XTERM_VERSION": ""}
     )
-    before = terminal.settings
+    before = terminal.first_settings
     terminal.wait_for("side 0")
     terminal.rest()
     assert "1003" in terminal.emulator.modes and "modified keys" not in terminal.emulator.modes
@@ -58,7 +58,7 @@ def test_xterm_and_tmux_are_asked_for_modified_keys_until_the_end(end: signal.Si
     with AskedTerminal(
         LAUNCHED, is_preloaded=True, folder=ROOT, environment={"XTERM_VERSION": "XTerm(379)"}
     ) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.rest()
         assert "modified keys" in terminal.emulator.modes
@@ -82,7 +82,7 @@ def test_a_signal_restores_the_terminal_and_sets_the_exit_code(number: signal.Si
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_during_the_launcher_frame_restores_the_terminal(number: signal.Signals) -> None:
     with Terminal([*LAUNCHED, "wait"], folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("Forge is starting")
         terminal.signal(number)
         assert terminal.wait_for_exit() == 128 + number
@@ -93,7 +93,7 @@ def test_a_signal_during_the_launcher_frame_restores_the_terminal(number: signal
 def test_a_signal_received_by_another_thread_ends_the_program_too(number: signal.Signals) -> None:
     """Python only notes it then, for a main thread that sleeps."""
     with AskedTerminal([*LAUNCHED, "deaf"], is_preloaded=True, folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.rest()
         terminal.signal(number)
@@ -106,7 +106,7 @@ def test_a_signal_ends_the_program_at_any_point(mode: str) -> None:
     """An exception would get lost in the middle of an import, or become another one; a loop that is closed
     takes nothing."""
     with Terminal([*LAUNCHED, mode], folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         if mode == "late":
             terminal.wait_for("side 0")
             terminal.send(CTRL_Q)
@@ -116,7 +116,7 @@ def test_a_signal_ends_the_program_at_any_point(mode: str) -> None:
 
 def test_a_second_signal_exits_immediately() -> None:
     with AskedTerminal([*LAUNCHED, "endless"], is_preloaded=True, folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.rest()
         terminal.signal(signal.SIGTERM)
@@ -132,7 +132,7 @@ def test_a_second_signal_exits_immediately() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_ends_the_program_even_while_locks_are_held(number: signal.Signals) -> None:
     with AskedTerminal([*LAUNCHED, "locked", str(int(number))], is_preloaded=True, folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         assert terminal.wait_for_exit() == 128 + number
         assert_restored(terminal, before)
 
@@ -141,7 +141,7 @@ def test_sigcont_while_locks_are_held_does_not_block() -> None:
     with AskedTerminal(
         [*LAUNCHED, "locked", str(int(signal.SIGCONT))], is_preloaded=True, folder=ROOT
     ) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.send("a word")
         terminal.wait_for("a word")
@@ -154,7 +154,7 @@ def test_sigtstp_while_locks_are_held_suspends_the_program() -> None:
     with AskedTerminal(
         [*LAUNCHED, "locked", str(int(signal.SIGTSTP))], is_preloaded=True, folder=ROOT
     ) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.wait_for(lambda t: "1049" not in t.emulator.modes)
         _, status = os.waitpid(terminal.pid, os.WUNTRACED)
@@ -211,7 +211,7 @@ def test_a_terminal_that_accepts_nothing_does_not_delay_the_exit() -> None:
 
 def test_a_crash_behind_the_first_frame_is_reported_on_the_main_screen() -> None:
     with Terminal([*LAUNCHED, "crash"], folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         assert terminal.wait_for_exit() == 70
         assert "told after the terminal was restored" in terminal.text
         assert_restored(terminal, before)
@@ -220,7 +220,7 @@ def test_a_crash_behind_the_first_frame_is_reported_on_the_main_screen() -> None
 def test_redirected_stderr_does_not_affect_the_screen() -> None:
     in_shell = ["sh", "-c", 'exec "$0" "$@" 2>/dev/null', *LAUNCHED]
     with Terminal(in_shell, folder=ROOT) as terminal:
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("side 0")
         terminal.send("日本")
         terminal.wait_for("日本")

@@ -211,7 +211,7 @@ def test_a_terminal_too_small_for_a_frame_keeps_the_keys(tmp_path: Path, size: t
 
 def test_ctrl_c_twice_leaves_immediately(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, _):
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("Ask about this folder")
         terminal.send("hello\x03\x03")
         assert terminal.wait_for_exit() == 128 + signal.SIGINT
@@ -220,7 +220,7 @@ def test_ctrl_c_twice_leaves_immediately(tmp_path: Path) -> None:
 
 def test_ctrl_c_once_during_startup_clears_the_line_and_ctrl_d_exits(tmp_path: Path) -> None:
     with starting(tmp_path) as (terminal, go_on):
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("Ask about this folder")
         terminal.send("hello\x03")
         go_on()
@@ -234,7 +234,7 @@ def test_ctrl_c_once_during_startup_clears_the_line_and_ctrl_d_exits(tmp_path: P
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_during_start_up_restores_the_terminal(tmp_path: Path, number: signal.Signals) -> None:
     with starting(tmp_path) as (terminal, _):
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for("Ask about this folder")
         terminal.send("hello")
         terminal.wait_for(lambda terminal: written(terminal) == "hello")

@@ -267,7 +267,7 @@ def test_a_signal_during_an_answer_restores_the_terminal_and_leaves_a_valid_jour
         SseServer(Reply([event(chunk("Once upon a time")), Stall()])) as server,
         connected(tmp_path, server) as terminal,
     ):
-        before = terminal.settings
+        before = terminal.first_settings
         terminal.wait_for(READY)
         terminal.send("tell me a story\r")
         terminal.wait_for("Once upon a time")
