@@ -1,0 +1,235 @@
+"""Git worktrees that Forge makes for a session or a task, in its state folder, each on a branch of its own.
+
+A worktree is removed only if nothing is lost by it, by `git worktree remove` without force, and never because
+of its age. Its branch stays. No hook or filter of the repository runs: files of git-lfs are pointers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from forge_core.errors import WorkspaceError
+from forge_core.private_folders import make_private_folder
+from forge_core.sanitize import safe_line
+from forge_core.workspace.beneath import open_file, opened_folder
+from forge_core.workspace.git import GitOutput, run_git
+from forge_core.workspace.ignore import IgnoreRules
+from forge_core.workspace.repository import Repository, find_repository
+
+INCLUDE_FILE = ".worktreeinclude"
+"""At the top of the work tree, with patterns as in .gitignore: the ignored files that a worktree gets too."""
+BRANCH_PREFIX = "forge/"
+_FOLDER = "worktrees"
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$)){0,99}")
+_TIMEOUT_S = 300.0
+_MAX_FILES, _MAX_BYTES = 5_000, 200_000_000
+"""How much `INCLUDE_FILE` may add."""
+_OWN_REFS = ("refs/bisect/*", "refs/rewritten/*", "refs/worktree/*")
+"""Removed with a worktree (git-worktree)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worktree:
+    """A worktree that Forge has made."""
+
+    path: Path
+    """Its top folder."""
+    branch: str
+    base: str
+    """The id of the commit from which the branch starts."""
+    repository: Path
+    """The top folder of the work tree from which it was made."""
+    folder: Path
+    """The counterpart of the folder from which it was made, which may be below the top."""
+    notices: tuple[str, ...] = ()
+    """What was not copied, and why."""
+
+
+class Worktrees:
+    """Makes and removes worktrees below the state folder."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._root = Path(os.path.realpath(state_dir)) / _FOLDER
+
+    def path_of(self, folder: Path, name: str) -> Path:
+        """Return where the worktree `name` of the repository around `folder` is, or would be.
+
+        Raises:
+            WorkspaceError: there is no repository, or the name cannot be one of a branch.
+        """
+        return self._folder_of(_repository(folder)) / _checked(name)
+
+    async def create(self, folder: Path, name: str, ref: str = "HEAD") -> Worktree:
+        """Make the worktree `name` from the commit `ref` of the repository around `folder`.
+
+        Raises:
+            WorkspaceError: there is no repository or no such commit, or the name is taken.
+        """
+        repository, branch = _repository(folder), BRANCH_PREFIX + _checked(name)
+        path = self._folder_of(repository) / name
+        base = await _commit(repository.top, ref)
+        async with self._locked(path.parent):  # git gives two that start at once the same names
+            if _is_there(path):
+                raise WorkspaceError(f"There is a worktree {name!r} already, in {str(path)!r}.")
+            made = await _git(repository.top, "worktree", "add", "-b", branch, str(path), base)
+        if made.returncode:
+            reason = safe_line(made.stderr.strip().rpartition("\n")[2])
+            raise WorkspaceError(f"The worktree {name!r} could not be made from {ref!r}: {reason}.")
+        notices = await _copy_included(repository.top, path)
+        return Worktree(
+            path=path,
+            branch=branch,
+            base=base,
+            repository=repository.top,
+            folder=_counterpart(folder, repository.top, path),
+            notices=notices,
+        )
+
+    async def remove(self, worktree: Worktree) -> str:
+        """Remove a worktree in which nothing would be lost; return why it is kept, or "" if it is gone.
+
+        What git ignores is lost, files of `INCLUDE_FILE` among it.
+        """
+        try:
+            if not _is_there(worktree.path):
+                return ""
+            if reason := await _reason_to_keep(worktree):
+                return reason
+            async with self._locked(worktree.path.parent):
+                removed = await _git(worktree.repository, "worktree", "remove", str(worktree.path))
+        except WorkspaceError as error:
+            return str(error)
+        return safe_line(removed.stderr.strip()) or "git did not remove it" if removed.returncode else ""
+
+    def _folder_of(self, repository: Repository) -> Path:
+        """Return the folder of a repository's worktrees, the same for its main and its linked ones."""
+        shared = os.path.realpath(repository.common_dir)
+        owner = Path(shared).parent if Path(shared).name == ".git" else Path(shared)
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", owner.name).strip("-")[:40] or "repository"
+        return self._root / f"{name}-{hashlib.sha256(os.fsencode(shared)).hexdigest()[:8]}"
+
+    @contextlib.asynccontextmanager
+    async def _locked(self, folder: Path) -> AsyncIterator[None]:
+        """Keep other processes from adding or removing worktrees of the same repository."""
+        try:
+            make_private_folder(folder)
+            fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise WorkspaceError(f"{str(folder)!r} cannot be written to: {error.strerror}.") from error
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks
+                await asyncio.to_thread(fcntl.flock, fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
+
+
+def _repository(folder: Path) -> Repository:
+    repository = find_repository(folder)
+    if repository is None:
+        raise WorkspaceError(f"{str(folder)!r} is in no git repository, so it can have no worktree.")
+    return repository
+
+
+def _checked(name: str) -> str:
+    if _NAME.fullmatch(name) is None:
+        raise WorkspaceError(
+            f"{name!r} cannot be the name of a worktree: use letters, digits, and . _ - after the first."
+        )
+    return name
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _counterpart(folder: Path, top: Path, target: Path) -> Path:
+    """Return the folder in the worktree `target` for one in the work tree `top`; `target` if it has none."""
+    below = target / os.path.relpath(os.path.realpath(folder), os.path.realpath(top))
+    return Path(os.path.normpath(below)) if below.is_dir() else target
+
+
+async def _git(folder: Path, *arguments: str) -> GitOutput:
+    return await run_git(folder, *arguments, timeout_s=_TIMEOUT_S)
+
+
+async def _commit(top: Path, ref: str) -> str:
+    found = await _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    commit = found.stdout.strip()
+    if found.returncode or not re.fullmatch(r"[0-9a-f]{40,64}", commit):
+        raise WorkspaceError(f"{str(top)!r} has no commit {ref!r} from which a worktree could be made.")
+    return commit
+
+
+async def _reason_to_keep(worktree: Worktree) -> str:
+    """Return what would be lost with a worktree, or ""."""
+    found = find_repository(worktree.path)
+    if found is None or found.top != worktree.path:  # the next repository above would answer
+        return "it is no worktree any more"
+    status = await _git(worktree.path, "status", "--porcelain", "-z", "--untracked-files=all")
+    if status.returncode:
+        return safe_line(status.stderr.strip())
+    if changed := [os.fsdecode(line) for line in status.raw.split(b"\0") if line]:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        return f"it has changes that are not committed ({safe_line(changed[0][3:])}{more})"
+    # A reset or a detached HEAD leaves commits in the log of HEAD, which goes; that of the branch stays.
+    logged = await _logged(worktree.path, "HEAD") - await _logged(worktree.path, worktree.branch)
+    elsewhere = [f"--exclude={one}" for one in (f"refs/heads/{worktree.branch}", *_OWN_REFS)]
+    only = await _git(
+        worktree.path, "rev-list", "--count", "HEAD", *logged, "--not", *elsewhere, "--glob=refs/*", "--"
+    )
+    if only.returncode:
+        return safe_line(only.stderr.strip())
+    if count := int(only.stdout):
+        commits = "1 commit is" if count == 1 else f"{count:,} commits are"
+        return f"{commits} only on {worktree.branch}, or only in it"
+    return ""
+
+
+async def _logged(folder: Path, ref: str) -> set[str]:
+    """Return the commits in the log of a reference; none if it has no log."""
+    return set((await _git(folder, "rev-list", "--walk-reflogs", ref, "--")).stdout.split())
+
+
+async def _copy_included(top: Path, target: Path) -> tuple[str, ...]:
+    """Copy the ignored files that `INCLUDE_FILE` names; return what was left out."""
+    patterns = top / INCLUDE_FILE
+    if patterns.is_symlink() or not patterns.is_file():
+        return ()
+    listed = await _git(top, "ls-files", "--others", "--ignored", f"--exclude-from={patterns}", "-z")
+    if listed.returncode:
+        return (f"{INCLUDE_FILE} was not used: {safe_line(listed.stderr.strip())}",)
+    names = [os.fsdecode(name) for name in listed.raw.split(b"\0") if name]
+    return await asyncio.to_thread(_copy, top, target, names)
+
+
+def _copy(top: Path, target: Path, names: Iterable[str]) -> tuple[str, ...]:
+    rules, notices = IgnoreRules(top), []
+    files = size = 0
+    for name in names:
+        source, copy = top / name, target / name
+        if source.is_symlink() or not source.is_file() or not rules.is_ignored(name, False):
+            continue  # an untracked file that is not ignored would keep the worktree for ever
+        files, size = files + 1, size + source.stat().st_size
+        if files > _MAX_FILES or size > _MAX_BYTES:
+            limit = f"{_MAX_FILES:,} files or {_MAX_BYTES // 1_000_000} MB"
+            notices.append(f"{INCLUDE_FILE} names more than {limit}; {name!r} and the rest were not copied")
+            break
+        try:
+            with open_file(source) as read, opened_folder(copy.parent, target, make=True) as parent:
+                mode = os.fstat(read.fileno()).st_mode & 0o700
+                fd = os.open(copy.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode, dir_fd=parent)
+                with os.fdopen(fd, "wb") as written:
+                    shutil.copyfileobj(read, written)
+        except OSError as error:  # among others, a folder that is a link in the commit
+            notices.append(f"{name!r} was not copied: {error.strerror}")
+    return tuple(map(safe_line, notices))

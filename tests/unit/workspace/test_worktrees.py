@@ -1,0 +1,221 @@
+"""Worktrees by real git: made beside each other, and removed only where nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forge_core.errors import WorkspaceError
+from forge_core.workspace.worktrees import Worktree, Worktrees
+
+IDENTITY = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def commit(folder: Path, name: str) -> str:
+    (folder / name).write_text(name)
+    git(folder, "add", name)
+    git(folder, "commit", "-q", "-m", name)
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "my shop"
+    (folder / "parts").mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "parts/a.txt").write_text("one\n")
+    git(folder, "add", ".")
+    commit(folder, "first.txt")
+    return folder
+
+
+@pytest.fixture
+def worktrees(tmp_path: Path) -> Worktrees:
+    return Worktrees(tmp_path / "state")
+
+
+def make(worktrees: Worktrees, folder: Path, name: str = "task", ref: str = "HEAD") -> Worktree:
+    return asyncio.run(worktrees.create(folder, name, ref))
+
+
+def test_a_worktree_is_made_from_a_commit_on_its_own_branch(repository: Path, worktrees: Worktrees) -> None:
+    first = git(repository, "rev-parse", "HEAD")
+    commit(repository, "second.txt")
+    made = make(worktrees, repository / "parts", ref="HEAD~1")
+    assert made.base == git(made.path, "rev-parse", "HEAD") == first
+    assert made.branch == git(made.path, "branch", "--show-current") == "forge/task"
+    assert made.path == worktrees.path_of(repository, "task")
+    assert made.folder == made.path / "parts" and (made.folder / "a.txt").read_text() == "one\n"
+    assert made.path.parent.name.startswith("my-shop-")
+    assert not git(repository, "status", "--porcelain")
+
+
+def test_a_worktree_of_a_worktree_lies_beside_it(repository: Path, worktrees: Worktrees) -> None:
+    made = make(worktrees, repository)
+    assert make(worktrees, made.path, "second").path.parent == made.path.parent
+
+
+def test_worktrees_that_are_made_at_once_all_come_into_being(repository: Path, worktrees: Worktrees) -> None:
+    async def run() -> list[Worktree]:
+        return await asyncio.gather(*(worktrees.create(repository, f"t{number}") for number in range(6)))
+
+    made = asyncio.run(run())
+    assert {git(one.path, "branch", "--show-current") for one in made} == {f"forge/t{n}" for n in range(6)}
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-x", "a b", "a/b", "..", "a..b", "a.lock", "a.", "ä", "a\n", "x" * 101]
+)
+def test_names_that_git_would_refuse_are_refused(repository: Path, worktrees: Worktrees, name: str) -> None:
+    with pytest.raises(WorkspaceError, match="cannot be the name"):
+        make(worktrees, repository, name)
+
+
+def test_what_cannot_be_made_is_explained(repository: Path, worktrees: Worktrees, tmp_path: Path) -> None:
+    made = make(worktrees, repository)
+    with pytest.raises(WorkspaceError, match="There is a worktree 'task' already"):
+        make(worktrees, repository)
+    for ref in ("nope", "--all", "HEAD:first.txt"):
+        with pytest.raises(WorkspaceError, match="has no commit"):
+            make(worktrees, repository, "other", ref)
+    assert asyncio.run(worktrees.remove(made)) == ""
+    with pytest.raises(WorkspaceError, match=r"'forge/task' already exists"):
+        make(worktrees, repository)
+    with pytest.raises(WorkspaceError, match="is in no git repository"):
+        make(worktrees, tmp_path)
+
+
+def test_an_unchanged_worktree_is_removed_and_its_branch_stays(
+    repository: Path, worktrees: Worktrees
+) -> None:
+    made = make(worktrees, repository)
+    os.utime(made.path, (0, 0))
+    assert asyncio.run(worktrees.remove(made)) == ""
+    assert not made.path.exists() and git(repository, "branch", "--list", "forge/task")
+    assert asyncio.run(worktrees.remove(made)) == ""
+
+
+def changed(folder: Path) -> None:
+    (folder / "first.txt").write_text("other")
+
+
+def untracked(folder: Path) -> None:
+    (folder / "new folder").mkdir()
+    (folder / "new folder/file").touch()
+
+
+def committed(folder: Path) -> None:
+    commit(folder, "second.txt")
+
+
+def detached(folder: Path) -> None:
+    git(folder, "checkout", "-q", "--detach")
+    commit(folder, "second.txt")
+    git(folder, "checkout", "-q", "forge/task")
+
+
+def nested(folder: Path) -> None:
+    git(folder, "init", "-q", "inner")
+
+
+def cut_off(folder: Path) -> None:
+    (folder / ".git").unlink()
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (changed, r"not committed \(first.txt\)"),
+        (untracked, r"not committed \(new folder/file\)"),
+        (committed, "1 commit is only on forge/task"),
+        (detached, "1 commit is only on forge/task, or only in it"),
+        (nested, "not committed"),
+        (cut_off, "no worktree any more"),
+    ],
+)
+def test_a_worktree_with_work_in_it_is_kept(
+    repository: Path, worktrees: Worktrees, change: Callable[[Path], None], reason: str
+) -> None:
+    made = make(worktrees, repository)
+    change(made.path)
+    before = sorted(made.path.rglob("*"))
+    kept = asyncio.run(worktrees.remove(made))
+    assert re.search(reason, kept), kept
+    assert sorted(made.path.rglob("*")) == before
+
+
+def test_a_worktree_whose_commits_are_merged_is_removed(repository: Path, worktrees: Worktrees) -> None:
+    made = make(worktrees, repository)
+    commit(made.path, "second.txt")
+    git(made.path, "commit", "-q", "--amend", "-m", "better")  # the log of the branch keeps the first
+    git(repository, "merge", "-q", "forge/task")
+    assert asyncio.run(worktrees.remove(made)) == ""
+
+
+def test_ignored_files_that_are_listed_are_copied(repository: Path, worktrees: Worktrees) -> None:
+    (repository / ".gitignore").write_text(".env*\nsecret/\nbuild/\nlink\n")
+    git(repository, "add", ".gitignore")
+    (repository / "secret/deep").mkdir(parents=True)
+    for name in (".env", ".env.local", "secret/deep/key", "build", "untracked"):
+        (repository / name).mkdir() if name == "build" else (repository / name).write_text(name)
+    (repository / ".env").chmod(0o600)
+    (repository / "build/big").touch()
+    (repository / "link").symlink_to("/etc/passwd")
+    (repository / ".worktreeinclude").write_text(".env\nsecret/**\nuntracked\nlink\n")
+    git(repository, "add", ".worktreeinclude")
+    git(repository, "commit", "-q", "-m", "ignore")
+    made = make(worktrees, repository)
+    copied = {str(one.relative_to(made.path)) for one in made.path.rglob("*") if one.is_file()} - {".git"}
+    tracked = {".gitignore", ".worktreeinclude", "first.txt", "parts/a.txt"}
+    assert copied - tracked == {".env", "secret/deep/key"}
+    assert (made.path / ".env").stat().st_mode & 0o777 == 0o600
+    assert made.notices == () and asyncio.run(worktrees.remove(made)) == ""
+
+
+def test_a_copy_never_leaves_the_worktree(repository: Path, worktrees: Worktrees, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repository / "conf").symlink_to(outside)
+    git(repository, "add", "conf")
+    git(repository, "commit", "-q", "-m", "a link")
+    linked = git(repository, "rev-parse", "HEAD")
+    git(repository, "rm", "-q", "conf")
+    (repository / ".gitignore").write_text("conf\n")
+    git(repository, "add", ".gitignore")
+    git(repository, "commit", "-q", "-m", "a folder")
+    (repository / "conf").mkdir()
+    (repository / "conf/key").write_text("1")
+    (repository / ".worktreeinclude").write_text("conf/\n")
+    made = make(worktrees, repository, ref=linked)
+    assert not list(outside.iterdir())
+    assert len(made.notices) == 1 and "'conf/key' was not copied" in made.notices[0]
+
+
+def test_no_hook_or_filter_of_the_repository_runs(
+    repository: Path, worktrees: Worktrees, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    hook = repository / ".git/hooks/post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch '{ran}'\n")
+    hook.chmod(0o755)
+    (repository / ".gitattributes").write_text("*.txt filter=evil\n")
+    git(repository, "add", ".gitattributes")
+    git(repository, "commit", "-q", "-m", "attributes")
+    git(repository, "config", "filter.evil.smudge", f"touch '{ran}'; cat")
+    git(repository, "config", "filter.evil.clean", f"touch '{ran}'; cat")
+    made = make(worktrees, repository)
+    assert asyncio.run(worktrees.remove(made)) == ""
+    assert not ran.exists()
