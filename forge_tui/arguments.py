@@ -29,6 +29,7 @@ COMMANDS = (
     "completion",
     "man",
     "tau2",
+    "acp",
 )
 SHELLS = ("bash", "zsh", "fish")
 """Those with completion of `forge`."""
@@ -90,9 +91,9 @@ def parse(arguments: Sequence[str], *, is_terminal: bool = True) -> argparse.Nam
     return options
 
 
-def build_parser(command: str = "mcp") -> argparse.ArgumentParser:
-    """Return the parser of the whole command line; the arguments of `forge mcp` are in it only if it is the
-    command that is used."""
+def build_parser(command: str = "") -> argparse.ArgumentParser:
+    """Return the parser of the whole command line, or one for the line that uses `command`: the arguments of
+    `forge mcp` and `forge acp` are in that only if it is theirs."""
     from forge_core import __version__
 
     parser = _Parser(
@@ -125,7 +126,7 @@ def build_parser(command: str = "mcp") -> argparse.ArgumentParser:
     _add_auth(commands.add_parser("auth", help="save the API key of an endpoint, or remove it"))
     _add_hooks(commands.add_parser("hooks", help="list hooks, or run those of an event as a test"))
     mcp = commands.add_parser("mcp", help="declare, list, approve and test MCP servers")
-    if command == "mcp":  # they would cost every start 1 ms
+    if command in ("", "mcp"):  # they would cost every start 1 ms
         from forge_tui.mcp_arguments import add_mcp
 
         add_mcp(mcp)
@@ -134,6 +135,9 @@ def build_parser(command: str = "mcp") -> argparse.ArgumentParser:
         commands.add_parser("completion", help="print the script that makes a shell complete forge")
     )
     commands.add_parser("man", help="print the manual page: forge man | man -l -")
+    acp = commands.add_parser("acp", help="serve an editor that speaks the Agent Client Protocol")
+    if command in ("", "acp"):
+        _add_common(acp)
     # only for the list of commands: its arguments are passed to tau2 without being parsed
     commands.add_parser("tau2", help="tau2-bench's command line, with Forge's agent in it", add_help=False)
     return parser
@@ -225,7 +229,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     for name, setting in SETTINGS.items():
         if setting.option:
-            is_hidden = name == "theme" and parser.prog.endswith("run")
+            is_hidden = name == "theme" and parser.prog.endswith((" run", " acp"))
             names = [*filter(None, (setting.short_option, setting.option, setting.alias))]
             summary = argparse.SUPPRESS if is_hidden else setting.summary
             if setting.check is yes_or_no:

@@ -394,6 +394,21 @@ def _man(options: argparse.Namespace) -> int:
     return 0
 
 
+def _acp(options: argparse.Namespace) -> int:
+    """Serve an editor."""
+    from pathlib import Path
+
+    from forge_core.integrations.acp.program import run_acp
+    from forge_core.runtime import load_session_config
+    from forge_tui.arguments import config_flags
+
+    def load(folder: Path | None) -> ForgeConfig:
+        config = load_session_config(folder, flags=config_flags(options), trust=options.trust)
+        return _for_this_run(options, config)
+
+    return run_acp(load)
+
+
 _PROGRAMS = {
     "chat": _chat,
     "run": _run,
@@ -406,6 +421,7 @@ _PROGRAMS = {
     "doctor": _doctor,
     "completion": _completion,
     "man": _man,
+    "acp": _acp,
 }
 
 

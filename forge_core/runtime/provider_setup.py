@@ -182,14 +182,24 @@ def takes_images(provider: Provider, model: str) -> bool:
     return (found := lookup_at(provider, model)) is None or found.takes_images
 
 
+def model_takes_images(config: ForgeConfig) -> bool:
+    """Return whether messages for the model of the settings may have images; assumed where unknown."""
+    return takes_images(_provider_of(config), config.model)
+
+
+def _provider_of(config: ForgeConfig) -> Provider:
+    from forge_core.llm.endpoints import PROVIDERS, identify
+
+    return PROVIDERS.get(config.endpoint.kind) or identify(config.endpoint.base_url or _NO_URL)
+
+
 def _image_loader(config: ForgeConfig, session_id: str) -> ImageLoader:
     """Return what adds the images of the session to requests."""
     from forge_core.images.image_store import ImageStore
-    from forge_core.llm.endpoints import PROVIDERS, identify
     from forge_core.llm.image_data import ImageLoader
     from forge_core.store.journal import images_dir
 
-    provider = PROVIDERS.get(config.endpoint.kind) or identify(config.endpoint.base_url or _NO_URL)
+    provider = _provider_of(config)
     return ImageLoader(ImageStore(images_dir(config.state_dir, session_id)), partial(takes_images, provider))
 
 

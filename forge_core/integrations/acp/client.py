@@ -1,0 +1,71 @@
+"""Requests to the client: the editor. An error of the client is logged and survived."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from acp import RequestError, schema
+from acp.connection import Connection
+from acp.meta import CLIENT_METHODS
+from pydantic import BaseModel, ValidationError
+
+from forge_core.integrations.acp.update_sender import Update
+from forge_core.sanitize import safe_line
+
+_LOG = logging.getLogger(__name__)
+
+
+class EditorClient:
+    """The client at the other end of the connection, with what it can do."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.capabilities = schema.ClientCapabilities()
+        """What it said that it can do; nothing before `initialize`."""
+        self._connection = connection
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether it gives the text of files, unsaved changes included."""
+        return bool(self.capabilities.fs and self.capabilities.fs.read_text_file)
+
+    @property
+    def shows_forms(self) -> bool:
+        """Whether it puts questions to the user."""
+        asks = self.capabilities.elicitation
+        return asks is not None and asks.form is not None
+
+    async def update(self, session_id: str, update: Update) -> None:
+        """Send an update of a session. Never raises."""
+        params = schema.SessionNotification(session_id=session_id, update=update)
+        try:
+            await self._connection.send_notification(CLIENT_METHODS["session_update"], _written(params))
+        except (ConnectionError, OSError) as error:
+            _LOG.info("An update was not sent: %s", error)
+
+    async def choose(
+        self, session_id: str, call: schema.ToolCallUpdate, options: Sequence[schema.PermissionOption]
+    ) -> str:
+        """Ask for one of some options; return its id, or an empty text for none of them."""
+        params = schema.RequestPermissionRequest(session_id=session_id, tool_call=call, options=list(options))
+        result = await self._request("session_request_permission", params)
+        try:
+            outcome = schema.RequestPermissionResponse.model_validate(result).outcome
+        except ValidationError:
+            return ""
+        chosen = outcome.option_id if isinstance(outcome, schema.AllowedOutcome) else ""
+        return chosen if any(option.option_id == chosen for option in options) else ""
+
+    async def _request(self, name: str, params: BaseModel) -> Any:
+        """Send a request and return its result; None if the client answers with an error, or has gone."""
+        method = CLIENT_METHODS[name]
+        try:
+            return await self._connection.send_request(method, _written(params))
+        except (RequestError, ConnectionError, OSError) as error:
+            _LOG.warning("%s failed in the client: %s", method, safe_line(str(error)))
+            return None
+
+
+def _written(params: BaseModel) -> dict[str, Any]:
+    return params.model_dump(mode="json", by_alias=True, exclude_none=True)

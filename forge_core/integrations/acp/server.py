@@ -1,0 +1,191 @@
+"""`forge acp`: answers the client's requests. What runs sessions is imported with the first one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from acp import PROTOCOL_VERSION, RequestError, schema
+from acp.connection import Connection
+from acp.meta import AGENT_METHODS
+from pydantic import BaseModel, ValidationError
+
+from forge_core import __version__
+from forge_core.config.forge_config import ForgeConfig
+from forge_core.errors import ConfigError, ForgeError
+from forge_core.integrations.acp.client import EditorClient
+from forge_core.integrations.acp.stdio_lines import LineTransport
+from forge_core.sanitize import safe_line, safe_text
+
+if TYPE_CHECKING:
+    from forge_core.integrations.acp.editor_session import EditorSession
+
+LoadConfig: TypeAlias = Callable[[Path | None], ForgeConfig]
+"""Returns the settings for a folder; None: where the program was started."""
+_Route: TypeAlias = tuple[type[BaseModel], Callable[[Any], Awaitable[BaseModel | None]]]
+_AuthMethod: TypeAlias = schema.TerminalAuthMethod | schema.AuthMethodAgent | schema.EnvVarAuthMethod
+_LOG = logging.getLogger(__name__)
+_WARM_UP_S = 0.05
+"""After the answer to `initialize`, so that the imports do not delay it."""
+_LAST_ANSWERS_S = 2.0
+"""How long requests may take at the end of the input."""
+
+
+class AcpServer:
+    """The agent's side of one connection."""
+
+    def __init__(self, transport: LineTransport, load: LoadConfig) -> None:
+        self._load = load
+        self._connection = Connection(self._handle, transport, listening=False)
+        self._client = EditorClient(self._connection)
+        self._sessions: dict[str, EditorSession] = {}
+        self._open_requests = 0
+        self._answered = asyncio.Event()
+        """Set when a request was answered."""
+        self._routes: Mapping[str, _Route] = {
+            AGENT_METHODS["initialize"]: (schema.InitializeRequest, self._initialize),
+            AGENT_METHODS["authenticate"]: (schema.AuthenticateRequest, self._authenticate),
+            AGENT_METHODS["session_new"]: (schema.NewSessionRequest, self._new),
+            AGENT_METHODS["session_prompt"]: (schema.PromptRequest, self._prompt),
+            AGENT_METHODS["session_cancel"]: (schema.CancelNotification, self._cancel),
+        }
+
+    async def run(self) -> None:
+        """Answer until the input ends, then end all sessions."""
+        try:
+            await self._connection.main_loop()
+            await self._answer_the_last()
+        finally:
+            await self._connection.close()
+            for session in self._sessions.values():
+                await session.aclose()
+
+    async def _answer_the_last(self) -> None:
+        """Interrupt the turns, and wait a moment for the answers to requests."""
+        for session in self._sessions.values():
+            session.cancel()
+        try:
+            async with asyncio.timeout(_LAST_ANSWERS_S):
+                await asyncio.sleep(0)  # the requests that came last begin
+                while self._open_requests:
+                    self._answered.clear()
+                    await self._answered.wait()
+        except TimeoutError:
+            return
+
+    async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
+        """Answer a message of the client. Raises RequestError."""
+        route = self._routes.get(method)
+        if route is None:
+            if is_notification:
+                return None
+            raise RequestError.method_not_found(safe_line(method)[:200])
+        model, run = route
+        self._open_requests += 1
+        try:
+            return await run(model.model_validate(params)) or {}
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            raise RequestError.invalid_params({"errors": found}) from error
+        except ForgeError as error:
+            raise RequestError(-32602, safe_text(str(error))) from error
+        except RequestError:
+            raise
+        except Exception as error:  # the request's border: a bug fails one request, not the connection
+            _LOG.exception("%s failed", method)
+            raise RequestError(-32603, f"Forge failed: {type(error).__name__}") from error
+        finally:
+            self._open_requests -= 1
+            self._answered.set()
+
+    # The connection
+
+    async def _initialize(self, request: schema.InitializeRequest) -> schema.InitializeResponse:
+        self._client.capabilities = request.client_capabilities or schema.ClientCapabilities()
+        takes_images = await asyncio.to_thread(self._takes_images)
+        asyncio.get_running_loop().call_later(_WARM_UP_S, _warm_up)
+        return schema.InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_info=schema.Implementation(name="forge", title="Forge", version=__version__),
+            agent_capabilities=schema.AgentCapabilities(
+                prompt_capabilities=schema.PromptCapabilities(image=takes_images, embedded_context=True),
+            ),
+            auth_methods=self._auth_methods(),
+        )
+
+    def _takes_images(self) -> bool:
+        """Return whether the model of the settings takes images; assumed where unknown."""
+        from forge_core.runtime.provider_setup import model_takes_images
+
+        try:
+            return model_takes_images(self._load(None))
+        except ForgeError:  # session/new says what is wrong
+            return True
+
+    def _auth_methods(self) -> list[_AuthMethod]:
+        auth = self._client.capabilities.auth
+        if auth is not None and auth.terminal:
+            return [
+                schema.TerminalAuthMethod(
+                    type="terminal",
+                    id="login",
+                    name="Save an API key",
+                    description="Runs forge auth login. Without a key, the built-in offline model answers.",
+                    args=["auth", "login"],
+                )
+            ]
+        return [
+            schema.AuthMethodAgent(
+                id="key",
+                name="Set an API key",
+                description="Run `forge auth login` in a terminal, or set OPENROUTER_API_KEY. Without a key, "
+                "the built-in offline model answers.",
+            )
+        ]
+
+    async def _authenticate(self, request: schema.AuthenticateRequest) -> None:
+        """Nothing happens here: sessions that are opened later find the key."""
+        return
+
+    # Sessions
+
+    async def _new(self, request: schema.NewSessionRequest) -> schema.NewSessionResponse:
+        opened = await self._open(request.cwd)
+        return schema.NewSessionResponse(session_id=opened.session.id)
+
+    async def _open(self, cwd: str) -> EditorSession:
+        from forge_core.integrations.acp.editor_session import EditorSession
+
+        if not Path(cwd).is_absolute():
+            raise ConfigError(f"cwd is {safe_line(cwd)!r}; it must be an absolute path.")
+        config = await asyncio.to_thread(self._load, Path(cwd))
+        opened = await EditorSession.opened(self._client, config)
+        self._sessions[opened.session.id] = opened
+        return opened
+
+    async def _prompt(self, request: schema.PromptRequest) -> schema.PromptResponse:
+        return await self._session(request.session_id).prompt(request.prompt)
+
+    async def _cancel(self, request: schema.CancelNotification) -> None:
+        if (session := self._sessions.get(request.session_id)) is not None:
+            session.cancel()
+
+    def _session(self, session_id: str) -> EditorSession:
+        """Return an open session. Raises ConfigError."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise ConfigError(
+                f"The session {safe_line(session_id)[:100]!r} is not open. Open it with session/new."
+            )
+        return session
+
+
+def _warm_up() -> None:
+    """Import in a thread what the first session needs."""
+    names = ("forge_core.integrations.acp.editor_session", "forge_core.runtime.tooling")
+    threading.Thread(target=lambda: [import_module(name) for name in names], daemon=True).start()
