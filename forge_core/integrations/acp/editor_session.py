@@ -16,6 +16,7 @@ from forge_core.integrations.acp.client import EditorClient
 from forge_core.integrations.acp.event_updates import EventUpdates
 from forge_core.integrations.acp.permission_requests import ClientResponder
 from forge_core.integrations.acp.prompt_text import Block, message_text
+from forge_core.integrations.acp.session_replay import replay
 from forge_core.integrations.acp.update_sender import UpdateSender
 from forge_core.result import STOP_NOTICES, AgentResult, StoppedReason
 from forge_core.runtime import build_session, strict_sandbox_problem
@@ -83,6 +84,17 @@ class EditorSession:
                 await self._updates.sender.flushed()
                 return schema.PromptResponse(stop_reason="end_turn")
             return await self._run(events, cancels)
+
+    async def replay(self) -> None:
+        """Send the conversation so far, between turns."""
+        async with self._turns:
+            if not self.is_unused:
+                await replay(await self.session.recorded(), self._updates)
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing of it was recorded: it is a new session without a prompt."""
+        return self.session.restored is None and self.session.last_result is None
 
     def cancel(self) -> None:
         """End the running turn in order, and those that wait."""

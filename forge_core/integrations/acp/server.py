@@ -24,6 +24,7 @@ from forge_core.sanitize import safe_line, safe_text
 
 if TYPE_CHECKING:
     from forge_core.integrations.acp.editor_session import EditorSession
+    from forge_core.session.saved_sessions import SavedSessions
 
 LoadConfig: TypeAlias = Callable[[Path | None], ForgeConfig]
 """Returns the settings for a folder; None: where the program was started."""
@@ -51,6 +52,11 @@ class AcpServer:
             AGENT_METHODS["initialize"]: (schema.InitializeRequest, self._initialize),
             AGENT_METHODS["authenticate"]: (schema.AuthenticateRequest, self._authenticate),
             AGENT_METHODS["session_new"]: (schema.NewSessionRequest, self._new),
+            AGENT_METHODS["session_load"]: (schema.LoadSessionRequest, self._load_session),
+            AGENT_METHODS["session_resume"]: (schema.ResumeSessionRequest, self._resume),
+            AGENT_METHODS["session_list"]: (schema.ListSessionsRequest, self._list),
+            AGENT_METHODS["session_close"]: (schema.CloseSessionRequest, self._close),
+            AGENT_METHODS["session_delete"]: (schema.DeleteSessionRequest, self._delete),
             AGENT_METHODS["session_prompt"]: (schema.PromptRequest, self._prompt),
             AGENT_METHODS["session_cancel"]: (schema.CancelNotification, self._cancel),
         }
@@ -113,6 +119,13 @@ class AcpServer:
             protocol_version=PROTOCOL_VERSION,
             agent_info=schema.Implementation(name="forge", title="Forge", version=__version__),
             agent_capabilities=schema.AgentCapabilities(
+                load_session=True,
+                session_capabilities=schema.SessionCapabilities(
+                    list=schema.SessionListCapabilities(),
+                    resume=schema.SessionResumeCapabilities(),
+                    close=schema.SessionCloseCapabilities(),
+                    delete=schema.SessionDeleteCapabilities(),
+                ),
                 prompt_capabilities=schema.PromptCapabilities(image=takes_images, embedded_context=True),
             ),
             auth_methods=self._auth_methods(),
@@ -158,15 +171,52 @@ class AcpServer:
         opened = await self._open(request.cwd)
         return schema.NewSessionResponse(session_id=opened.session.id)
 
-    async def _open(self, cwd: str) -> EditorSession:
+    async def _load_session(self, request: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
+        opened = await self._open(request.cwd, request.session_id)
+        await opened.replay()
+        return schema.LoadSessionResponse()
+
+    async def _resume(self, request: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
+        await self._open(request.cwd, request.session_id)
+        return schema.ResumeSessionResponse()
+
+    async def _open(self, cwd: str, session_id: str | None = None) -> EditorSession:
+        """Open a new session, or a saved one; one that is open already goes on."""
         from forge_core.integrations.acp.editor_session import EditorSession
 
-        if not Path(cwd).is_absolute():
-            raise ConfigError(f"cwd is {safe_line(cwd)!r}; it must be an absolute path.")
-        config = await asyncio.to_thread(self._load, Path(cwd))
-        opened = await EditorSession.opened(self._client, config)
+        folder = _absolute(cwd)
+        if session_id is not None and (open_one := self._sessions.get(session_id)) is not None:
+            return open_one
+        config = await asyncio.to_thread(self._load, folder)
+        opened = await EditorSession.opened(self._client, config, resume=session_id)
         self._sessions[opened.session.id] = opened
         return opened
+
+    async def _list(self, request: schema.ListSessionsRequest) -> schema.ListSessionsResponse:
+        from forge_core.integrations.acp.session_replay import page_of
+
+        folder = None if request.cwd is None else _absolute(request.cwd)
+        found = await asyncio.to_thread(lambda: self._saved().list(folder))
+        return page_of(found, request.cursor)
+
+    async def _close(self, request: schema.CloseSessionRequest) -> None:
+        self._session(request.session_id)
+        await self._sessions.pop(request.session_id).aclose()
+
+    async def _delete(self, request: schema.DeleteSessionRequest) -> None:
+        if (session := self._sessions.pop(request.session_id, None)) is not None:
+            await session.aclose()
+            if session.is_unused:
+                return
+        await asyncio.to_thread(lambda: self._saved().delete(request.session_id))
+
+    def _saved(self) -> SavedSessions:
+        """Return the saved sessions of all folders. Blocks."""
+        from forge_core.runtime import make_redactor
+        from forge_core.session.saved_sessions import SavedSessions
+
+        config = self._load(None)
+        return SavedSessions(config.state_dir, make_redactor(config))
 
     async def _prompt(self, request: schema.PromptRequest) -> schema.PromptResponse:
         return await self._session(request.session_id).prompt(request.prompt)
@@ -180,9 +230,17 @@ class AcpServer:
         session = self._sessions.get(session_id)
         if session is None:
             raise ConfigError(
-                f"The session {safe_line(session_id)[:100]!r} is not open. Open it with session/new."
+                f"The session {safe_line(session_id)[:100]!r} is not open. session/list shows those that can "
+                "be loaded."
             )
         return session
+
+
+def _absolute(cwd: str) -> Path:
+    """Return the folder of a request. Raises ConfigError."""
+    if not Path(cwd).is_absolute():
+        raise ConfigError(f"cwd is {safe_line(cwd)!r}; it must be an absolute path.")
+    return Path(cwd)
 
 
 def _warm_up() -> None:
