@@ -8,20 +8,23 @@ from contextlib import aclosing
 
 from acp import RequestError, schema
 
-from forge_core.commands.prompt_commands import headless_turn
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.errors import ConfigError
-from forge_core.events import AgentEnd, AgentEvent, Error
+from forge_core.errors import ConfigError, ForgeError
+from forge_core.events import AgentEnd, AgentEvent, Error, ToolEnd
 from forge_core.integrations.acp.client import EditorClient
-from forge_core.integrations.acp.event_updates import EventUpdates
+from forge_core.integrations.acp.event_updates import EventUpdates, plain_markdown
 from forge_core.integrations.acp.permission_requests import ClientResponder
 from forge_core.integrations.acp.prompt_text import Block, message_text
+from forge_core.integrations.acp.session_options import ConfigOption, choose, options_of
 from forge_core.integrations.acp.session_replay import replay
+from forge_core.integrations.acp.session_state import SessionState
+from forge_core.integrations.acp.slash_commands import SlashCommands
 from forge_core.integrations.acp.update_sender import UpdateSender
 from forge_core.result import STOP_NOTICES, AgentResult, StoppedReason
 from forge_core.runtime import build_session, strict_sandbox_problem
 from forge_core.sanitize import safe_text
 from forge_core.session.session import ForgeSession
+from forge_core.workspace.trust import trust_question
 
 AUTH_REQUIRED, INVALID_PARAMS, INTERNAL_ERROR = -32000, -32602, -32603
 
@@ -29,15 +32,15 @@ AUTH_REQUIRED, INVALID_PARAMS, INTERNAL_ERROR = -32000, -32602, -32603
 class EditorSession:
     """A session and its connection to the client."""
 
-    def __init__(self, session: ForgeSession, updates: EventUpdates) -> None:
+    def __init__(self, session: ForgeSession, client: EditorClient, updates: EventUpdates) -> None:
         self.session = session
         self._updates = updates
+        self._state = SessionState(session, updates.sender)
+        self._commands = SlashCommands(session, client, self._state.commands)
         self._turns = asyncio.Lock()
         self._cancels = 0
-        self._tasks = [
-            asyncio.create_task(self._read_notices(), name="forge-acp-notices"),
-            asyncio.create_task(session.hooks.begin(), name="forge-acp-hooks"),
-        ]
+        self._asks_trust = True
+        self._tasks: list[asyncio.Task[None]] = []
 
     @classmethod
     async def opened(
@@ -64,7 +67,26 @@ class EditorSession:
             await sender.aclose()
             raise
         await session.extensions.ready()
-        return cls(session, updates)
+        return cls(session, client, updates)
+
+    def begin(self) -> None:
+        """Begin to send what happens outside turns: once the client knows the session."""
+        if not self._tasks:
+            self._state.begin()
+            self._tasks = [
+                asyncio.create_task(self._read_notices(), name="forge-acp-notices"),
+                asyncio.create_task(self.session.hooks.begin(), name="forge-acp-hooks"),
+            ]
+
+    async def options(self) -> list[ConfigOption]:
+        """Return what the client can choose."""
+        return await asyncio.to_thread(options_of, self.session)
+
+    async def choose(self, option: str, value: str) -> None:
+        """Change an option. Raises ConfigError."""
+        choose(self.session, option, value)
+        await self._state.send_choices()
+        await self._updates.sender.flushed()
 
     async def prompt(self, blocks: Sequence[Block]) -> schema.PromptResponse:
         """Run a turn, once those before it have ended; return why it stopped.
@@ -77,13 +99,21 @@ class EditorSession:
             if self._cancels != cancels:
                 return schema.PromptResponse(stop_reason="cancelled")
             text = await self._message(blocks)
+            await self._ask_trust()
             try:
-                events = await headless_turn(self.session, text)
-            except ConfigError as error:  # there is no such command
-                self._updates.say(str(error))
+                done = await self._commands.run(text)
+            except ForgeError as error:
+                done = plain_markdown(str(error))
+            if isinstance(done, str):
+                self._updates.show(done)
+            try:
+                if isinstance(done, str):
+                    return schema.PromptResponse(stop_reason=self._stop_reason("complete", cancels))
+                return await self._run(done, cancels)
+            finally:
+                await self._state.send_choices()
+                await self._state.send_title(may_have_changed=isinstance(done, str))
                 await self._updates.sender.flushed()
-                return schema.PromptResponse(stop_reason="end_turn")
-            return await self._run(events, cancels)
 
     async def replay(self) -> None:
         """Send the conversation so far, between turns."""
@@ -106,7 +136,7 @@ class EditorSession:
         self.cancel()
         for task in self._tasks:
             task.cancel()
-        await asyncio.wait(self._tasks)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.session.aclose()
         await self._updates.sender.aclose()
 
@@ -126,6 +156,9 @@ class EditorSession:
         async with aclosing(events) as stream:
             async for event in stream:
                 self._updates.apply(event)
+                self._state.follow(event)
+                if isinstance(event, ToolEnd):
+                    await self._state.send_choices()
                 if isinstance(event, Error):
                     failure = event
                 elif isinstance(event, AgentEnd):
@@ -133,12 +166,27 @@ class EditorSession:
                 await self.session.settle(event)
         if result is not None and (notice := STOP_NOTICES.get(result.stopped_reason)):
             self._updates.say(notice)
-        await self._updates.sender.flushed()
-        if self._cancels != cancels:
-            return schema.PromptResponse(stop_reason="cancelled")
         if result is None or result.stopped_reason == "error":
-            raise _failed(failure, result)
-        return schema.PromptResponse(stop_reason=stop_reason(result.stopped_reason))
+            if self._cancels == cancels:
+                raise _failed(failure, result)
+            return schema.PromptResponse(stop_reason="cancelled")
+        return schema.PromptResponse(stop_reason=self._stop_reason(result.stopped_reason, cancels))
+
+    def _stop_reason(self, reason: StoppedReason, cancels: int) -> schema.StopReason:
+        """Return why a prompt has ended for the client, which may have cancelled it."""
+        return stop_reason(reason) if self._cancels == cancels else "cancelled"
+
+    async def _ask_trust(self) -> None:
+        """Ask once whether the user trusts the folder, if it holds something that would act."""
+        if not self._asks_trust:
+            return
+        self._asks_trust = False
+        try:
+            question = await asyncio.to_thread(trust_question, self.session.config)
+            if question is not None and (said := await self._commands.ask_trust(question)):
+                self._updates.show(f"{said}\n\n")
+        except ForgeError as error:
+            self._updates.say(str(error))
 
     async def _read_notices(self) -> None:
         async with aclosing(self.session.notices()) as notices:

@@ -58,6 +58,11 @@ class AcpServer:
             AGENT_METHODS["session_close"]: (schema.CloseSessionRequest, self._close),
             AGENT_METHODS["session_delete"]: (schema.DeleteSessionRequest, self._delete),
             AGENT_METHODS["session_prompt"]: (schema.PromptRequest, self._prompt),
+            AGENT_METHODS["session_set_mode"]: (schema.SetSessionModeRequest, self._set_mode),
+            AGENT_METHODS["session_set_config_option"]: (
+                schema.SetSessionConfigOptionSelectRequest,
+                self._set_option,
+            ),
             AGENT_METHODS["session_cancel"]: (schema.CancelNotification, self._cancel),
         }
 
@@ -169,16 +174,37 @@ class AcpServer:
 
     async def _new(self, request: schema.NewSessionRequest) -> schema.NewSessionResponse:
         opened = await self._open(request.cwd)
-        return schema.NewSessionResponse(session_id=opened.session.id)
+        return schema.NewSessionResponse(session_id=opened.session.id, **await self._choices(opened))
 
     async def _load_session(self, request: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
         opened = await self._open(request.cwd, request.session_id)
         await opened.replay()
-        return schema.LoadSessionResponse()
+        return schema.LoadSessionResponse(**await self._choices(opened))
 
     async def _resume(self, request: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
-        await self._open(request.cwd, request.session_id)
-        return schema.ResumeSessionResponse()
+        opened = await self._open(request.cwd, request.session_id)
+        return schema.ResumeSessionResponse(**await self._choices(opened))
+
+    async def _choices(self, opened: EditorSession) -> dict[str, Any]:
+        """Return what the answer about an opened session says of its choices; what else there is to say of it
+        follows the answer."""
+        from forge_core.integrations.acp.session_options import modes_of
+
+        options = await opened.options()
+        asyncio.get_running_loop().call_soon(opened.begin)
+        return {"modes": modes_of(opened.session), "config_options": options}
+
+    async def _set_mode(self, request: schema.SetSessionModeRequest) -> None:
+        from forge_core.integrations.acp.session_options import OptionId
+
+        await self._session(request.session_id).choose(OptionId.MODE, request.mode_id)
+
+    async def _set_option(
+        self, request: schema.SetSessionConfigOptionSelectRequest
+    ) -> schema.SetSessionConfigOptionResponse:
+        session = self._session(request.session_id)
+        await session.choose(request.config_id, request.value)
+        return schema.SetSessionConfigOptionResponse(config_options=await session.options())
 
     async def _open(self, cwd: str, session_id: str | None = None) -> EditorSession:
         """Open a new session, or a saved one; one that is open already goes on."""

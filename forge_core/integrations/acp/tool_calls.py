@@ -86,11 +86,16 @@ def progressed(call_id: str, tail: str) -> schema.ToolCallProgress:
 
 
 def text_content(text: str) -> schema.ContentToolCallContent:
-    """Return a text that is shown as it is: in a fence of Markdown that nothing in it closes."""
+    """Return a text that is shown as it is."""
+    return markdown_content(fenced(text))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return a text in a fence of Markdown that nothing in it closes."""
     safe = safe_text(text).strip("\n")
     longest = max((len(found) for found in _FENCE.findall(safe)), default=2)
     fence = "`" * (longest + 1)
-    return markdown_content(f"{fence}\n{safe}\n{fence}")
+    return f"{fence}{language}\n{safe}\n{fence}"
 
 
 def markdown_content(text: str) -> schema.ContentToolCallContent:
