@@ -151,10 +151,10 @@ class Journal:
         else:
             self._put(event.as_record())
 
-    def record(self, kind: str, data: dict[str, Any]) -> float:
-        """Record something other than an event; return the record's time."""
+    def record(self, kind: str, data: dict[str, Any], *, at: float | None = None) -> float:
+        """Record something other than an event; return its time: `at`, by default the present one."""
         self._flush_chunks()
-        now = time.time()
+        now = time.time() if at is None else at
         self._put({"type": kind, "timestamp": now, "data": data})
         return now
 

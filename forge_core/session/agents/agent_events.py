@@ -91,7 +91,7 @@ class AgentEvents:
 
 class AgentJournal(Journal):
     """The journal of a sub-agent. The cost of its summaries is also recorded in the session's journal, from
-    which the totals of a resumed session are read."""
+    which the totals of a resumed session are read, with the same time: both records are of one call."""
 
     def __init__(
         self, path: Path, redact: Redactor, on_trouble: Callable[[str], None], session: Journal, call_id: str
@@ -99,11 +99,12 @@ class AgentJournal(Journal):
         super().__init__(path, redact, on_trouble)
         self._session, self._call_id = session, call_id
 
-    def record(self, kind: str, data: dict[str, Any]) -> float:
-        """Append a record, and return its time; that of a model call in the session's journal, to which its
-        bill refers."""
-        at = super().record(kind, data)
-        return self._session.record(kind, {**data, "parent_id": self._call_id}) if kind == "llm_end" else at
+    def record(self, kind: str, data: dict[str, Any], *, at: float | None = None) -> float:
+        """Append a record, and return its time, by which its bill refers to a model call."""
+        at = super().record(kind, data, at=at)
+        if kind == "llm_end":
+            self._session.record(kind, {**data, "parent_id": self._call_id}, at=at)
+        return at
 
 
 def begin_journal(
