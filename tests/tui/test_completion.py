@@ -8,8 +8,8 @@ import pytest
 
 from forge_core.commands.command_spec import ArgumentValue
 from forge_core.commands.command_table import CommandTable
+from forge_core.commands.saved_command_uses import SavedCommandUses
 from forge_core.commands.specs import SPECS
-from forge_core.commands.usage import SavedCommandUses
 from forge_core.config.forge_config import ForgeConfig
 from forge_tui.keymap import KEYS
 from forge_tui.keys.effective import command_keys

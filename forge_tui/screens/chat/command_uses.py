@@ -9,7 +9,7 @@ from forge_tui import workers
 
 if TYPE_CHECKING:
     from forge_core.commands.command_spec import CommandSpec
-    from forge_core.commands.usage import SavedCommandUses
+    from forge_core.commands.saved_command_uses import SavedCommandUses
     from forge_tui.screens.chat.screen import ChatScreen
 
 
@@ -57,6 +57,6 @@ class CommandUses:
         config = self._screen.sessions.config
         if not config.history:
             return None
-        from forge_core.commands.usage import SavedCommandUses  # after the first frame
+        from forge_core.commands.saved_command_uses import SavedCommandUses  # after the first frame
 
         return SavedCommandUses(config.state_dir)

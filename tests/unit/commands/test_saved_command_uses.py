@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from forge_core.commands.command_table import CommandTable
+from forge_core.commands.saved_command_uses import SavedCommandUses
 from forge_core.commands.specs import SPECS
-from forge_core.commands.usage import SavedCommandUses
 
 DAY_S = 86_400.0
 
