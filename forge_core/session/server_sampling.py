@@ -2,64 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from forge_core.events import LLMEnd
-from forge_core.session.session_parts import SessionParts
+from forge_core.session.side_model import SideModel
 
 if TYPE_CHECKING:
     from forge_core.mcp.sampling import SampleAnswer, SampleRequest
 
 
 class ServerSampling:
-    """Calls the model. A call counts in the session's tokens, cost and budget, as those of sub-agents do."""
+    """Passes the requests of servers to the model."""
 
-    def __init__(
-        self, parts: SessionParts, model: Callable[[], str], on_cut: Callable[[LLMEnd], None]
-    ) -> None:
-        """`model` returns the name of the model in use; `on_cut` is called with each call that brought no
-        answer."""
-        self._agent, self._provider = parts.agent, parts.provider
-        self._journal, self._events = parts.journal, parts.events
-        self._model = model
-        self._on_cut = on_cut
+    def __init__(self, side_model: SideModel) -> None:
+        self._side_model = side_model
 
     @property
     def model(self) -> str:
         """The model that would answer now."""
-        return self._model()
+        return self._side_model.name
 
     async def answer(self, request: SampleRequest) -> SampleAnswer:
         """Return the model's answer. It is given nothing but the request, and no tools. Raises ForgeError."""
         from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-        from forge_core.langchain.memory.summary import streamed_answer
         from forge_core.mcp.sampling import SampleAnswer
-        from forge_core.session.side_calls import SideCalls
 
         kinds = {"user": HumanMessage, "assistant": AIMessage}
         messages = [kinds[one.role](one.text) for one in request.messages]
         system = [SystemMessage(request.system)] if request.system else []
-        model, calls = self._model(), SideCalls(self._provider)
         options: dict[str, Any] = {"max_tokens": request.max_tokens}
         if request.temperature is not None:
             options["temperature"] = request.temperature
         if request.stop:
             options["stop"] = [*request.stop]
-        try:
-            text = await streamed_answer(
-                self._agent.llm,
-                [*system, *messages],
-                {
-                    "run_name": "sampling",
-                    "tags": ["sampling"],
-                    "callbacks": [*self._agent.callbacks, calls, calls.answered],
-                },
-                **options,
-            )
-        finally:
-            calls.record(self._journal, "sampling", model, self._agent.tracker, self._on_cut)
-            self._events.figures_changed()
-        written = sum(one.completion_tokens for one in calls.answered.usage_by_model().values())
-        return SampleAnswer(text, model, is_cut=written >= request.max_tokens)
+        given = await self._side_model.answer([*system, *messages], "sampling", **options)
+        return SampleAnswer(given.text, given.model, is_cut=given.completion_tokens >= request.max_tokens)

@@ -24,6 +24,7 @@ from forge_core.session.attachments import Attachments
 from forge_core.session.billing import SessionBilling, SessionSpending
 from forge_core.session.changes import Source, changes_of
 from forge_core.session.command_messages import CommandMessages, TypedUse
+from forge_core.session.command_work import CommandWork
 from forge_core.session.compacting import SessionCompactor
 from forge_core.session.context_meter import ContextMeter
 from forge_core.session.context_parts import ContextParts
@@ -72,6 +73,9 @@ class ForgeSession:
             parts.id, journal, environment, lambda: self.config, lambda: self.models
         )
         self._billing = SessionBilling(parts.tracker, provider, events.figures_changed, self._recorder.bill)
+        self._stop = asyncio.Event()
+        self.work = CommandWork(parts, self._model, self._billing.answered, self._read_turn, self._stop)
+        """Runs what commands do beside the conversation."""
         self.servers = self._servers(parts)
         """The MCP servers."""
         self.programs = ProgramApprovals(self.hooks, self.servers, events.notify)
@@ -103,8 +107,7 @@ class ForgeSession:
         )
         """The parts of the context window, and what is left out of it."""
         self._task: asyncio.Task[None] | None = None
-        self._stop = asyncio.Event()
-        self._news = PendingNews(journal, environment)
+        self._uses_extensions, self._news = False, PendingNews(journal, environment)
         self.agents = SubAgents(parts, lambda: self.config, self.models, self._billing, self.inform_model)
         """The sub-agents: which there are, and those that run."""
         environment.agents = self.agents
@@ -117,7 +120,6 @@ class ForgeSession:
         self.steering = agent.steering
         """Messages for the running turn: the model reads them with its next call."""
         self.steering.prepare = self.attachments.attached_within_turn
-        self._uses_extensions = False
         self.set_mode(config.permission_mode)
         self.extensions.on_change(self._use_extensions)
         agent.before_end = self.hooks.may_end
@@ -130,30 +132,20 @@ class ForgeSession:
             OfferedTools(parts, self.reload_instructions).use,
             parts.events.notify,
             parts.logger,
-            ServerSampling(parts, self._model, self._billing.answered),
+            ServerSampling(self.work.model),
         )
 
     def _compactor(self) -> SessionCompactor:
+        agent, environment, provider = self._agent, self._environment, self._provider
+        journal, answered = self._journal, self._billing.answered
         return SessionCompactor(
-            self._agent,
-            self._meter,
-            self._environment,
-            self._provider,
-            self._journal,
-            self._model,
-            self._billing.answered,
-            self.hooks,
+            agent, self._meter, environment, provider, journal, self._model, answered, self.hooks
         )
 
     def _command_messages(self) -> CommandMessages:
+        agent, environment, models, offers = self._agent, self._environment, self.models, self.servers.offers
         return CommandMessages(
-            self._agent,
-            self._environment,
-            self.models,
-            self.attachments,
-            self.extensions,
-            self.servers.offers,
-            lambda: self.config,
+            agent, environment, models, self.attachments, self.extensions, offers, lambda: self.config
         )
 
     def _followers(self) -> TurnFollowers:

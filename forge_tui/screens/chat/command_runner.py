@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from forge_core.commands.command_table import CommandTable
 from forge_core.errors import ForgeError
 from forge_core.sanitize import safe_line
 from forge_tui import workers
+from forge_tui.screens.chat.turn import TurnWork
 from forge_tui.submitted_line import NOTE, Command, UserText
 
 if TYPE_CHECKING:
@@ -174,9 +176,10 @@ class CommandRunner:
                 self._screen.sending.send(UserText(text))
             case results.ResumeTurn():
                 self._screen.resume_turn()
-            case results.CompactConversation():
+            case results.CompactConversation(focus, is_fast, turns):
                 self.show_line()
-                self._screen.compact(result)
+                start = methodcaller("compact", focus, is_fast=is_fast, turns=turns)
+                self._screen.run_work(TurnWork(start, "Compacting"))
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
 

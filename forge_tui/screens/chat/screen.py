@@ -34,7 +34,7 @@ from forge_tui.screens.chat.prompt_area import PromptArea
 from forge_tui.screens.chat.rewinding import Rewinding
 from forge_tui.screens.chat.sending import Sending
 from forge_tui.screens.chat.session_change import OpenSession, SessionChange
-from forge_tui.screens.chat.turn import TurnReader
+from forge_tui.screens.chat.turn import TurnReader, TurnWork
 from forge_tui.terminal import internals
 from forge_tui.terminal.compositor import DirtyRegionScreen
 from forge_tui.terminal.title import Activity
@@ -50,7 +50,7 @@ from forge_tui.widgets.welcome.welcome_view import Welcome
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from forge_core.commands.result import CompactConversation, Tint
+    from forge_core.commands.result import Tint
     from forge_core.session.command_messages import TypedUse
     from forge_core.session.session import ForgeSession
     from forge_tui.app_themes import AppThemes
@@ -256,14 +256,14 @@ class ChatScreen(workers.WorkerErrorsEndApp, DirtyRegionScreen[None], inherit_bi
             self.transcript.resume_turn()
             self._read_turn(None)
 
-    def compact(self, request: CompactConversation) -> None:
-        """Compact the conversation, as a turn: Esc ends it, and what is sent meanwhile is queued."""
+    def run_work(self, work: TurnWork) -> None:
+        """Run the work of a command as a turn: Esc ends it, and what is sent meanwhile is queued."""
         if not self.has_turn:
-            self._read_turn(request)
+            self._read_turn(work)
 
-    def _read_turn(self, request: CompactConversation | None) -> None:
+    def _read_turn(self, work: TurnWork | None) -> None:
         self._interrupt_key.reset()
-        self._turn.start(request)
+        self._turn.start(work)
 
     def interrupt(self) -> None:
         if self.session is not None and self.has_turn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from forge_tui.pastes.folded_text import spans
 from forge_tui.widgets.activity import Working
 
 if TYPE_CHECKING:
-    from forge_core.commands.result import CompactConversation
     from forge_core.events import AgentEvent
     from forge_core.session.command_messages import TypedUse
     from forge_core.session.session import ForgeSession
@@ -24,6 +23,16 @@ if TYPE_CHECKING:
 
 _IDLE_S = 5.0
 """After the end of a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWork:
+    """What a command does as a turn of its own, without a message: Esc ends it."""
+
+    start: Callable[[ForgeSession], AsyncGenerator[AgentEvent, None]]
+    """Returns its events; the last is AGENT_END."""
+    verb: str
+    """What it does, for the activity line: "Compacting"."""
 
 
 class TurnReader:
@@ -55,15 +64,13 @@ class TurnReader:
         self._folded, self._command = spans(typed), command
         self._screen.activity.working = Working(self._clock())
 
-    def start(
-        self, text: str | CompactConversation | None, typed: str = "", command: TypedUse | None = None
-    ) -> None:
+    def start(self, text: str | TurnWork | None, typed: str = "", command: TypedUse | None = None) -> None:
         """Run a turn in a worker: see `begin` and `read`. A bug in it reaches the app through the worker's
         state."""
         self.begin(typed, command)
         workers.start(self._screen, partial(self._run, text), "turn", is_replacing=True)
 
-    async def _run(self, text: str | CompactConversation | None) -> None:
+    async def _run(self, text: str | TurnWork | None) -> None:
         screen = self._screen
         assert screen.session is not None
         stopped, started = "error", self._clock()
@@ -84,10 +91,10 @@ class TurnReader:
         if not self.is_running and self._screen.composer.is_blank:
             garbage_collection.collect_if_grown()
 
-    async def read(self, session: ForgeSession, text: str | CompactConversation | None) -> str:
+    async def read(self, session: ForgeSession, text: str | TurnWork | None) -> str:
         """Send `text` and hand on each event; return the reason why the turn stopped.
 
-        Without a text, resume the turn that failed; with a request for it, compact the conversation.
+        Without a text, resume the turn that failed.
 
         Raises:
             ForgeError: the session refuses the turn.
@@ -149,16 +156,14 @@ class TurnReader:
             self.ended_at = self._clock()
             self._screen.activity.working = None
 
-    def _stream(
-        self, session: ForgeSession, text: str | CompactConversation | None
-    ) -> AsyncGenerator[AgentEvent, None]:
+    def _stream(self, session: ForgeSession, text: str | TurnWork | None) -> AsyncGenerator[AgentEvent, None]:
         if text is None:
             return session.retry()
         if isinstance(text, str):
             return session.send(text, folded=self._folded, command=self._command)
         if (working := self._screen.activity.working) is not None:
-            self._screen.activity.working = replace(working, verb="Compacting", hint="Esc to cancel")
-        return session.compact(text.focus, is_fast=text.is_fast, turns=text.turns)
+            self._screen.activity.working = replace(working, verb=text.verb, hint="Esc to cancel")
+        return text.start(session)
 
     def interrupt(self, session: ForgeSession) -> None:
         """Ask the session to end the running turn, and show that."""
