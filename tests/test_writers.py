@@ -20,7 +20,7 @@ REDACTING = {
 }
 """Writers of what a conversation contains; each gets its `Redactor` from the caller."""
 EXACT = {
-    "forge_core/commands/usage.py": "names of commands and how often each was used",
+    "forge_core/commands/saved_command_uses.py": "names of commands and how often each was used",
     "forge_core/config/project_state.py": "rules must match exactly, and hold what the user granted",
     "forge_core/config/save.py": "settings, none of which is a key",
     "forge_core/config/model_lists.py": "names of models and of endpoints",
@@ -36,6 +36,8 @@ EXACT = {
     "forge_core/session/retention.py": "the time of the last pruning",
     "forge_core/store/spending_ledger.py": "days and amounts",
     "forge_core/store/spending_reservations.py": "amounts",
+    "forge_core/store/usage/usage_index.py": "names of models, tools and folders, and figures",
+    "forge_core/workspace/worktrees.py": "copies of the user's files",
     "forge_core/undo/storage/blobs.py": "before-images are exact",
     "forge_core/undo/storage/file_tree.py": "restores the user's files",
     "forge_core/undo/storage/retention.py": "an empty lock",
