@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from forge_core.approval import Approver, PlanReviewer, Questioner, Responder
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
     from forge_core.store.journal import Journal
     from forge_core.store.saved_session import SavedSession
+    from forge_core.tools.base import UnsavedFiles
 
 _TRACING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
@@ -62,13 +63,15 @@ def build_session(
     *,
     shows_figures: bool = True,
     resume: str | None = None,
+    unsaved: UnsavedFiles | None = None,
 ) -> ForgeSession:
     """Return a session that checks every tool call against the policy.
 
     Requests for permission go to `approver`, the model's questions to `questioner`, its plans to
     `plan_reviewer`; without one they are declined. Without `shows_figures` a custom endpoint is not asked for
-    the model's context window. `resume` is the id of a saved session to continue. The first call takes about
-    a second, for the imports; it opens no connection, and no file unless it continues a session.
+    the model's context window. `resume` is the id of a saved session to continue, `unsaved` knows the files
+    of the user's editor. The first call takes about a second, for the imports; it opens no connection, and no
+    file unless it continues a session.
 
     Raises:
         SessionInUseError: another process has the session `resume` open.
@@ -86,12 +89,11 @@ def build_session(
     try:
         return _assemble(
             config,
-            make_responder(approver, questioner, plan_reviewer),
+            _User(make_responder(approver, questioner, plan_reviewer), questioner is not None, unsaved),
             journal,
             saved,
             events,
             redact,
-            is_attended=questioner is not None,
             shows_figures=shows_figures,
         )
     except BaseException:
@@ -99,15 +101,22 @@ def build_session(
         raise
 
 
+class _User(NamedTuple):
+    """What a session has of its user."""
+
+    responder: Responder
+    is_attended: bool
+    unsaved: UnsavedFiles | None
+
+
 def _assemble(
     config: ForgeConfig,
-    responder: Responder,
+    user: _User,
     journal: Journal,
     saved: SavedSession | None,
     events: EventChannel,
     redact: Redactor,
     *,
-    is_attended: bool,
     shows_figures: bool,
 ) -> ForgeSession:
     """Return the session over a journal that is open."""
@@ -125,13 +134,13 @@ def _assemble(
     clock, session_id, extensions = RunClock(), journal.path.stem, SessionExtensions.started(config)
     logger = tooling.session_logger(config, session_id, redact)
     hooks = tooling.build_hooks(config, journal, lambda: environment.policy.mode, events, logger)
-    asks = SessionResponder(responder, clock, hooks.user_asked)
+    asks = SessionResponder(user.responder, clock, hooks.user_asked)
     style = SessionStyle(config.style, extensions, events.warning)
-    budget = tooling.build_budget(config, asks, clock, events, is_attended=is_attended)
+    budget = tooling.build_budget(config, asks, clock, events, is_attended=user.is_attended)
     known, config = len(config.notices), continued_start(config, saved)
     provider = session_provider(config, events, session_id, learns_windows=shows_figures, admit=budget.admit)
     tracker = TokenTrackingCallback(price=provider.current_price, on_spent=budget.spent)
-    environment = tooling.build_environment(config, session_id, asks, events, redact, hooks)
+    environment = tooling.build_environment(config, session_id, asks, events, redact, hooks, user.unsaved)
     config = continued_config(config, saved, environment.sandbox_state)
     agent = tooling.build_agent(config, provider.make_llm, environment, clock, tracker, logger, redact)
     prompts = tooling.prompt_maker(config, environment, extensions, agent, provider, style)
@@ -148,7 +157,7 @@ def _assemble(
             events=events,
             system_prompt=lambda mode: prompts(mode, agent.registry),
             agent_prompt=prompts,
-            is_attended=is_attended,
+            is_attended=user.is_attended,
             budget=budget,
             extensions=extensions,
             hooks=hooks,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forge_core.session.session_style import SessionStyle
     from forge_core.session.tool_environment import SessionResponder, ToolEnvironment
     from forge_core.store.journal import Journal
-    from forge_core.tools.base import BaseTool
+    from forge_core.tools.base import BaseTool, UnsavedFiles
     from forge_core.tools.shell.limits import CommandLimits
 
 
@@ -46,15 +46,13 @@ def build_environment(
     events: EventChannel,
     redact: Redactor,
     hooks: SessionHooks,
+    unsaved: UnsavedFiles | None,
 ) -> ToolEnvironment:
     """Build the policy, the sandbox, and everything else that calls share."""
-    from pathlib import Path
-
     from forge_core.context.folder_instructions import FolderInstructions
     from forge_core.permissions.sandbox.placeholders import MountedPaths
     from forge_core.permissions.sandbox.probing import probe_now
-    from forge_core.permissions.sandbox.sandbox import Sandbox, clear_leftovers
-    from forge_core.permissions.sandbox.sandbox_state import SandboxKind
+    from forge_core.permissions.sandbox.sandbox import clear_leftovers
     from forge_core.session.session_skills import SessionSkills
     from forge_core.session.tool_environment import ToolEnvironment
     from forge_core.store.journal import outputs_dir, undo_dir
@@ -64,20 +62,10 @@ def build_environment(
     root, state_dir = config.working_dir, config.state_dir
     state = probe_now(config.sandbox, root)
     clear_leftovers(root, state_dir)
-    sandbox = None
-    if state.kind is not SandboxKind.OFF:
-        sandbox = Sandbox(
-            state,
-            root,
-            state_dir=state_dir,
-            hidden=(config.config_dir,),
-            readable=tuple(Path(one).expanduser() for one in config.sandbox_read),
-        )
+    sandbox = _sandbox(config, state)
     policy = _policy(config, state, sandbox)
     for folder in config.added_folders:
         policy.add_folder(folder)
-        if sandbox is not None:
-            sandbox.add_folder(folder)
     return ToolEnvironment(
         working_dir=root,
         policy=policy,
@@ -85,6 +73,7 @@ def build_environment(
         output_dir=outputs_dir(state_dir, session_id),
         sandbox_state=state,
         sandbox=sandbox,
+        unsaved=unsaved,
         undo=UndoStore(
             root,
             undo_dir(state_dir, session_id),
@@ -99,6 +88,27 @@ def build_environment(
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
         skills=SessionSkills(policy.allow_for_turn),
     )
+
+
+def _sandbox(config: ForgeConfig, state: SandboxState) -> Sandbox | None:
+    """Return where commands run; None: without a sandbox."""
+    from pathlib import Path
+
+    from forge_core.permissions.sandbox.sandbox import Sandbox
+    from forge_core.permissions.sandbox.sandbox_state import SandboxKind
+
+    if state.kind is SandboxKind.OFF:
+        return None
+    sandbox = Sandbox(
+        state,
+        config.working_dir,
+        state_dir=config.state_dir,
+        hidden=(config.config_dir,),
+        readable=tuple(Path(one).expanduser() for one in config.sandbox_read),
+    )
+    for folder in config.added_folders:
+        sandbox.add_folder(folder)
+    return sandbox
 
 
 def build_hooks(

@@ -14,7 +14,7 @@ from forge_core.permissions.policy import PermissionPolicy
 from forge_core.permissions.sandbox.sandbox_state import SandboxKind, SandboxState
 from forge_core.session.session_hooks import SessionHooks
 from forge_core.session.session_skills import SessionSkills
-from forge_core.tools.base import AgentSpawner, ExecutionContext
+from forge_core.tools.base import AgentSpawner, ExecutionContext, UnsavedFiles
 from forge_core.tools.builtin.exit_plan_mode import SessionPlan
 from forge_core.tools.builtin.todo import TodoList
 from forge_core.tools.shell.job_table import JobTable
@@ -71,6 +71,8 @@ class ToolEnvironment:
     sandbox_state: SandboxState = _NO_SANDBOX
     sandbox: Sandbox | None = None
     """None: commands run without a sandbox."""
+    unsaved: UnsavedFiles | None = None
+    """None: there is no editor."""
     undo: UndoStore | None = None
     """None: what tools do cannot be undone."""
     jobs: JobTable = field(default_factory=JobTable)
@@ -109,6 +111,7 @@ class ToolEnvironment:
             skills=self.skills,
             deferred=self.deferred,
             before_images=self.undo,
+            unsaved=self.unsaved,
             agents=self.agents,
             denies=self.policy.denies,
             hooks=None if self.hooks is None else self.hooks.tools,

@@ -166,6 +166,14 @@ class BeforeImages(Protocol):
         edits by the user are recognised."""
 
 
+class UnsavedFiles(Protocol):
+    """Knows the files that are open in the user's editor (the server for editors plugs in here)."""
+
+    async def unsaved_text(self, path: Path) -> str | None:
+        """Return the text of a file that the user has changed in the editor and not saved; None if there is
+        none, or the editor does not say. Never raises."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentTask:
     """What a sub-agent is to do."""
@@ -211,6 +219,8 @@ class ExecutionContext:
     files: dict[str, str] = field(default_factory=dict)
     """Real path → sha256 of the bytes that the model last saw: the stale check. The latest is the last."""
     before_images: BeforeImages | None = None
+    unsaved: UnsavedFiles | None = None
+    """The files that are open in the user's editor; None: there is no editor."""
     agreed: frozenset[Path] | None = None
     """The real paths that the policy judged before the call; None without a policy. Set by the executor."""
     agreed_links: frozenset[Path] = frozenset()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from acp import RequestError, schema
@@ -14,6 +16,8 @@ from pydantic import BaseModel, ValidationError
 from forge_core.integrations.acp.update_sender import Update
 from forge_core.sanitize import safe_line
 
+_FILE_S = 5.0
+"""How long the editor may take for the text of a file."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -56,6 +60,16 @@ class EditorClient:
             return ""
         chosen = outcome.option_id if isinstance(outcome, schema.AllowedOutcome) else ""
         return chosen if any(option.option_id == chosen for option in options) else ""
+
+    async def read_file(self, session_id: str, path: Path) -> str | None:
+        """Return the text of a file as the editor has it; None if it gives none, or not in time."""
+        params = schema.ReadTextFileRequest(session_id=session_id, path=str(path))
+        try:
+            async with asyncio.timeout(_FILE_S):
+                result = await self._request("fs_read_text_file", params)
+            return schema.ReadTextFileResponse.model_validate(result).content
+        except (TimeoutError, ValidationError):
+            return None
 
     async def _request(self, name: str, params: BaseModel) -> Any:
         """Send a request and return its result; None if the client answers with an error, or has gone."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from pathlib import Path
 
 from acp import RequestError, schema
 
 from forge_core.config.forge_config import ForgeConfig
-from forge_core.errors import ConfigError, ForgeError
+from forge_core.errors import ConfigError, ForgeError, ToolError
 from forge_core.events import AgentEnd, AgentEvent, Error, ToolEnd
 from forge_core.integrations.acp.client import EditorClient
 from forge_core.integrations.acp.event_updates import EventUpdates, plain_markdown
@@ -24,6 +25,8 @@ from forge_core.result import STOP_NOTICES, AgentResult, StoppedReason
 from forge_core.runtime import build_session, strict_sandbox_problem
 from forge_core.sanitize import safe_text
 from forge_core.session.session import ForgeSession
+from forge_core.tools.editing.text import decode
+from forge_core.tools.paths import MAX_TEXT_BYTES
 from forge_core.workspace.trust import trust_question
 
 AUTH_REQUIRED, INVALID_PARAMS, INTERNAL_ERROR = -32000, -32602, -32603
@@ -59,9 +62,10 @@ class EditorSession:
         sender = UpdateSender(lambda update: client.update(session.id, update))
         updates = EventUpdates(sender, config.working_dir)
         responder = ClientResponder(client, lambda: session.id, updates, config.working_dir)
+        files = EditorFiles(client, lambda: session.id)
         try:
             session = await asyncio.to_thread(
-                build_session, config, responder, responder, responder, resume=resume
+                build_session, config, responder, responder, responder, resume=resume, unsaved=files
             )
         except BaseException:
             await sender.aclose()
@@ -194,6 +198,25 @@ class EditorSession:
                 self._updates.apply(notice)
 
 
+class EditorFiles:
+    """The open files of one session."""
+
+    def __init__(self, client: EditorClient, session_id: Callable[[], str]) -> None:
+        self._client = client
+        self._session_id = session_id
+
+    async def unsaved_text(self, path: Path) -> str | None:
+        """Return the text of a file that the user has changed in the editor and not saved, else None."""
+        if not self._client.reads_files:
+            return None
+        on_disk = await asyncio.to_thread(_text_of, path)
+        if on_disk is None:
+            return None
+        text = await self._client.read_file(self._session_id(), path)
+        # Editors remove BOMs, and show all line ends as one.
+        return None if text is None or _plain(text) == _plain(on_disk) else text
+
+
 def stop_reason(reason: StoppedReason) -> schema.StopReason:
     """Return the protocol's word for why a turn without a failure stopped."""
     match reason:
@@ -216,3 +239,17 @@ def _failed(failure: Error | None, result: AgentResult | None) -> RequestError:
     code = AUTH_REQUIRED if kind == "AuthenticationError" else INTERNAL_ERROR
     data = {"kind": kind, "recoverable": failure is not None and failure.recoverable}
     return RequestError(code, safe_text(text or "The turn has failed."), data)
+
+
+def _text_of(path: Path) -> str | None:
+    """Return the text of a file; None for what is no text file of a size that is read."""
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_TEXT_BYTES:
+            return None
+        return decode(path.read_bytes()).readable
+    except (OSError, ValueError, ToolError):
+        return None
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

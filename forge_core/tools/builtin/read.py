@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,12 @@ class ReadTool(BaseTool):
         self._keep_image = keep_image
 
     async def execute(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
-        return await asyncio.to_thread(self._read, params, context)
-
-    def _read(self, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         path = locate(params["file_path"], context)
+        if context.unsaved is not None and (text := await context.unsaved.unsaved_text(path)) is not None:
+            return await asyncio.to_thread(_shown_unsaved, text, path, params, context)
+        return await asyncio.to_thread(self._read, path, params, context)
+
+    def _read(self, path: Path, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
         data = read_bytes(path, context)
         if self._keep_image is None or kind_of(data) is None:
             return _shown(data, path, params, context)
@@ -118,6 +121,14 @@ class ReadTool(BaseTool):
     async def preview(self, params: dict[str, Any], context: ExecutionContext) -> tuple[FileDiff, ...]:
         await asyncio.to_thread(file_status, locate(params["file_path"], context), context)
         return ()
+
+
+def _shown_unsaved(text: str, path: Path, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
+    """Return a file as it is in the user's editor, if the file on disk may be read."""
+    read_bytes(path, context)
+    shown = _shown(text.encode(errors="replace"), path, params, context)
+    output = f"{shown.output}\n[The user has changes in the editor that are not saved: they are shown here.]"
+    return replace(shown, output=output, summary=f"{shown.summary}, not saved")
 
 
 def _shown(data: bytes, path: Path, params: dict[str, Any], context: ExecutionContext) -> ToolResult:
