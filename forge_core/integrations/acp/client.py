@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from acp import RequestError, schema
 from acp.connection import Connection
@@ -60,6 +60,25 @@ class EditorClient:
             return ""
         chosen = outcome.option_id if isinstance(outcome, schema.AllowedOutcome) else ""
         return chosen if any(option.option_id == chosen for option in options) else ""
+
+    async def fill_in(
+        self, session_id: str, call_id: str, message: str, form: schema.ElicitationSchema
+    ) -> Mapping[str, Any] | Literal["decline", "cancel"]:
+        """Put a form to the user; return what they have filled in, or how they have left it."""
+        params = schema.CreateFormSessionElicitationRequest(
+            session_id=session_id,
+            tool_call_id=call_id or None,
+            message=message,
+            mode="form",
+            requested_schema=form,
+        )
+        result = await self._request("elicitation_create", params)
+        if not isinstance(result, dict) or result.get("action") not in ("accept", "decline"):
+            return "cancel"
+        content = result.get("content")
+        if result["action"] == "decline":
+            return "decline"
+        return content if isinstance(content, dict) else {}
 
     async def read_file(self, session_id: str, path: Path) -> str | None:
         """Return the text of a file as the editor has it; None if it gives none, or not in time."""

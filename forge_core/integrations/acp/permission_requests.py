@@ -25,6 +25,7 @@ from forge_core.events import as_json
 from forge_core.integrations.acp import tool_calls
 from forge_core.integrations.acp.client import EditorClient
 from forge_core.integrations.acp.event_updates import EventUpdates, new_id, plain_markdown
+from forge_core.integrations.acp.question_form import form_of, message_of, reply_of
 from forge_core.sanitize import safe_line, safe_text
 
 _KINDS: dict[Effect, schema.ToolKind] = {
@@ -33,6 +34,8 @@ _KINDS: dict[Effect, schema.ToolKind] = {
     Effect.RUN: "execute",
     Effect.NETWORK: "fetch",
 }
+_MAX_ATTEMPTS = 3
+"""How often a form is shown whose answers are not what is wanted."""
 _NO_ANSWER = "the user did not answer"
 
 
@@ -98,6 +101,24 @@ class ClientResponder:
                 return PlanReply(PlanAnswer(chosen))
 
     async def _questions(self, request: QuestionRequest) -> QuestionReply:
+        if not self._client.shows_forms:
+            return await self._choices(request)
+        call_id = await self._call_id(request) if request.call_id else ""
+        message, form = message_of(request), form_of(request)
+        for _ in range(_MAX_ATTEMPTS):
+            match await self._client.fill_in(self._session_id(), call_id, message, form):
+                case "decline":
+                    return QuestionReply(declined=True, reason="the user declined")
+                case "cancel":
+                    return request.unanswered(_NO_ANSWER)
+                case content:
+                    try:
+                        return reply_of(request, content)
+                    except ValueError as error:
+                        message = safe_line(str(error))
+        return request.unanswered(_NO_ANSWER)
+
+    async def _choices(self, request: QuestionRequest) -> QuestionReply:
         """Ask one question after the other, each as a choice of its options."""
         if request.is_form or any(not question.options for question in request.questions):
             return request.unanswered("the editor cannot show this form")
