@@ -92,6 +92,9 @@ class ForgeConfig(Settings):
     """The names of programs of the project that are approved for this run."""
     mcp_config: tuple[str, ...] = ()
     """Files with MCP servers for this run (`--mcp-config`)."""
+    session_servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    """Name → entry of MCP servers that the program declares which started the session; they count for this
+    run, like those of `mcp_config`."""
     own_extensions: tuple[Path, ...] = ()
     """The user's own folders that may hold commands, skills, agents and styles, the strongest first; they
     need not exist."""

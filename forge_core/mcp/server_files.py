@@ -175,6 +175,9 @@ def _start_folder(config: ForgeConfig) -> Path:
 def load_servers(config: ForgeConfig) -> ServerTable:
     """Return the servers of all files that count now. Starts nothing. Blocks while it reads."""
     tables = [read_source(source) for source in server_sources(config)]
+    if config.session_servers and not config.safe:
+        source = ServerSource(config.working_dir, ServerScope.SESSION, _start_folder(config), "the editor")
+        tables.append(_table(config.session_servers, source))
     by_name = {one.name: one for table in tables for one in table.servers}
     return ServerTable(
         tuple(by_name.values()),
@@ -190,6 +193,10 @@ def read_source(source: ServerSource) -> ServerTable:
     except (OSError, ValueError) as error:
         reason = safe_line(str(getattr(error, "strerror", None) or error))
         return ServerTable(problems=(f"Servers in {source.label} were not read: {reason}.",))
+    return _table(declared, source)
+
+
+def _table(declared: Mapping[str, Any], source: ServerSource) -> ServerTable:
     entries = [read_entry(name, entry, source) for name, entry in declared.items()]
     return ServerTable(
         tuple(one for one in entries if isinstance(one, ServerEntry)),

@@ -263,7 +263,7 @@ class SessionServers:
     def _has_files(self) -> bool:
         config = self._config
         paths = (config.working_dir / SERVER_FILE, config.config_dir / _OWN_FILE)
-        return bool(config.mcp_config) or any(map(os.path.lexists, paths))
+        return bool(config.mcp_config or config.session_servers) or any(map(os.path.lexists, paths))
 
     def _start(self, gone: Sequence[str], new: Sequence[ServerEntry]) -> None:
         if not gone and not new:

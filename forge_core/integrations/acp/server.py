@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,6 +33,12 @@ LoadConfig: TypeAlias = Callable[[Path | None], ForgeConfig]
 """Returns the settings for a folder; None: where the program was started."""
 _Route: TypeAlias = tuple[type[BaseModel], Callable[[Any], Awaitable[BaseModel | None]]]
 _AuthMethod: TypeAlias = schema.TerminalAuthMethod | schema.AuthMethodAgent | schema.EnvVarAuthMethod
+EditorServer: TypeAlias = (
+    schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio
+)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_MAX_SERVER_NAME = 32
+"""Characters."""
 _LOG = logging.getLogger(__name__)
 _WARM_UP_S = 0.05
 """After the answer to `initialize`, so that the imports do not delay it."""
@@ -131,6 +140,7 @@ class AcpServer:
                     close=schema.SessionCloseCapabilities(),
                     delete=schema.SessionDeleteCapabilities(),
                 ),
+                mcp_capabilities=schema.McpCapabilities(http=True, sse=True),
                 prompt_capabilities=schema.PromptCapabilities(image=takes_images, embedded_context=True),
             ),
             auth_methods=self._auth_methods(),
@@ -173,16 +183,16 @@ class AcpServer:
     # Sessions
 
     async def _new(self, request: schema.NewSessionRequest) -> schema.NewSessionResponse:
-        opened = await self._open(request.cwd)
+        opened = await self._open(request.cwd, request.mcp_servers)
         return schema.NewSessionResponse(session_id=opened.session.id, **await self._choices(opened))
 
     async def _load_session(self, request: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
-        opened = await self._open(request.cwd, request.session_id)
+        opened = await self._open(request.cwd, request.mcp_servers, request.session_id)
         await opened.replay()
         return schema.LoadSessionResponse(**await self._choices(opened))
 
     async def _resume(self, request: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
-        opened = await self._open(request.cwd, request.session_id)
+        opened = await self._open(request.cwd, request.mcp_servers, request.session_id)
         return schema.ResumeSessionResponse(**await self._choices(opened))
 
     async def _choices(self, opened: EditorSession) -> dict[str, Any]:
@@ -206,14 +216,17 @@ class AcpServer:
         await session.choose(request.config_id, request.value)
         return schema.SetSessionConfigOptionResponse(config_options=await session.options())
 
-    async def _open(self, cwd: str, session_id: str | None = None) -> EditorSession:
-        """Open a new session, or a saved one; one that is open already goes on."""
+    async def _open(
+        self, cwd: str, servers: Sequence[EditorServer] | None, session_id: str | None = None
+    ) -> EditorSession:
+        """Open a new session, or a saved one, with the editor's servers; one that is open goes on."""
         from forge_core.integrations.acp.editor_session import EditorSession
 
         folder = _absolute(cwd)
         if session_id is not None and (open_one := self._sessions.get(session_id)) is not None:
             return open_one
         config = await asyncio.to_thread(self._load, folder)
+        config = replace(config, session_servers=declared_servers(servers or ()))
         opened = await EditorSession.opened(self._client, config, resume=session_id)
         self._sessions[opened.session.id] = opened
         return opened
@@ -260,6 +273,35 @@ class AcpServer:
                 "be loaded."
             )
         return session
+
+
+def declared_servers(servers: Sequence[EditorServer]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the entries by name. A name is made of the characters that names of servers may have; a server
+    that the editor itself would run is left out, as it was not offered."""
+    entries: dict[str, Mapping[str, Any]] = {}
+    for server in servers:
+        if (entry := _entry(server)) is not None:
+            entries[_free_name(server.name, entries)] = entry
+    return entries
+
+
+def _entry(server: EditorServer) -> Mapping[str, Any] | None:
+    match server:
+        case schema.McpServerStdio():
+            variables = {one.name: one.value for one in server.env}
+            return {"command": server.command, "args": list(server.args), "env": variables}
+        case schema.HttpMcpServer() | schema.SseMcpServer():
+            headers = {one.name: one.value for one in server.headers}
+            return {"type": server.type, "url": server.url, "headers": headers}
+        case schema.AcpMcpServer():
+            return None
+
+
+def _free_name(name: str, taken: Mapping[str, object]) -> str:
+    """Return a valid name that no other server has."""
+    plain = _NOT_IN_NAMES.sub("-", name).strip("-")[:_MAX_SERVER_NAME] or "server"
+    numbered = (f"{plain[: _MAX_SERVER_NAME - 3]}-{number}" for number in count(2))
+    return next(one for one in chain((plain,), numbered) if one not in taken)
 
 
 def _absolute(cwd: str) -> Path:

@@ -1,0 +1,55 @@
+"""MCP servers that the editor declares."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import acp
+import pytest
+from acp import schema
+
+from forge_core.integrations.acp.server import declared_servers
+from tests.support.acp_editor import Editor, connected
+from tests.support.mcp_bench import SERVER
+from tests.support.sse_server import SseServer, answer, tool_answer
+from tests.unit.integrations.acp.test_turns import at
+
+
+@pytest.mark.slow
+async def test_a_server_of_the_editor_runs_for_the_session_and_each_call_asks(tmp_path: Path) -> None:
+    editor = Editor()
+    mine = schema.McpServerStdio(
+        name="My Server",
+        command=sys.executable,
+        args=["-S", SERVER],
+        env=[schema.EnvVariable(name="FROM_EDITOR", value="yes")],
+    )
+    with SseServer(tool_answer(("m1", "mcp__My-Server__echo", {"text": "hi there"})), answer("ok")) as server:
+        async with connected(editor, flags=at(server)) as agent:
+            session = (await agent.new_session(cwd=str(tmp_path), mcp_servers=[mine])).session_id
+            # a prompt of a server waits until the servers have connected
+            await agent.prompt(session_id=session, prompt=[acp.text_block("/mcp__My-Server__nosuch")])
+            await agent.prompt(session_id=session, prompt=[acp.text_block("go")])
+        result = str(server.requests[1].json["messages"][-1]["content"])
+    assert "hi there" in result
+    (call, _) = editor.asked[0]
+    shown = "".join(part.content.text for part in call.content)
+    assert "My-Server" in shown and "hi there" in shown
+
+
+def test_servers_are_entries_with_valid_names() -> None:
+    header = schema.HttpHeader(name="A", value="b")
+    found = declared_servers(
+        [
+            schema.McpServerStdio(name="a b/c", command="x", args=["1"], env=[]),
+            schema.HttpMcpServer(type="http", name="a b c", url="https://h/mcp", headers=[header]),
+            schema.SseMcpServer(type="sse", name="é" * 50, url="https://h/sse", headers=[]),
+            schema.AcpMcpServer(type="acp", name="inner", server_id="1"),
+        ]
+    )
+    assert found == {
+        "a-b-c": {"command": "x", "args": ["1"], "env": {}},
+        "a-b-c-2": {"type": "http", "url": "https://h/mcp", "headers": {"A": "b"}},
+        "server": {"type": "sse", "url": "https://h/sse", "headers": {}},
+    }
