@@ -8,6 +8,9 @@ from __future__ import annotations
 from forge_core.commands.command_spec import CommandSpec, Scope, Tier
 from forge_core.config.permission_mode import RULE_FORM, PermissionMode
 from forge_core.config.settings import choices
+from forge_core.config.usage_by import UsageBy
+
+_USAGE_BY = "|".join(UsageBy)
 
 SPECS: tuple[CommandSpec, ...] = (
     CommandSpec(
@@ -302,10 +305,19 @@ SPECS: tuple[CommandSpec, ...] = (
     ),
     CommandSpec(
         "cost",
-        "Show tokens and cost, by model and turn",
+        "Show tokens and cost of this session, by model and turn",
         "cost_command:cost",
-        aliases=("usage", "stats"),
-        keywords=("tokens", "price"),
+        keywords=("tokens", "price", "money", "session"),
+    ),
+    CommandSpec(
+        "usage",
+        "Show tokens, cost and tool calls of all sessions, by day",
+        "usage_command:usage",
+        accepts=(_USAGE_BY, f"[{_USAGE_BY}] since DATE"),
+        aliases=("stats",),
+        keywords=("tokens", "cost", "money", "spend", "history", "days"),
+        advice="A DATE is 2026-11-01, 2026-11 or 30d.",
+        working="Reading what the sessions have used …",
     ),
     CommandSpec(
         "compact",

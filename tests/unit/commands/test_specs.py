@@ -74,7 +74,7 @@ def test_the_name_that_another_program_uses_suggests_the_command(typed: str, nam
     ("typed", "name"),
     [
         ("status", "doctor"),
-        ("usage", "cost"),
+        ("stats", "usage"),
         ("todos", "todo"),
         ("bashes", "jobs"),
         ("tasks", "jobs"),
