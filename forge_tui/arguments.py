@@ -10,7 +10,7 @@ from forge_core.config.checks import OneOf, yes_or_no
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.config.settings import SETTINGS
 from forge_core.exit_codes import ExitCode
-from forge_tui.session_arguments import add_replay, add_sessions
+from forge_tui.session_arguments import add_replay, add_sessions, add_usage
 
 TYPE_CHECKING = False  # importing typing for it would cost 10 ms
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ COMMANDS = (
     "run",
     "sessions",
     "replay",
+    "usage",
     "config",
     "auth",
     "hooks",
@@ -123,6 +124,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
     _add_run(commands.add_parser("run", help="answer one prompt without a screen"))
     add_sessions(commands.add_parser("sessions", help="list, show, rename, export or delete saved sessions"))
     add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
+    add_usage(commands.add_parser("usage", help="show the tokens and the cost of all sessions, by day"))
     _add_config(commands.add_parser("config", help="list, read and change settings"))
     _add_auth(commands.add_parser("auth", help="save the API key of an endpoint, or remove it"))
     _add_hooks(commands.add_parser("hooks", help="list hooks, or run those of an event as a test"))

@@ -114,6 +114,14 @@ def _sessions(options: argparse.Namespace) -> int:
     return run_action(options, load_session_config())
 
 
+def _usage(options: argparse.Namespace) -> int:
+    """Print what all sessions have used."""
+    from forge_core.headless.usage_action import run_action
+    from forge_core.runtime import load_session_config
+
+    return run_action(options, load_session_config())
+
+
 def _chat(options: argparse.Namespace) -> int:
     """Load the settings, paint the first frame, then import and run the app."""
     gc.disable()  # during imports it finds nothing and costs 10 %; the app enables it again
@@ -414,6 +422,7 @@ _PROGRAMS = {
     "run": _run,
     "sessions": _sessions,
     "replay": _replay,
+    "usage": _usage,
     "config": _config,
     "auth": _auth,
     "hooks": _hooks,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from forge_core.config.usage_by import UsageBy
+
 
 def add_sessions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
@@ -69,3 +71,16 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
     return int(text)
+
+
+def add_usage(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `forge usage`."""
+    parser.add_argument(
+        "--since",
+        metavar="D",
+        help="count from this day on: 2026-11-01, 2026-11, or 30d and 4w for the last days or weeks",
+    )
+    parser.add_argument("--by", choices=[*map(str, UsageBy)], help="print a table with a row for each")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--csv", action="store_true", help="print comma-separated values")
