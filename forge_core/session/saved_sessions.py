@@ -14,6 +14,7 @@ from forge_core.store.journal import Journal, is_session_id, journal_path, new_s
 from forge_core.store.saved_session import SavedSession, begins_as_session, load_session, title_of
 from forge_core.store.session_index import SessionSummary as SessionSummary
 from forge_core.store.session_index import last_session, list_sessions
+from forge_core.store.usage.usage_index import UsageIndex
 
 
 class SavedSessions:
@@ -128,12 +129,17 @@ class SavedSessions:
 
     def delete(self, session_id: str) -> None:
         """Delete a session with its outputs, undo data and the sessions of its sub-agents. Files in the
-        workspace stay as they are.
+        workspace stay as they are. What it has used is counted before.
 
         Raises:
             SessionInUseError: another process has it open.
             JournalError: there is no such session, or it cannot be deleted.
         """
+        self._path(session_id)  # raises if it is no id
+        UsageIndex(self._state_dir).update(only={session_id, *self._agents_of(session_id)})
+        self._delete(session_id)
+
+    def _delete(self, session_id: str) -> None:
         path = self._path(session_id)
         journal = Journal(path, self._redact)
         journal.claim()
@@ -144,9 +150,13 @@ class SavedSessions:
             raise JournalError(f"Session {session_id} cannot be deleted: {error.strerror}.") from error
         finally:
             journal.close()
-        for one in self.list(with_agents=True):
-            if one.agent and one.parent == session_id:
-                self.delete(one.id)
+        for agent in self._agents_of(session_id):
+            self._delete(agent)
+
+    def _agents_of(self, *session_ids: str) -> Sequence[str]:
+        """Return the ids of the sessions of their sub-agents."""
+        found = self.list(with_agents=True)
+        return [one.id for one in found if one.agent and one.parent in session_ids]
 
     def unused_since(self, moment: float) -> Sequence[SessionSummary]:
         """Return the sessions last used before `moment`, in seconds since the epoch; the oldest first. Those
@@ -160,12 +170,16 @@ class SavedSessions:
         Returns those that were deleted, and why others were not: a session that is open is kept.
         """
         deleted, kept = [], []
-        for one in self.unused_since(moment):
+        unused = self.unused_since(moment)
+        if unused:
+            ids = [one.id for one in unused]
+            UsageIndex(self._state_dir).update(only={*ids, *self._agents_of(*ids)})
+        for one in unused:
             if not self._path(one.id).exists():  # it went with the session whose sub-agent it was of
                 deleted.append(one)
                 continue
             try:
-                self.delete(one.id)
+                self._delete(one.id)
                 deleted.append(one)
             except JournalError as error:
                 kept.append(str(error))

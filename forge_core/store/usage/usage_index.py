@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,23 +59,30 @@ class UsageIndex:
         """By the id of the session: its `place`, and what `JournalUsage.as_json` returns."""
         self._has_changed = False
 
-    def update(self, on_progress: Callable[[int, int], None] = lambda done, total: None) -> Usage:
+    def update(
+        self,
+        on_progress: Callable[[int, int], None] = lambda done, total: None,
+        *,
+        only: Collection[str] | None = None,
+    ) -> Usage:
         """Read what is new, save the index, and return the sums. Journals that cannot be read are left out.
 
         Blocks. `on_progress` is called after each journal that was read, with the number of those that are
-        done and of all. An index that cannot be written costs only time.
+        done and of all. `only` are the ids of the sessions whose journals are read, by default all. An index
+        that cannot be written costs only time.
         """
         journals = self._journals()
+        read = journals.keys() if only is None else journals.keys() & only
         try:
             self._entries, self._has_changed = self._load(), False
-            self._read(journals, on_progress)
+            self._read(journals, read, on_progress)
             usage = sum_of(self._entries.values())
         except (_JournalReplacedError, *_DAMAGE) as error:
             is_kept = isinstance(error, _JournalReplacedError)
             self._entries = {
                 name: one for name, one in self._entries.items() if is_kept and _place(one).is_gone
             }
-            self._read(journals, on_progress)
+            self._read(journals, read, on_progress)
             usage = sum_of(self._entries.values())
         if self._has_changed:
             self._save()
@@ -92,12 +99,17 @@ class UsageIndex:
                         found[name] = file.stat()
         return dict(sorted(found.items()))
 
-    def _read(self, journals: dict[str, os.stat_result], on_progress: Callable[[int, int], None]) -> None:
+    def _read(
+        self,
+        journals: dict[str, os.stat_result],
+        read: Collection[str],
+        on_progress: Callable[[int, int], None],
+    ) -> None:
         for name, entry in self._entries.items():
             if name not in journals and not _place(entry).is_gone:
                 self._entries[name] = _without_project(entry)
                 self._has_changed = True
-        new = [name for name, status in journals.items() if not self._is_current(name, status)]
+        new = [one for one, status in journals.items() if not self._is_current(one, status) and one in read]
         if not new:
             return
         self._has_changed = True

@@ -25,6 +25,7 @@ from forge_core.store.usage.usage_index import UsageIndex
 from tests.support.agent_server import AgentServer, calling, config_for, saying, task_call
 
 FIRST, SECOND, THIRD = "20261101-100000-aaaaaa", "20261102-100000-bbbbbb", "20261103-100000-cccccc"
+FOURTH = "20261101-100001-dddddd"
 NOON = time.mktime((2026, 11, 3, 12, 0, 0, 0, 0, -1))
 READ = ("c1", "read", {"file_path": "a.txt"})
 
@@ -270,3 +271,17 @@ def test_journals_that_have_not_changed_are_not_read_and_the_index_is_private(tm
 def test_a_folder_without_sessions_has_used_nothing(tmp_path: Path) -> None:
     assert UsageIndex(tmp_path).update() == Usage()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_session_counts_after_it_was_deleted_though_nothing_was_counted_before(tmp_path: Path) -> None:
+    user = record("user", text="Fix it", model="a/b", mode="ask")
+    for number, name in enumerate((FIRST, SECOND, THIRD)):
+        write(tmp_path, begin(name) + user + call("1", NOON + number), name)
+    write(tmp_path, begin(FOURTH, agent="explore", parent=FIRST) + user + tool("1", "ls", NOON), FOURTH)
+    sessions = SavedSessions(tmp_path, Redactor())
+    sessions.delete(FIRST)
+    assert len(json.loads((tmp_path / "sessions" / "usage.json").read_bytes())["journals"]) == 2
+    sessions.prune(NOON + 1.5)
+    usage = UsageIndex(tmp_path).update()
+    assert (total(usage).known_usd, tools(usage)) == (3, {"ls": ToolFigures(1, 0, 0.5, 4)})
+    assert [key.project for key in usage.calls] == ["", "/w/shop"]
