@@ -28,6 +28,7 @@ EXACT = {
     "forge_core/extensions/accepted.py": "files of the project as the user accepted them, to show what differs",
     "forge_core/extensions/approvals.py": "scripts as the user approved them, to show what differs",
     "forge_core/images/image_store.py": "the user's images, in a folder that only they can enter",
+    "forge_core/workspace/worktrees.py": "copies of the user's files, and an empty lock",
     "forge_core/workspace/record_file.py": "writes the records of the journal and of undo as it gets them",
     "forge_core/llm/account/catalog_cache.py": "the public list of models",
     "forge_core/store/session_index.py": "titles from journals, which hold no key",
