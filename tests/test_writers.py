@@ -21,6 +21,8 @@ REDACTING = {
 """Writers of what a conversation contains; each gets its `Redactor` from the caller."""
 EXACT = {
     "forge_core/commands/saved_command_uses.py": "names of commands and how often each was used",
+    "forge_core/batch/batch_log.py": "amounts, and texts that `forge run` has redacted",
+    "forge_core/batch/results.py": "amounts, and texts that `forge run` has redacted",
     "forge_core/config/project_state.py": "rules must match exactly, and hold what the user granted",
     "forge_core/config/save.py": "settings, none of which is a key",
     "forge_core/config/model_lists.py": "names of models and of endpoints",

@@ -1,0 +1,111 @@
+"""What a run has used and how it went, read from its events while they are being written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from forge_core.sanitize import safe_line
+
+_CHUNK_BYTES = 1 << 20
+_MAX_LINE_BYTES = 50_000_000
+_PASSED_OVER = (b'"type": "llm_chunk"', b'"type": "tool_progress"')
+"""Most of the lines; not parsed."""
+_HEAD_BYTES = 64
+_RATE_LIMIT = "(429)"
+"""In the text of a retry: the status that the provider has answered with."""
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """The figures of one run so far."""
+
+    cost_usd: Decimal = Decimal(0)
+    is_cost_known: bool = True
+    """False after a call whose price is unknown."""
+    tokens: int = 0
+    calls: int = 0
+    open_calls: int = 0
+    """Calls that have begun and not ended: what they cost is not in `cost_usd` yet."""
+    rate_limits: int = 0
+    """How often the provider has answered that there were too many requests."""
+    error: str = ""
+    error_kind: str = ""
+    """The class of the provider's error that ended the run."""
+    stopped_reason: str = ""
+    """Empty until the run has ended."""
+    answer: str = ""
+    activity: str = ""
+    """What it does just now: a tool and its target; safe to display."""
+
+    def charged(self, reserved_usd: Decimal | None, *, was_killed: bool) -> Decimal:
+        """Return what counts as spent. What a killed run's open call has cost cannot be known: then, as with
+        an unknown price, all that was reserved counts."""
+        is_exact = self.is_cost_known and not (was_killed and self.open_calls)
+        return self.cost_usd if is_exact or reserved_usd is None else max(self.cost_usd, reserved_usd)
+
+
+@dataclass(slots=True)
+class EventReader:
+    """Follows a file of events. Reads only what was added since it was last asked."""
+
+    path: Path
+    figures: RunFigures = field(default_factory=RunFigures)
+    _position: int = 0
+    _rest: bytearray = field(default_factory=bytearray)
+    """The beginning of a line that is being written."""
+
+    def read(self) -> RunFigures:
+        """Take what was added, and return the figures."""
+        with contextlib.suppress(OSError), self.path.open("rb") as file:
+            file.seek(self._position)
+            while data := file.read(_CHUNK_BYTES):
+                self._position += len(data)
+                self._feed(data)
+        return self.figures
+
+    def _feed(self, data: bytes) -> None:
+        *lines, rest = bytes(self._rest + data).split(b"\n")
+        for line in lines:
+            if not any(one in line[:_HEAD_BYTES] for one in _PASSED_OVER):
+                with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                    record = json.loads(line)
+                    _apply(self.figures, record["type"], record["data"])
+        self._rest = bytearray(rest[:_MAX_LINE_BYTES])
+
+
+def _apply(figures: RunFigures, kind: str, data: dict[str, Any]) -> None:
+    match kind:
+        case "llm_start":
+            figures.open_calls += 1
+            figures.activity = "waiting for the model"
+        case "llm_end":
+            figures.open_calls = max(0, figures.open_calls - 1)
+            figures.calls += 1
+            _take_usage(figures, data["total_usage"])
+        case "tool_start":
+            figures.activity = safe_line(f"{data['title'] or data['name']} {data['target']}")[:200]
+        case "notice":
+            figures.rate_limits += _RATE_LIMIT in str(data.get("reason", ""))
+        case "error":
+            figures.error, figures.error_kind = data["error"], data["kind"]
+            figures.rate_limits += data["kind"] == "RateLimitError"
+        case "agent_end":
+            result = data["result"]
+            figures.stopped_reason, figures.answer = result["stopped_reason"], result["output"]
+            figures.error = figures.error or result.get("error") or ""
+
+
+def _take_usage(figures: RunFigures, usage: dict[str, Any]) -> None:
+    figures.tokens = int(usage["total_tokens"])
+    if usage["cost_usd"] is None:
+        figures.is_cost_known = False
+        return
+    with contextlib.suppress(InvalidOperation):
+        cost = Decimal(usage["cost_usd"])
+        if cost.is_finite():
+            figures.cost_usd, figures.is_cost_known = cost, True

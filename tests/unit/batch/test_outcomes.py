@@ -1,0 +1,46 @@
+"""What the end of an attempt means."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from forge_core.batch.engine import JobResult
+from forge_core.batch.event_figures import RunFigures
+from forge_core.batch.outcomes import judge
+
+
+@pytest.mark.parametrize(
+    "code, kind, status, is_final, may_retry, breaks",
+    [
+        (0, "", "complete", True, False, False),
+        (1, "", "failed", True, False, False),
+        (70, "", "failed", True, False, False),
+        (137, "", "failed", True, False, False),
+        (3, "", "unfinished", True, False, False),
+        (4, "", "interrupted", False, False, False),
+        (2, "", "error", True, True, False),
+        (2, "ServerError", "error", True, True, False),
+        (2, "RateLimitError", "error", True, True, False),
+        (2, "InvalidRequestError", "error", True, False, False),
+        (2, "PermissionDeniedError", "error", True, False, False),
+        (2, "AuthenticationError", "error", False, False, True),
+        (2, "PaymentRequiredError", "error", False, False, True),
+        (2, "ModelNotFoundError", "error", False, False, True),
+    ],
+)
+def test_exit_codes_and_errors_decide(
+    code: int, kind: str, status: str, is_final: bool, may_retry: bool, breaks: bool
+) -> None:
+    found = judge(JobResult(exit_code=code), RunFigures(error_kind=kind), has_cost_limit=True)
+    assert (found.status, found.is_final, found.may_retry) == (status, is_final, may_retry)
+    assert bool(found.breaker) is breaks
+
+
+@pytest.mark.parametrize("code, is_final", [(0, True), (3, False)])
+def test_an_unknown_price_below_a_limit_of_cost_stops_the_batch(code: int, is_final: bool) -> None:
+    figures = RunFigures(calls=1, is_cost_known=False, cost_usd=Decimal(0))
+    found = judge(JobResult(exit_code=code), figures, has_cost_limit=True)
+    assert "use --max-tokens" in found.breaker and found.is_final is is_final
+    assert not judge(JobResult(exit_code=code), figures, has_cost_limit=False).breaker
