@@ -143,12 +143,16 @@ def hardened_git_args() -> list[str]:
 
 
 async def run_git(
-    folder: Path, *arguments: str, timeout_s: float = 10.0, max_bytes: int | None = None
+    folder: Path,
+    *arguments: str,
+    timeout_s: float = 10.0,
+    max_bytes: int | None = None,
+    index_file: Path | None = None,
 ) -> GitOutput:
     """Run git in `folder` with hooks, filters, helpers, pagers, prompts and the network turned off.
 
-    It is stopped after `max_bytes` of output. Raises WorkspaceError when git is missing or takes longer than
-    `timeout_s`.
+    It is stopped after `max_bytes` of output. `index_file` is used in place of the index. Raises
+    WorkspaceError when git is missing or takes longer than `timeout_s`.
     """
     names = await _call(folder, ["config", "--name-only", "--null", "--list"], {}, timeout_s)
     command = list(arguments)
@@ -158,6 +162,8 @@ async def run_git(
         command[1:1] = ["--ignore-submodules=all"]
     # Every setting that names a program is emptied. With `-c` git would split a key with an equals sign.
     variables = _as_variables(_emptied(names.stdout.split("\0")))
+    if index_file is not None:
+        variables["GIT_INDEX_FILE"] = str(index_file)
     return await _call(folder, command, variables, timeout_s, max_bytes)
 
 

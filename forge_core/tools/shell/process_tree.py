@@ -91,6 +91,16 @@ def only_child(pid: int) -> int | None:
     return int(children[0]) if len(children) == 1 else None
 
 
+def first_child(pid: int) -> int | None:
+    """Return the oldest child of a program with one thread: of a supervisor, the program that it runs. None
+    if there is none, or it cannot be determined."""
+    try:
+        children = _children(pid)
+    except OSError:
+        return None
+    return int(children[0]) if children else None
+
+
 def has_only_chain(root: int, depth: int) -> bool:
     """Return whether below `root` there is a chain of `depth` processes and nothing else, by a look at those
     alone. False also where the kernel does not list children."""
