@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     "chat",
     "run",
+    "batch",
     "sessions",
     "replay",
     "usage",
@@ -95,7 +96,7 @@ def parse(arguments: Sequence[str], *, is_terminal: bool = True) -> argparse.Nam
 
 def build_parser(command: str = "") -> argparse.ArgumentParser:
     """Return the parser of the whole command line, or one for the line that uses `command`: the arguments of
-    `forge mcp` and `forge acp` are in that only if it is theirs."""
+    `forge batch`, `forge mcp` and `forge acp` are in that only if it is theirs."""
     from forge_core import __version__
 
     parser = _Parser(
@@ -122,6 +123,11 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
     _add_resuming(chat, picks=True)
     _add_common(chat)
     _add_run(commands.add_parser("run", help="answer one prompt without a screen"))
+    batch = commands.add_parser("batch", help="run many prompts, each in a worktree of its own")
+    if command in ("", "batch"):
+        from forge_tui.batch_arguments import add_batch
+
+        add_batch(batch)
     add_sessions(commands.add_parser("sessions", help="list, show, rename, export or delete saved sessions"))
     add_replay(commands.add_parser("replay", help="play a saved session on the screen, without a model"))
     add_usage(commands.add_parser("usage", help="show the tokens and the cost of all sessions, by day"))

@@ -106,6 +106,31 @@ def _run(options: argparse.Namespace) -> int:
         return _crash(config, error)
 
 
+def _batch(options: argparse.Namespace) -> int:
+    """Run the tasks of a file."""
+    import signal
+
+    from forge_core.exit_codes import ExitCode
+
+    signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))  # as for `forge run`
+    from pathlib import Path
+
+    from forge_core.batch.batch_command import plan, run_batch
+    from forge_core.batch.task_file import read_tasks
+    from forge_core.runtime import load_session_config
+    from forge_tui.batch_arguments import batch_options
+
+    batch = batch_options(options)
+    tasks = read_tasks(Path(options.tasks).expanduser().absolute())
+    if options.dry_run:
+        print("\n".join(plan(tasks, batch)))
+        return ExitCode.COMPLETE
+    config = load_session_config()
+    # -P: the folder in which a task starts is not searched for modules.
+    program = (sys.executable, "-P", "-m", "forge_tui.cli")
+    return _strict_refusal(config) or run_batch(tasks, batch, config, program)
+
+
 def _sessions(options: argparse.Namespace) -> int:
     """List or change saved sessions."""
     from forge_core.headless.session_actions import run_action
@@ -420,6 +445,7 @@ def _acp(options: argparse.Namespace) -> int:
 _PROGRAMS = {
     "chat": _chat,
     "run": _run,
+    "batch": _batch,
     "sessions": _sessions,
     "replay": _replay,
     "usage": _usage,

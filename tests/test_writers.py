@@ -41,7 +41,6 @@ EXACT = {
     "forge_core/store/spending_ledger.py": "days and amounts",
     "forge_core/store/spending_reservations.py": "amounts",
     "forge_core/store/usage/usage_index.py": "names of models, tools and folders, and figures",
-    "forge_core/workspace/worktrees.py": "copies of the user's files",
     "forge_core/undo/storage/blobs.py": "before-images are exact",
     "forge_core/undo/storage/file_tree.py": "restores the user's files",
     "forge_core/undo/storage/retention.py": "an empty lock",
