@@ -311,12 +311,12 @@ class BatchDriver:
             self._pending.append(pending)
 
     def _exit_code(self) -> int:
+        if all(row.is_fine for row in self.rows()):
+            return int(ExitCode.COMPLETE)
         if self._signals:
             ending = self._signals[-1]
             return int(ExitCode.INTERRUPTED) if ending == signal.SIGINT else 128 + ending
-        if self._breaker:
-            return int(ExitCode.PROVIDER)
-        return int(ExitCode.COMPLETE if all(row.is_fine for row in self.rows()) else ExitCode.UNFINISHED)
+        return int(ExitCode.PROVIDER if self._breaker else ExitCode.UNFINISHED)
 
     @contextlib.asynccontextmanager
     async def _interruptible(self) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from typing import TextIO
 from forge_core.batch.results import ResultRow
 from forge_core.durations import time_so_far
 from forge_core.sanitize import safe_line
+from forge_core.text_width import clip
 
 _HEAD_ROWS = 2
 _ID_WIDTH = 32
@@ -71,7 +72,7 @@ class Progress:
         size = shutil.get_terminal_size()
         lines = list(_table(overview, max(1, size.lines - 2)))
         self._erase()
-        self._out.write("".join(f"{safe_line(line)[: size.columns - 1]}\n" for line in lines))
+        self._out.write("".join(f"{clip(safe_line(line), size.columns - 1)}\n" for line in lines))
         self._out.flush()
         self._rows = len(lines)
 

@@ -169,6 +169,18 @@ def test_a_batch_never_costs_more_than_its_limit_and_goes_on_with_a_higher_one(f
     assert sum(Decimal(row["cost_usd"]) for row in folder.rows().values()) == 5 * COST
 
 
+def test_without_a_price_a_limit_of_cost_stops_the_batch(
+    folder: BatchFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unpriced = {name: value for name, value in USAGE.items() if name != "cost"}
+    with SseServer(routes={POST: answer("done", usage=unpriced)}) as server:
+        folder.write([{"id": f"t{n}", "prompt": "do it"} for n in range(2)], **at(server.base_url))
+        assert run(folder, parallel=1, max_cost_usd=Decimal(1)) == 2
+        assert [row["status"] for row in folder.rows().values()] == ["complete", "not started"]
+        assert "use --max-tokens in its place" in capsys.readouterr().out
+        assert run(folder, parallel=1, max_tokens=100_000) == 0
+
+
 def test_ctrl_c_starts_nothing_more_and_a_second_one_interrupts(folder: BatchFolder) -> None:
     gate, held = Gate(), Gate()
     replies = {

@@ -15,6 +15,7 @@ from forge_core.batch.outcomes import TaskStatus
 from forge_core.batch.progress import Overview, Progress, RunningTask
 from forge_core.batch.results import ResultRow, row_of, summary, write_results
 from forge_core.batch.task_file import BatchTask
+from forge_core.text_width import cell_len
 
 
 def start(attempt: int, digest: str = "d") -> dict[str, object]:
@@ -101,3 +102,12 @@ def test_a_terminal_gets_a_table_and_a_file_only_the_ends(monkeypatch: pytest.Mo
     assert "1 of 3 ended, 1 running, 1 waiting, $0.75 of $2.00" in shown and "1 min 15 s" in shown
     assert shown.count("\x1b[2A\x1b[J") == 1 and "\x1b]" not in shown
     assert shown.endswith(file.getvalue())
+
+
+def test_no_row_of_the_table_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "90")
+    terminal = Terminal()
+    Progress(terminal).update(overview("漢字" * 40))
+    rows = terminal.getvalue().splitlines()
+    assert rows[1].endswith("…") and 87 < max(map(cell_len, rows)) <= 89
