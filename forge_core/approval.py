@@ -257,6 +257,8 @@ class Question:
     fewest: int | None = None
     most: int | None = None
     """How many options may be chosen, if any is."""
+    draft: str = ""
+    """The text that an answer in the user's own words begins with: a message to edit."""
 
     def problem(self, answer: Sequence[str]) -> str:
         """Return what is wrong with an answer, in one sentence; empty if nothing is. It may contain untrusted
@@ -298,6 +300,8 @@ class QuestionRequest(UserRequest[QuestionReply]):
     """The MCP server that asks; empty for Forge and the model."""
     is_form: bool = False
     """The questions are fields of a form: `Question.problem` must find nothing wrong with any answer."""
+    heading: str = ""
+    """The title of the prompt; empty for the usual one."""
 
     def unanswered(self, reason: str) -> QuestionReply:
         return QuestionReply(declined=True, reason=reason, cancelled=True)

@@ -300,6 +300,7 @@ KEYS: tuple[Key, ...] = (
     Key("questions.next_question", "tab,right", "turn(1)", "Tab, Shift+Tab", "Next, previous question"),
     Key("questions.previous_question", "shift+tab,left", "turn(-1)"),
     Key("questions.decline", "escape", "decline", "Esc", "Decline to answer"),
+    Key("questions.edit", "ctrl+g", "edit", "Ctrl+G", "Write your own answer in your editor"),
     Key("questions.page_up", "pageup", "scroll(-1)"),
     Key("questions.page_down", "pagedown", "scroll(1)"),
     Key("plan.previous_answer", "up", "choose(-1)", "Up, Down", "Select an answer"),

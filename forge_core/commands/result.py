@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from forge_core.commands.findings import Finding
     from forge_core.extensions.approvals import WaitingProgram
+    from forge_core.langchain.agent.event_queue import EventSink
     from forge_core.session.changes import Source
     from forge_core.session.instruction_notes import InstructionChange
     from forge_core.session.rewinder import RewindPoint, Rewound
@@ -100,6 +102,17 @@ class CompactConversation:
     """Whether no model is asked."""
     turns: int | None = None
     """Of how many of the last turns only; None for as many as it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunWork:
+    """A request to read `session.work.run(…)`: work that takes time and may ask. It runs like a turn, so that
+    it can be interrupted."""
+
+    job: Callable[[EventSink, ShowResult], Awaitable[None]]
+    """Emits events, and shows results."""
+    verb: str
+    """What it does, for an activity line: "Reviewing"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +239,7 @@ CommandResult: TypeAlias = (
     | Cleared
     | ResumeTurn
     | CompactConversation
+    | RunWork
     | ChooseRewind
     | ChooseModel
     | ChooseEndpoint
@@ -239,3 +253,6 @@ CommandResult: TypeAlias = (
     | SendMessage
     | EditInstructionFile
 )
+
+ShowResult: TypeAlias = "Callable[[CommandResult], None]"
+"""Shows a result while work runs, or after it."""

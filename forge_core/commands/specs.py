@@ -213,6 +213,15 @@ SPECS: tuple[CommandSpec, ...] = (
         accepts=("turn|worktree",),
         keywords=("changes", "git", "patch", "review"),
     ),
+    CommandSpec(
+        "commit",
+        "Commit what is staged, with a message that you see first",
+        "git.commit_command:commit",
+        accepts=("HINT...",),
+        keywords=("git", "message", "stage"),
+        tier=Tier.IDLE,
+        is_open=True,
+    ),
     CommandSpec("redo", "Redo the last undo", "undo_commands:redo", tier=Tier.IDLE),
     CommandSpec(
         "rewind",

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from forge_core.approval import ToolKind
 from forge_core.errors import ForgeError
@@ -17,12 +18,23 @@ from forge_core.store.journal import Journal
 from forge_core.tools.output import OUTPUT_LIMIT, OutputStore
 from forge_core.tools.shell.capture import LIVE_INTERVAL_S, OutputCapture
 from forge_core.tools.shell.process_io import temporary_tasks
+from forge_core.tools.shell.user_shell import ShellLineEnd
 from forge_core.tools.shell.user_shell import UserShell as UserShell
 from forge_core.untrusted import frame_text
 
 PREVIEW_ROWS = 20
 """The user has asked for the output: more of it shows than of the model's commands."""
 _INTERRUPTED = 130
+
+
+class LineRunner(Protocol):
+    """What runs a line: the user's shell, or a program of its own."""
+
+    folder: str
+    """Where it runs; absolute."""
+
+    async def run(self, command: str, take: Callable[[bytes], None]) -> ShellLineEnd:
+        """Run a line; its output goes to `take`. Raises ForgeError."""
 
 
 class UserCommands:
@@ -40,7 +52,7 @@ class UserCommands:
         self._outputs = OutputStore(output_dir, redact)
         self._inform = inform
 
-    async def run(self, shell: UserShell, command: str, show: Callable[[AgentEvent], None]) -> bool:
+    async def run(self, shell: LineRunner, command: str, show: Callable[[AgentEvent], None]) -> bool:
         """Run a line, and show it as the events of a call; return whether the shell has ended with it.
 
         Raises:
@@ -74,6 +86,9 @@ class UserCommands:
             summary = "" if outcome == "done" else f"exit {exit_code}"
         except ForgeError as error:
             summary = str(error)
+        except asyncio.CancelledError:
+            outcome, summary = "interrupted", "interrupted"
+            raise
         finally:
             capture.close()
             output = self._redact(capture.take()).rstrip("\n")

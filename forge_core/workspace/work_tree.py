@@ -33,7 +33,7 @@ _BATCH = 200
 """Number of untracked files whose lines are counted in one batch."""
 _SUBMODULE = "160000"
 _LINK = "120000"
-_OPTIONS = (
+DIFF_OPTIONS = (
     # Override settings of the repository that would change the format of the output.
     "--no-color",
     "--no-relative",
@@ -83,8 +83,8 @@ class WorkTreeChanges:
             return ChangeList(title, remark=_complaint(failed))
         names = [os.fsdecode(name) for name in untracked.raw.split(b"\0") if name]
         conflicts = {os.fsdecode(name) for name in unmerged.raw.split(b"\0")}
-        files = {file.path: file for file in _raw_entries(tracked.raw, conflicts)}
-        files |= {file.path: file for file in map(_untracked, names[:MAX_UNTRACKED])}
+        files = {file.path: file for file in raw_entries(tracked.raw, conflicts)}
+        files |= {file.path: file for file in map(untracked_file, names[:MAX_UNTRACKED])}
         shown = tuple(sorted(files.values(), key=lambda file: file.path.split("/")))
         return ChangeList(title, shown, self._remark(len(shown), len(names)))
 
@@ -96,7 +96,7 @@ class WorkTreeChanges:
                 answer = await self._diff("--numstat", "-z")
             except WorkspaceError:
                 return  # the list is shown without numbers
-            yield dict(_numstat(answer.raw))
+            yield dict(numstat(answer.raw))
         names = [file.path for file in files if file.status is ChangeStatus.UNTRACKED]
         for at in range(0, len(names), _BATCH):
             yield await asyncio.to_thread(count_lines, self._repository.top, names[at : at + _BATCH])
@@ -127,7 +127,7 @@ class WorkTreeChanges:
     async def _diff(
         self, *options: str, paths: Sequence[str] = (), max_bytes: int | None = None
     ) -> GitOutput:
-        return await self._git("diff", *_OPTIONS, *options, self._base, "--", *paths, max_bytes=max_bytes)
+        return await self._git("diff", *DIFF_OPTIONS, *options, self._base, "--", *paths, max_bytes=max_bytes)
 
     async def _git(self, *arguments: str, max_bytes: int | None = None) -> GitOutput:
         assert self._repository is not None
@@ -143,7 +143,7 @@ class WorkTreeChanges:
         )
 
 
-def _raw_entries(raw: bytes, conflicts: Set[str]) -> Iterator[ChangedFile]:
+def raw_entries(raw: bytes, conflicts: Set[str]) -> Iterator[ChangedFile]:
     """Parse the output of `git diff --raw -z`."""
     fields = iter(raw.split(b"\0"))
     for head in fields:
@@ -175,12 +175,12 @@ def _note(old_mode: str, new_mode: str, letter: str) -> str:
     return "link" if new_mode == _LINK else ""
 
 
-def _untracked(name: str) -> ChangedFile:
+def untracked_file(name: str) -> ChangedFile:
     note = "a repository of its own" if name.endswith("/") else ""
     return ChangedFile(name, ChangeStatus.UNTRACKED, note=note)
 
 
-def _numstat(raw: bytes) -> Iterator[tuple[str, Counts]]:
+def numstat(raw: bytes) -> Iterator[tuple[str, Counts]]:
     """Parse the output of `git diff --numstat -z`; both names of a rename follow in separate fields."""
     fields = iter(raw.split(b"\0"))
     for field in fields:

@@ -175,6 +175,8 @@ class LinePrompts:
     async def _questions(self, request: QuestionRequest) -> QuestionReply:
         if request.server:
             return await ServerForm(self._out, self._lines).ask(request)
+        if request.heading:
+            self._out.say(QUESTION, safe_line(request.heading))
         answers: list[tuple[str, ...]] = []
         for question in request.questions:
             given = await self._question(question)
@@ -187,9 +189,22 @@ class LinePrompts:
 
     async def _question(self, question: Question) -> tuple[str, ...] | None:
         show_question(self._out, question)
+        if question.draft:
+            return await self._draft(question)
         how = "numbers" if question.multi_select else "a number"
-        typed = await self._lines.answer(f"{ANSWER} ({how}, or your own words; empty: no answer): ")
+        own = ", or your own words" if question.words is not None else ""
+        typed = await self._lines.answer(f"{ANSWER} ({how}{own}; empty: no answer): ")
         return None if typed is None else answer_of(question, typed)
+
+    async def _draft(self, question: Question) -> tuple[str, ...] | None:
+        """Ask about a text that can be edited: a short one in the line, another by typing it again."""
+        edit = len(question.options) + 1
+        self._out.line(f'{edit} Edit: type it again, several lines between """')
+        typed = await self._lines.answer(f"{ANSWER} (1 to {edit}; empty: no answer): ")
+        if typed is None or number_of(typed, edit) != edit:
+            return None if typed is None else answer_of(question, typed)
+        text = await self._lines.message("" if "\n" in question.draft else question.draft)
+        return None if text is None else (text.strip() or question.draft,)
 
 
 def _row(option: Option) -> str:

@@ -143,6 +143,8 @@ class PlainCommands:
                 await chat.read_turn(chat.session.retry())
             case results.CompactConversation(focus, is_fast, turns):
                 await chat.read_turn(chat.session.compact(focus, is_fast=is_fast, turns=turns))
+            case results.RunWork():
+                await self._run_work(result, line)
             case results.ChooseRewind():
                 await self._choose_rewind(result)
             case results.ChooseModel():
@@ -173,6 +175,15 @@ class PlainCommands:
                 out.say(NOTICE, f"Edit {safe_line(name)} with an editor of yours: {safe_line(str(path))}")
             case _:
                 assert_never(result)
+
+    async def _run_work(self, work: results.RunWork, line: Command) -> None:
+        """Run the work of a command to its end, and show what comes of it."""
+        self._out.say(STATUS, f"{work.verb}.")
+        found: list[CommandResult] = []
+        chat = self._chat
+        await chat.read_turn(chat.session.work.run(lambda events: work.job(events, found.append)))
+        for one in found:
+            await self._show(one, line)
 
     # Results that ask
 

@@ -29,6 +29,18 @@ CHECKS = Question(
 ONE = QuestionRequest("q1", (DATABASE,))
 SEVERAL = QuestionRequest("q1", (CHECKS,))
 BOTH = QuestionRequest("q1", (DATABASE, CHECKS))
+DRAFT = QuestionRequest(
+    "q1",
+    (
+        Question(
+            "Add x\n\nIt was missing.\n\non main",
+            "Commit",
+            (QuestionOption("Commit"),),
+            draft="Add x\n\nNew.",
+        ),
+    ),
+    heading="Commit 1 file",
+)
 PLAN = PlanRequest("p1", "# Fix it\n\n1. Read `a.py`\n2. Change **one** line", PermissionMode.ASK)
 
 

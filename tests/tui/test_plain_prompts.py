@@ -33,6 +33,7 @@ from forge_core.result import FileDiff
 from forge_tui.plain.input_lines import InputLines
 from forge_tui.plain.labelled_output import LabelledOutput
 from forge_tui.plain.line_prompts import SHOWN_LINES, LinePrompts
+from tests.support.asking import DRAFT
 
 COMMAND = ApprovalRequest(
     call_id="1",
@@ -149,6 +150,21 @@ def test_a_long_change_is_allowed_only_after_all_of_it_was_shown(asked: Asked) -
 def test_a_question_takes_a_number_or_words(asked: Asked, lines: str, reply: QuestionReply) -> None:
     assert asked.reply(ONE, lines) == reply
     assert asked.text.startswith("Question: Which colour?\n1 red: warm\n2 blue\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        ("1\n", "Commit"),
+        ("My words\n", "My words"),
+        ("2\nMine\n", "Mine"),
+        ('2\n"""\nMine\n\nWhy."""\n', "Mine\n\nWhy."),
+        ("2\n\n", "Add x\n\nNew."),
+    ],
+)
+def test_a_text_is_edited_by_typing_it_again(asked: Asked, lines: str, answer: str) -> None:
+    assert asked.reply(DRAFT, lines) == QuestionReply(((answer,),))
+    assert asked.text.startswith("Question: Commit 1 file\nQuestion: Add x\n")
 
 
 def test_several_answers_to_one_question(asked: Asked) -> None:

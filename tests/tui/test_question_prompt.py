@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -19,7 +20,8 @@ from forge_core.config.forge_config import ForgeConfig
 from forge_tui.screens.prompts.permission import PermissionPrompt
 from forge_tui.screens.prompts.question import QuestionPrompt
 from forge_tui.screens.prompts.question_text import AnswerSheet
-from tests.support.asking import BOTH, ONE, SEVERAL, ask_questions, asking
+from forge_tui.terminal import editor
+from tests.support.asking import BOTH, DRAFT, ONE, SEVERAL, ask_questions, asking
 from tests.support.chat_app import (
     ChatApp,
     command_request,
@@ -76,6 +78,9 @@ async def waited_out(app: ChatApp, pilot: Pilot[None]) -> None:
         (BOTH, ["tab", "1", "enter", "pass", "2", "enter", "pass", "enter"], (("PostgreSQL",), ("Lint",))),
         (BOTH, ["shift+tab", "enter"], ((), ())),
         (BOTH, ["tab", "tab", "enter"], ((), ())),
+        (DRAFT, ["1", "enter"], (("Commit",),)),
+        (DRAFT, ["2", "enter", *" Yes.", "enter"], (("Add x\n\nNew. Yes.",),)),
+        (DRAFT, [*"So.", "enter"], (("Add x\n\nNew.So.",),)),
     ],
 )
 async def test_keys_answer(
@@ -93,6 +98,33 @@ async def test_keys_answer(
         await pass_until(app, pilot, lambda: app.scripted.answers == [QuestionReply(wanted)])
         await until(pilot, lambda: "went on" in shown(app) and app.focused is app.chat.composer)
         assert "went on" in shown(app) and app.focused is app.chat.composer
+
+
+async def test_an_answer_is_written_in_the_editor(
+    config: ForgeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = ["fail", "", "Add x and y\n\nBoth.\n"]
+    seen: list[str] = []
+
+    def edit(app: object, path: Path, root: Path) -> None:
+        seen.append(path.read_text())
+        if (text := written.pop(0)) == "fail":
+            raise editor.EditorError("no editor was found.")
+        path.write_text(text)
+
+    monkeypatch.setattr(editor, "edit", edit)
+    app = asking(config, DRAFT)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask_questions(pilot)
+        assert "Commit 1 file" in shown(app) and "2 Edit…" in shown(app) and "Ctrl+G" in shown(app)
+        for count in (1, 2, 3):
+            await pilot.press("ctrl+g")
+            await until(pilot, lambda count=count: len(seen) == count)  # type: ignore[misc]
+            app.clock.pass_(1)
+        await pass_until(
+            app, pilot, lambda: app.scripted.answers == [QuestionReply((("Add x and y\n\nBoth.",),))]
+        )
+        assert seen == ["Add x\n\nNew."] * 3
 
 
 async def test_all_parts_of_a_question_are_shown(config: ForgeConfig) -> None:

@@ -30,7 +30,7 @@ START_WITHIN_S = 15.0
 KILL_AFTER_S = 2.0
 """From an interrupt to a SIGKILL for what the shell has started, and again to one for the shell."""
 _HANG_UP_S = 0.2
-_NO_TERMINAL = {
+NO_TERMINAL = {
     "TERM": "dumb",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
@@ -40,6 +40,7 @@ _NO_TERMINAL = {
     "VIRTUAL_ENV_DISABLE_PROMPT": "1",
     "CONDA_CHANGEPS1": "false",
 }
+"""Variables for programs of the user that have no terminal: no pagers, prompts or colours."""
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "bash": ("--noediting", "-i"),
     "zsh": ("-i",),
@@ -76,7 +77,7 @@ class UserShell:
     def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self.folder = str(folder)
         """Where the shell is, as of its last line."""
-        self._environment = dict(os.environ if environment is None else environment) | _NO_TERMINAL
+        self._environment = dict(os.environ if environment is None else environment) | NO_TERMINAL
         self._process: _Process | None = None
         self._turn = asyncio.Lock()
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forge_core.commands.result import (
         ChooseInstructionFile,
         CommandResult,
+        RunWork,
         ShowAgents,
         ShowDiagnosis,
         ShowDiff,
@@ -172,6 +173,8 @@ class CommandRunner:
                 if body:
                     self._screen.show_text(body, title, ())
                 self._ask_about(session, result.programs, "" if body else line.line)
+            case results.RunWork():
+                self._run_work(result, session, line)
             case results.SendMessage(text):
                 self._screen.sending.send(UserText(text))
             case results.ResumeTurn():
@@ -182,6 +185,15 @@ class CommandRunner:
                 self._screen.run_work(TurnWork(start, "Compacting"))
         self._screen.refresh_status()
         self._screen.refresh_todos(is_over=not self._screen.has_turn)
+
+    def _run_work(self, work: RunWork, session: ForgeSession, line: Command) -> None:
+        """Run the work of a command as a turn, and show what comes of it."""
+        self._screen.welcome.display = False
+        self.show_line()
+        show = partial(self._show_result, session=session, line=line)
+        self._screen.run_work(
+            TurnWork(lambda of: of.work.run(lambda events: work.job(events, show)), work.verb)
+        )
 
     def _open(
         self,

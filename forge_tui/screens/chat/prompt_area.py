@@ -105,7 +105,7 @@ class PromptArea:
             case QuestionRequest():
                 from forge_tui.screens.prompts.question import QuestionPrompt
 
-                prompt = QuestionPrompt(request, clock=clock, draft=draft)
+                prompt = QuestionPrompt(request, workspace=self._workspace, clock=clock, draft=draft)
                 self._screen.attention.asked("")
             case PlanRequest():
                 from forge_tui.screens.prompts.plan import PlanPrompt

@@ -1,8 +1,7 @@
 """The base of the prompts, and the rules by which no key answers by accident.
 
 A prompt replaces the composer, so the conversation above stays visible. It keeps the focus and handles its
-keys one by one, also those of the line that it opens: keys that arrive in one burst keep their order. The
-rules:
+keys one by one, also those of the line that it opens: keys that arrive in one burst keep their order. Rules:
 
 - Text is never an answer. It opens a line for the user's own words, with everything typed just before.
 - A digit selects an answer, which is given by Enter, or if no other key follows within `DIGIT_S`. If text
@@ -408,7 +407,8 @@ class Prompt(Vertical, Generic[Reply], can_focus=True):
         self.select_free_text()
         self.open_free_text()
         self._is_continued = bool(before)
-        self._line.input.begin(safe_line(before, keep_invisible=True), cursor)
+        if before or not self._offered:  # else the initial text is continued
+            self._line.input.begin(safe_line(before, keep_invisible=True), cursor)
         self._line.input.write(text)
         if is_erasing:
             self._line.input.action_delete_left()

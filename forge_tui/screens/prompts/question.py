@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -15,7 +16,15 @@ from textual.widgets import Static
 from forge_core.approval import QuestionReply, QuestionRequest
 from forge_core.sanitize import safe_line, safe_text
 from forge_tui.keymap import KeyContext, bindings
-from forge_tui.screens.prompts.prompt import BESIDE_ROWS, FRAME_ROWS, TYPING_HINT, Draft, Prompt, place
+from forge_tui.screens.prompts.prompt import (
+    BESIDE_ROWS,
+    FRAME_ROWS,
+    LONGEST_LINE,
+    TYPING_HINT,
+    Draft,
+    Prompt,
+    place,
+)
 from forge_tui.screens.prompts.question_text import AnswerSheet, option_rows, review_rows, tabs
 from forge_tui.widgets.choices import Choice, ChoiceList
 from forge_tui.widgets.edges import FRAMED_TEXT, TEXT_INSET
@@ -30,6 +39,8 @@ WRITING_HINT = "Enter keep this answer · Esc back, keep the text"
 INSTEAD_HINT = "Enter send this and no answers · Esc back, keep the text"
 DIGIT_HINTS = ("Enter answer now · Esc cancel · more text: your own answer", "Enter answer now · Esc cancel")
 OWN_LABEL = "Your answer:"
+EDIT_LABEL = "Edit:"
+FILE_NAME = "answer.md"
 INSTEAD_LABEL = "No answers, because:"
 NO_WORDS_LABEL = "One of the answers:"
 NO_REASON = "A reason is not sent. Esc, then choose what to send."
@@ -53,15 +64,19 @@ class QuestionPrompt(Prompt[QuestionReply]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(KeyContext.QUESTIONS)]
 
-    def __init__(self, request: QuestionRequest, *, clock: Callable[[], float], draft: Draft) -> None:
+    def __init__(
+        self, request: QuestionRequest, *, workspace: Path, clock: Callable[[], float], draft: Draft
+    ) -> None:
         self._text = Static(markup=False)
         self._scroll = VerticalScroll(self._text, id="text", can_focus=False)
         heading = "Forge has questions" if len(request.questions) > 1 else "Forge has a question"
         if request.server:
             heading = f"The MCP server {request.server} asks"
+        heading = safe_line(request.heading) or heading
         choices = ChoiceList(counts=True)
         super().__init__(self._scroll, choices, id="questions", heading=heading, clock=clock, draft=draft)
         self._sheet = AnswerSheet(request)
+        self._workspace = workspace
         self._is_of_server = bool(request.server)
         self._problem = Static(id="problem", markup=False)
         self._problem_text = ""
@@ -164,7 +179,7 @@ class QuestionPrompt(Prompt[QuestionReply]):
     def hints(self) -> list[str]:
         if self.is_writing:
             return [INSTEAD_HINT if self._is_review else WRITING_HINT, "Enter keep · Esc back"]
-        leave = "Esc cancel" if self._is_of_server else "Esc decline"
+        leave = "Esc cancel" if self._is_of_server or self._has_draft else "Esc decline"
         if not self.is_answerable:
             return [f"{NO_ROOM_HINT} · {leave}"]
         if self.is_holding and not self._takes_several:
@@ -177,6 +192,8 @@ class QuestionPrompt(Prompt[QuestionReply]):
         keys = "Space mark · Enter go on" if self._takes_several else "Enter answer"
         more = " · Tab next question" if self._has_review else ""
         hint = f"{keys}{more} · {leave}"
+        if self._has_draft:
+            return [f"{keys} · Ctrl+G your editor · {leave}", f"{keys} · {leave}"]
         return [*([f"{hint} · or type your answer"] if self._takes_words else []), hint, f"{keys} · {leave}"]
 
     # What the keys do
@@ -199,6 +216,10 @@ class QuestionPrompt(Prompt[QuestionReply]):
         )
 
     @property
+    def _has_draft(self) -> bool:
+        return not self._is_review and bool(self._sheet.questions[self._at].draft)
+
+    @property
     def _takes_words(self) -> bool:
         return not self._is_review and self._sheet.questions[self._at].words is not None
 
@@ -207,6 +228,9 @@ class QuestionPrompt(Prompt[QuestionReply]):
             self._choices.choose(1 if self._is_review else len(self._choices.rows) - 1)
 
     def open_free_text(self) -> None:
+        if self._has_draft:
+            self._write()
+            return
         own = OWN_LABEL if self._takes_words else NO_WORDS_LABEL
         self.open_line(INSTEAD_LABEL if self._is_review else own)
 
@@ -321,7 +345,29 @@ class QuestionPrompt(Prompt[QuestionReply]):
         self.rearm(PAGE_GRACE_S)
 
     def _write(self) -> None:
-        self.open_line(OWN_LABEL, self._sheet.words(self._at))
+        question = self._sheet.questions[self._at]
+        text = self._sheet.words(self._at) or safe_line(question.draft, keep_invisible=True)
+        if len(text) > LONGEST_LINE:
+            self.action_edit()
+        else:
+            self.open_line(EDIT_LABEL if question.draft else OWN_LABEL, text)
+
+    def action_edit(self) -> None:
+        """Open the answer in the user's editor, and give what that leaves; an empty text gives none."""
+        from forge_tui.terminal.editor import EditorError, edit_text
+
+        if not self._takes_words or self.is_writing or not self.is_answerable:
+            return
+        text = self._sheet.words(self._at) or self._sheet.questions[self._at].draft
+        try:
+            written = edit_text(self.app, text, FILE_NAME, self._workspace).strip()
+        except (EditorError, OSError) as error:
+            self._draft.say(f"No editor was opened: {safe_line(str(error))}")
+            return
+        finally:
+            self.rearm()
+        if written and written != text.strip():
+            self.submit_line(written)
 
     def close_line(self) -> None:
         self._problem_text = ""

@@ -12,6 +12,7 @@ from forge_core.text_width import clip
 from forge_tui.widgets.choices import Choice
 
 OTHER = "Other…"
+EDIT = "Edit…"
 WRITE = "Type an answer…"
 SEND = "Send these answers"
 DECLINE = "Decline: send nothing"
@@ -106,7 +107,9 @@ def option_rows(sheet: AnswerSheet, at: int) -> list[Choice]:
         (safe_line(option.label), safe_line(option.description), sheet.is_marked(at, index))
         for index, option in enumerate(question.options)
     ]
-    if question.words is not None and question.options:
+    if question.draft:
+        rows.append((EDIT, "", bool(words)))
+    elif question.words is not None and question.options:
         rows.append((f"Other: {words}" if words else OTHER, "", bool(words)))
     elif question.words is not None:
         rows.append((words or WRITE, "", bool(words)))

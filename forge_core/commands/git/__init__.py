@@ -1,0 +1,1 @@
+"""The commands around git: `/commit`."""
