@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias, TypeVar, dataclass_transform
 
     Declared = TypeVar("Declared")
+    AttributionSetting: TypeAlias = Literal["off", "assisted-by", "co-authored-by"]
     DataCollectionSetting: TypeAlias = Literal["allow", "deny"]
     EditorLinksSetting: TypeAlias = Literal["off", "file", "vscode", "cursor", "zed", "idea"]
     EffortSetting: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     SandboxSetting: TypeAlias = Literal["auto", "strict", "off"]
     ThinkingSetting: TypeAlias = Literal["hidden", "folded", "full"]
 else:
-    DataCollectionSetting = EditorLinksSetting = EffortSetting = RoutingSetting = str
+    AttributionSetting = DataCollectionSetting = EditorLinksSetting = EffortSetting = RoutingSetting = str
     LogLevel = NotifySetting = SandboxSetting = ThinkingSetting = str
 
     def dataclass_transform(**_options):
@@ -446,6 +447,13 @@ class Settings:
     )
     budget_month: float | None = setting(
         default=None, check=amounts.dollars, table="budget", summary="the same for a month"
+    )
+    git_attribution: AttributionSetting = setting(
+        default="off",
+        check=checks.OneOf("off", "assisted-by", "co-authored-by"),
+        table="git",
+        project="trusted",
+        summary="the trailer that credits Forge and the model in the commit messages that it writes",
     )
     sessions_keep_days: int | None = setting(
         default=None,

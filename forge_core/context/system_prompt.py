@@ -101,6 +101,7 @@ def system_prompt(
     *,
     added: Sequence[Path] = (),
     branch: str | None = None,
+    commits: str = "",
     today: str | None = None,
     sandbox: SandboxState | None = None,
     instructions: Sequence[Instructions] = (),
@@ -111,9 +112,9 @@ def system_prompt(
 ) -> str:
     """Return the prompt for a session in `working_dir`, to which the user has `added` folders.
 
-    `tools` are the registered ones, each with its own advice; `today` is YYYY-MM-DD; `instructions` are those
-    of the project, if the user trusts it. `role` is what only a sub-agent is told; `sections` follow the
-    advice on tools; `style` describes the answers.
+    `tools` are the registered ones, each with its own advice; `commits` says what commit messages are like;
+    `today` is YYYY-MM-DD; `instructions` are those of the project, if the user trusts it. `role` is what only
+    a sub-agent is told; `sections` follow the advice on tools; `style` describes the answers.
     """
     advice = "".join(f"- {tool.advice}\n" for tool in tools if tool.advice)
     lines = [
@@ -121,6 +122,7 @@ def system_prompt(
         f"Folder: {working_dir}",
         *([f"Also in the workspace: {', '.join(safe_line(str(one)) for one in added)}"] if added else []),
         f"Git branch: {branch}" if branch else "Not a git repository.",
+        *([f"Commit messages, where the user asks for a commit: {commits}"] if branch and commits else []),
         f"System: {platform.system()} {platform.machine()}, Python {platform.python_version()}",
         f"Date: {today or time.strftime('%Y-%m-%d')}",
         f"Permissions: {mode.instruction}",

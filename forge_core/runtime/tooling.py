@@ -249,6 +249,7 @@ def prompt_maker(
     from forge_core.session.agents.agent_prompt import agents_section
     from forge_core.tools.builtin.skill import SkillTool
     from forge_core.tools.builtin.task import TaskTool
+    from forge_core.workspace.commit_trailers import instruction
     from forge_core.workspace.git import branch
 
     root = config.working_dir
@@ -274,6 +275,7 @@ def prompt_maker(
             mode,
             added=added,
             branch=branch(root),
+            commits=instruction(config.git_attribution, agent.model_name),
             instructions=instructions,
             sandbox=state,
             tools=tools,

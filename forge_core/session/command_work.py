@@ -40,8 +40,8 @@ class CommandWork:
         self.model = SideModel(parts, model, on_cut)
         self.ask = parts.environment.responder
         """Passes requests to the user."""
-        self.kept_text = ""
-        """A text that the user has edited and that came to nothing: the next work of its kind offers it."""
+        self.kept: tuple[object, str] = (None, "")
+        """A text that came to nothing, after what it was for: the next work for the same offers it."""
         self._read_turn = read_turn
         self._stop = stop
 

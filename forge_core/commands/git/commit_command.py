@@ -27,6 +27,7 @@ from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.workspace.change_source import quoted
+from forge_core.workspace.commit_trailers import attributed
 from forge_core.workspace.staging import StagedState, Staging
 
 COMMIT, LEAVE = "Commit", "Do not commit"
@@ -75,16 +76,16 @@ class _Commit:
         if edited is None:
             return CommandNotice("Nothing was committed. What is staged stays staged.")
         if await self.staging.fingerprint() != state.fingerprint:
-            self.session.work.kept_text = edited
+            self.session.work.kept = (state.subjects, edited)
             return Failure(
                 "Nothing was committed: what is staged has changed meanwhile. /commit shows it again."
             )
         if not await self._git(events, "commit", "-F", "-", given=f"{edited}\n"):
-            self.session.work.kept_text = edited
+            self.session.work.kept = (state.subjects, edited)
             return Failure(
                 "git made no commit; what it or a hook says is above. /commit offers the same message again."
             )
-        self.session.work.kept_text = ""
+        self.session.work.kept = (None, "")
         return CommandNotice(f"Committed: {safe_line(edited.partition(chr(10))[0])}")
 
     async def _git(self, events: EventSink, *arguments: str, given: str = "") -> bool:
@@ -116,8 +117,9 @@ class _Commit:
     async def _draft(self, state: StagedState) -> tuple[str, str]:
         """Return a message, and a remark on where it comes from."""
         work, config = self.session.work, self.session.config
-        if work.kept_text and not self.hint:
-            return work.kept_text, "the message of the last try"
+        about, kept = work.kept
+        if kept and about == state.subjects and not self.hint:  # no commit has been made since
+            return kept, "the message of the last try"
         if state.message and not self.hint:
             return state.message, f"the message that git has prepared for {state.under_way or 'it'}"
         plain = plain_message(state.staged, state.subjects, self.hint)
@@ -131,7 +133,7 @@ class _Commit:
             answer = await work.model.ask(SYSTEM, question, "commit")
         except ForgeError as error:
             return plain, f"a plain message: the model gave none ({safe_line(str(error))})"
-        message = cleaned(answer)
+        message = attributed(cleaned(answer), config.git_attribution, work.model.name, self.hint)
         return (message, "") if message else (plain, "a plain message: the model gave none")
 
     async def _confirmed(self, message: str, state: StagedState, notes: list[str]) -> str | None:

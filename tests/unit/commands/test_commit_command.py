@@ -252,6 +252,40 @@ async def test_without_the_model_a_plain_message_in_the_style_of_the_log(
         assert git(repo, "log", "-1", "--format=%s") == "fix: a typo"
 
 
+CREDITS = """Add x
+
+Why.
+
+Generated with [Claude Code](https://claude.ai)
+Co-Authored-By: Claude <noreply@anthropic.com>
+Assisted-by: Claude:opus
+Co-authored-by: Bob <bob@example.org>
+Reviewed-by: Eve <eve@example.org>"""
+
+
+@pytest.mark.parametrize(
+    ("attribution", "trailer"),
+    [
+        ("off", ""),
+        ("assisted-by", "\nAssisted-by: Forge:scripted/model"),
+        ("co-authored-by", "\nCo-authored-by: Forge (scripted/model) <noreply@forge.invalid>"),
+    ],
+)
+async def test_the_setting_alone_decides_who_is_credited(repo: Path, attribution: str, trailer: str) -> None:
+    write_files(repo, parser="x = 1")
+    git(repo, "add", "parser.py")
+    user = Choosing("Commit")
+    session = opened(repo, user, [CREDITS])
+    session.config = replace(session.config, git_attribution=attribution)  # type: ignore[arg-type]
+    await do(session, "/commit with Bob <bob@example.org>")
+    people = "Co-authored-by: Bob <bob@example.org>\nReviewed-by: Eve <eve@example.org>"
+    assert git(repo, "log", "-1", "--format=%B") == f"Add x\n\nWhy.\n\n{people}{trailer}"
+    assert (
+        git(repo, "log", "-1", "--format=%an <%ae> %cn <%ce>")
+        == "Ada <ada@example.org> Ada <ada@example.org>"
+    )
+
+
 async def test_a_merge_is_concluded_with_the_message_of_git_once_no_conflict_is_left(repo: Path) -> None:
     write_files(repo, parser="x = 1")
     git(repo, "add", ".")

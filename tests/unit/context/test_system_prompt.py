@@ -120,3 +120,8 @@ def test_every_tool_and_parameter_named_in_the_system_prompt_exists() -> None:
     ):
         assert re.search(rf"\b{parameter}\b", text)
         assert parameter in {one.name for one in tools[name].parameters}
+
+
+def test_commit_messages_are_described_where_there_is_a_repository() -> None:
+    assert "asks for a commit: no trailer\n" in prompt(commits="no trailer")
+    assert "no trailer" not in prompt(commits="no trailer", branch=None)
