@@ -74,6 +74,7 @@ def test_rate_limits_are_counted_by_retries_and_the_last_error(path: Path) -> No
         (start() + end(Decimal("0.25")) + start(), False, "0.25"),
         (start() + end(None), False, "1"),
     ],
+    ids=range(7),
 )
 def test_what_cannot_be_known_counts_as_all_that_was_reserved(
     path: Path, events: str, was_killed: bool, charged: str
