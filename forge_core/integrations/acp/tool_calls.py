@@ -60,7 +60,7 @@ def started(start: ToolStart, call_id: str, folder: Path) -> schema.ToolCallStar
 def ended(end: ToolEnd, call_id: str, folder: Path) -> schema.ToolCallProgress:
     """Return the update that completes a call: the changes that it made to files, else its result."""
     changes = [*file_changes(end.diffs, folder)]
-    text = end.display or end.result
+    text = _for_user(end)
     content: list[Content] = [change.content for change in changes]
     if not content or not end.success:
         content.append(text_content(text))
@@ -73,6 +73,16 @@ def ended(end: ToolEnd, call_id: str, folder: Path) -> schema.ToolCallProgress:
         content=content,
         locations=[change.location for change in changes] or None,
     )
+
+
+def _for_user(end: ToolEnd) -> str:
+    """Return the result without the parts that only the model needs."""
+    if end.display:
+        return end.display
+    text = end.result
+    for note in filter(None, (end.aside, *end.model_notes)):
+        text = text.replace(note, "", 1)
+    return text if end.success else text.removeprefix("Error: ")
 
 
 def progressed(call_id: str, tail: str) -> schema.ToolCallProgress:
