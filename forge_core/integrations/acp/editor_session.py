@@ -39,7 +39,7 @@ class EditorSession:
         self.session = session
         self._updates = updates
         self._state = SessionState(session, updates.sender)
-        self._commands = SlashCommands(session, client, self._state.commands)
+        self._commands = SlashCommands(session, client, self._state.commands, updates.show)
         self._turns = asyncio.Lock()
         self._cancels = 0
         self._asks_trust = True

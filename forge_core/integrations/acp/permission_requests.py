@@ -127,10 +127,13 @@ class ClientResponder:
         for question in request.questions:
             call = schema.ToolCallUpdate(
                 tool_call_id=call_id,
-                title=safe_line(question.text),
+                title=safe_line(request.heading or question.text.split("\n", 1)[0]),
                 kind="think",
                 status="pending",
-                content=[tool_calls.markdown_content(_listing(request.server, question.options))],
+                content=[
+                    tool_calls.text_content(question.text),
+                    tool_calls.markdown_content(_listing(request.server, question.options)),
+                ],
             )
             options = [
                 _option(str(number), safe_line(one.label), "allow_once")

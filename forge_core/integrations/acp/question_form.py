@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from acp import schema
 
 from forge_core.approval import Question, QuestionReply, QuestionRequest
-from forge_core.sanitize import safe_line
+from forge_core.sanitize import safe_line, safe_text
 
 Field: TypeAlias = (
     schema.ElicitationStringPropertySchema
@@ -30,7 +30,9 @@ def form_of(request: QuestionRequest) -> schema.ElicitationSchema:
         fields[name] = _field(question)
         if question.options and question.words is not None:
             fields[name + _OWN] = schema.ElicitationStringPropertySchema(
-                type="string", title=f"{safe_line(question.header)}: in your own words"
+                type="string",
+                title=f"{safe_line(question.header)}: in your own words",
+                default=question.draft or None,
             )
         elif question.is_required or not request.is_form:
             required.append(name)
@@ -41,6 +43,8 @@ def message_of(request: QuestionRequest) -> str:
     """Return the text above the form."""
     if request.server:
         return f"The MCP server {safe_line(request.server)} asks:"
+    if request.heading:
+        return safe_line(request.heading)
     return safe_line(request.questions[0].text) if len(request.questions) == 1 else "Forge asks:"
 
 
@@ -57,7 +61,9 @@ def reply_of(request: QuestionRequest, content: Mapping[str, Any]) -> QuestionRe
             labels = [one.label for one in question.options]
             chosen = [labels[int(one)] for one in chosen if one.isdecimal() and int(one) < len(labels)]
         if own := _texts(content.get(f"q{number}{_OWN}")):
-            chosen = [*chosen, *own] if question.multi_select else own
+            is_unchanged = own == _texts(question.draft)  # it was filled in before the user chose
+            if not (chosen and is_unchanged):
+                chosen = [*chosen, *own] if question.multi_select else own
         problem = question.problem(chosen)
         if problem or not (chosen or request.is_form):
             raise ValueError(problem or f"{question.header} needs an answer.")
@@ -68,7 +74,7 @@ def reply_of(request: QuestionRequest, content: Mapping[str, Any]) -> QuestionRe
 def _field(question: Question) -> Field:
     about: dict[str, Any] = {
         "title": safe_line(question.header) or None,
-        "description": safe_line(question.text),
+        "description": safe_text(question.text),
     }
     if question.options:
         options = [

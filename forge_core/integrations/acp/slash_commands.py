@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import TypeAlias, assert_never
 
 from acp import schema
@@ -34,8 +35,12 @@ Done: TypeAlias = "str | AsyncGenerator[AgentEvent, None]"
 class SlashCommands:
     """Runs the commands of one session."""
 
-    def __init__(self, session: ForgeSession, client: EditorClient, table: CommandTable) -> None:
+    def __init__(
+        self, session: ForgeSession, client: EditorClient, table: CommandTable, show: Callable[[str], None]
+    ) -> None:
+        """`show` shows Markdown while a command runs."""
         self._session = session
+        self._show = show
         self._client = client
         self._table = table
 
@@ -109,6 +114,8 @@ class SlashCommands:
                 return session.retry()
             case results.CompactConversation(focus, is_fast, turns):
                 return session.compact(focus, is_fast=is_fast, turns=turns)
+            case results.RunWork():
+                return self._work(result)
             case results.SendMessage(text):
                 return session.send(text)
             case results.ChooseRewind(points):
@@ -131,6 +138,22 @@ class SlashCommands:
                 return f"Edit {plain_markdown(safe_line(name))}: `{safe_line(str(path))}`"
             case _:
                 assert_never(result)
+
+    async def _work(self, work: results.RunWork) -> AsyncGenerator[AgentEvent, None]:
+        """Yield the events of work that runs like a turn, and show what comes of it."""
+        found: list[results.CommandResult] = []
+        running = self._session.work.run(lambda events: work.job(events, found.append))
+        async with aclosing(running) as events:
+            async for event in events:
+                yield event
+        for one in found:
+            shown = await self._shown(one)
+            if isinstance(shown, str):
+                self._show(f"{shown}\n\n")
+                continue
+            async with aclosing(shown) as events:
+                async for event in events:
+                    yield event
 
     async def _diff(self, source: Source) -> str:
         changes = self._session.changes(source)

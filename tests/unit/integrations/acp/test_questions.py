@@ -13,12 +13,9 @@ from forge_core.approval import AnswerRule, Question, QuestionOption, QuestionRe
 from forge_core.integrations.acp.question_form import form_of, message_of, reply_of
 from tests.support.acp_editor import Editor, connected
 from tests.support.sse_server import SseServer, answer, tool_answer
-from tests.unit.integrations.acp.test_session_state import choose_by_name
+from tests.unit.integrations.acp.test_session_state import FORMS, choose_by_name
 from tests.unit.integrations.acp.test_turns import at
 
-FORMS = schema.ClientCapabilities(
-    elicitation=schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities())
-)
 ASK = {
     "questions": [
         {

@@ -10,10 +10,14 @@ import pytest
 from acp import schema
 
 from tests.support.acp_editor import Editor, connected
+from tests.support.repositories import git, make_repository, write_files
 from tests.support.sse_server import SseServer, answer, tool_answer
 from tests.unit.integrations.acp.test_turns import at
 
 pytestmark = pytest.mark.slow
+FORMS = schema.ClientCapabilities(
+    elicitation=schema.ElicitationCapabilities(form=schema.ElicitationFormCapabilities())
+)
 
 
 def choose_by_name(*names: str):  # type: ignore[no-untyped-def]
@@ -150,3 +154,22 @@ async def test_programs_of_the_folder_are_approved_by_their_command_line(tmp_pat
     call, _ = editor.asked[1]
     assert "touch stopped" in call.content[0].content.text
     assert (tmp_path / "stopped").exists()
+
+
+@pytest.mark.parametrize("capabilities", [FORMS, None])
+async def test_the_result_of_work_that_asks_follows_its_events(
+    tmp_path: Path, capabilities: schema.ClientCapabilities | None
+) -> None:
+    make_repository(tmp_path, "Add the parser")
+    write_files(tmp_path, parser="x = 1")
+    git(tmp_path, "add", "parser.py")
+    editor = Editor(form_answer={"q0": "0", "q0_own_words": "Parse numbers"})
+    with SseServer(answer("Parse numbers")) as server:
+        async with connected(editor, flags=at(server), capabilities=capabilities) as agent:
+            session = (await agent.new_session(cwd=str(tmp_path))).session_id
+            done = await agent.prompt(session_id=session, prompt=[acp.text_block("/commit")])
+    assert done.stop_reason == "end_turn"
+    ((_, asked),) = editor.forms if capabilities else [(0, editor.asked[0][0].content[0].content.text)]
+    assert "Parse numbers" in str(asked)
+    assert git(tmp_path, "log", "-1", "--format=%s").strip() == "Parse numbers"
+    assert "Parse numbers" in editor.said
