@@ -14,7 +14,7 @@ MAX_PARALLEL = 256
 
 def add_batch(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("tasks", nargs="?", metavar="TASKS", help="the file of tasks: one JSON object a line")
+    parser.add_argument("tasks", nargs="?", metavar="FILE", help="the tasks: one JSON object a line")
     parser.add_argument(
         "-o",
         "--out",
@@ -60,9 +60,7 @@ def batch_options(options: argparse.Namespace) -> BatchOptions:
     from forge_core.errors import ConfigError
 
     if options.tasks is None or options.out is None:
-        raise ConfigError(
-            "Name the file of tasks and the folder of the results: forge batch TASKS.jsonl --out DIR"
-        )
+        raise ConfigError("Name the file of tasks and the folder of the results: forge batch FILE --out DIR")
     whole = _dollars("--max-cost", options.max_cost)
     each = _dollars("--max-cost-each", options.max_cost_each)
     if whole is not None and each is not None and each > whole:

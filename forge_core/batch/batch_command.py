@@ -64,6 +64,8 @@ def run_batch(
     driver = BatchDriver(tasks, log, LocalEngine(program, config), batch, worktrees, Progress(sys.stdout))
     try:
         code = asyncio.run(driver.run())
+    except BrokenPipeError:  # nobody reads what is printed
+        raise
     except OSError as error:
         raise ConfigError(
             f"The batch was stopped, as {str(batch.out)!r} cannot be written to: {error.strerror}."

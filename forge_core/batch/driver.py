@@ -22,6 +22,7 @@ from forge_core.batch.progress import Overview, Progress, RunningTask
 from forge_core.batch.results import ResultRow, is_ended, row_of, write_results
 from forge_core.batch.task_file import BatchTask
 from forge_core.batch.task_folder import archive, last_line, settled_figures, task_folder
+from forge_core.errors import WorkspaceError
 from forge_core.exit_codes import ExitCode
 from forge_core.workspace.worktrees import Worktrees
 
@@ -138,7 +139,8 @@ class BatchDriver:
         figures = await asyncio.to_thread(settled_figures, task_folder(self.options.out, task_id))
         reserved = start.get("reserved_usd")
         cost = figures.charged(None if reserved is None else Decimal(reserved), was_killed=True)
-        worktree = Path(str(start["worktree"]))
+        worktree = str(start["worktree"])
+        is_there = bool(worktree) and await asyncio.to_thread(Path(worktree).exists)
         record = {
             "type": "attempt",
             "id": task_id,
@@ -146,7 +148,7 @@ class BatchDriver:
             "status": TaskStatus.CUT_OFF,
             "cost_usd": f"{cost:f}",
             "tokens": figures.tokens,
-            "worktree": str(worktree) if await asyncio.to_thread(worktree.exists) else "",
+            "worktree": worktree if is_there else "",
         }
         self.log.write(record)
         self.progress.say(f"{task_id}  attempt {start['attempt']} was cut off, and starts again")
@@ -208,7 +210,7 @@ class BatchDriver:
                 "digest": task.digest,
                 "attempt": attempt,
                 "reserved_usd": _text(self._budget.each_usd),
-                "worktree": str(self.worktrees.path_of(task.repo, job.worktree)),
+                "worktree": self._worktree_path(job),
             }
         )
         self._budget.reserve()
@@ -216,6 +218,12 @@ class BatchDriver:
         work = asyncio.ensure_future(self.engine.submit(job))
         events = EventReader(folder / EVENTS_FILE)
         self._running[task.id] = _Running(pending, job, events, work, time.monotonic())
+
+    def _worktree_path(self, job: BatchJob) -> str:
+        """Return where the worktree of a job will be; empty if its repository is gone: then the job fails."""
+        with contextlib.suppress(WorkspaceError):
+            return str(self.worktrees.path_of(Path(job.repo), job.worktree))
+        return ""
 
     def _run_options(self, task: BatchTask) -> list[str]:
         """Return the options of `forge run` for a task."""

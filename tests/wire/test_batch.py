@@ -210,6 +210,22 @@ def test_ctrl_c_starts_nothing_more_and_a_second_one_interrupts(folder: BatchFol
     assert folder.ends() == {"first": 1, "second": 1, "third": 1}
 
 
+def test_a_repository_that_is_gone_fails_its_task_only(folder: BatchFolder) -> None:
+    other = BatchFolder.make(folder.path / "other")
+    folder.write(
+        [{"id": "gone"}, {"id": "there", "repo": "other/repo"}], prompt="read greeting.py", model="offline"
+    )
+    tasks = read_tasks(folder.tasks)
+    folder.repo.rename(folder.path / "moved")
+    config = load_session_config(folder.path)
+    assert run_batch(tasks, BatchOptions(out=folder.out), config, PROGRAM) == 3
+    assert {name: row["status"] for name, row in folder.rows().items()} == {
+        "gone": "failed",
+        "there": "complete",
+    }
+    assert "is in no git repository" in folder.rows()["gone"]["error"] and not other.lost_worktrees()
+
+
 def test_a_folder_has_one_batch_at_a_time(folder: BatchFolder) -> None:
     from forge_core.batch.batch_log import BatchLog
 
