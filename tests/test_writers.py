@@ -23,7 +23,7 @@ EXACT = {
     "forge_core/commands/saved_command_uses.py": "names of commands and how often each was used",
     "forge_core/batch/batch_log.py": "amounts, and texts that `forge run` has redacted",
     "forge_core/batch/local_engine.py": "the user's prompt, what `forge run` has redacted, and exact patches",
-    "forge_core/batch/driver.py": "an empty lock",
+    "forge_core/batch/driver.py": "amounts, and answers that `forge run` has redacted",
     "forge_core/batch/results.py": "amounts, and texts that `forge run` has redacted",
     "forge_core/config/project_state.py": "rules must match exactly, and hold what the user granted",
     "forge_core/config/save.py": "settings, none of which is a key",
