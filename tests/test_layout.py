@@ -46,6 +46,7 @@ TOP_LEVEL = {
     "LICENSE",
     ".assets",
     ".ci",
+    ".github",
     ".gitignore",
 }
 
