@@ -16,7 +16,7 @@ from forge_core.private_folders import make_private_folder
 from forge_core.runtime import build_session, load_session_config
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = {"forge_core/headless/output_folder.py"}
+PUBLIC = {"forge_core/batch/task_folder.py", "forge_core/headless/output_folder.py"}
 """The user names the folder for the results."""
 SHOWN_INSTEAD = {"empty", "note", "unreadable"}
 """What a sandboxed command sees of hidden files; none of the modes lets anyone write."""
