@@ -80,7 +80,8 @@ def _report(rows: Sequence[ResultRow], state: BatchState, out: Path) -> Iterator
     yield f"{summary(rows)}. ${state.spent_usd:.4f} spent. Results: {safe_line(str(out / TABLE_FILES[2]))}"
     kept = [path for row in rows for path in row.worktrees]
     if kept:
-        yield f"{len(kept)} worktrees with work in them were kept (`git worktree remove` removes one):"
+        head = "1 worktree with work in it was" if len(kept) == 1 else f"{len(kept)} worktrees with work were"
+        yield f"{head} kept (`git worktree remove` removes one):"
         yield from (f"  {safe_line(path)}" for path in kept[:_SHOWN_WORKTREES])
         if len(kept) > _SHOWN_WORKTREES:
             yield f"  and {len(kept) - _SHOWN_WORKTREES} more, in {safe_line(str(out / TABLE_FILES[0]))}"
