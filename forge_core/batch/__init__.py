@@ -1,1 +1,1 @@
-"""Batches: many tasks, each a `forge run` in a worktree of its own, to be continued after any end."""
+"""Batches: many tasks, each a `forge run` in its own worktree. An interrupted batch can be continued."""

@@ -1,4 +1,4 @@
-"""Git worktrees that Forge makes for a session or a task, in its state folder, each on a branch of its own.
+"""Git worktrees that Forge creates in its state folder for a session or a task, each on its own branch.
 
 A worktree is removed only if nothing is lost by it, by `git worktree remove` without force, and never because
 of its age. Its branch stays. No hook or filter of the repository runs: files of git-lfs are pointers.

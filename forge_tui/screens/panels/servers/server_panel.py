@@ -23,23 +23,22 @@ from forge_core.commands.server_page import (
 from forge_core.errors import ForgeError
 from forge_tui import workers
 from forge_tui.keymap import KeyContext, bindings
-from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS, Overlay
+from forge_tui.screens.panels.overlay import FRAME_CELLS, PANEL_CELLS
 from forge_tui.screens.panels.servers.row_view import RowView, ViewRow
 from forge_tui.screens.panels.servers.sign_in_panel import SignInPanel
+from forge_tui.screens.panels.servers.watching_panel import WatchingPanel
 from forge_tui.widgets.choices import NOT_TICKED, TICKED
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
 
-REFRESH_S = 0.5
-"""Time between two looks at the server while its page is open."""
 _OTHER_ROWS = 3
 """The border, and the row of the report."""
 _SCROLLBAR = 1
 _PROBLEM_FACTS = ("error", "warning")
 
 
-class ServerPanel(workers.WorkerErrorsEndApp, Overlay[None]):
+class ServerPanel(workers.WorkerErrorsEndApp, WatchingPanel):
     """Enter does the chosen action, or switches the chosen tool."""
 
     DEFAULT_CSS = """
@@ -76,34 +75,21 @@ class ServerPanel(workers.WorkerErrorsEndApp, Overlay[None]):
             yield self._view
             yield self._report
 
-    async def on_mount(self) -> None:
-        await self.refresh_page()
-        self._timer = self.set_interval(REFRESH_S, self._follow)
+    def opened(self) -> None:
         if self._signs_in:
             self._sign_in()
-
-    def on_screen_suspend(self) -> None:
-        if self.is_mounted:
-            self._timer.pause()
-            self.query_one(".panel").visible = False  # it must not show beside a smaller one above it
-
-    async def on_screen_resume(self) -> None:
-        if self.is_mounted:
-            self._timer.resume()
-            self.query_one(".panel").visible = True
-            await self.refresh_page()
 
     def on_resize(self) -> None:
         self._show()
 
     # What shows
 
-    async def _follow(self) -> None:
+    async def follow(self) -> None:
         """Read the page again if it may have changed: that of many tools takes a while."""
         if page_version(self._session, self._server) != self._version:
-            await self.refresh_page()
+            await self.refresh_shown()
 
-    async def refresh_page(self) -> None:
+    async def refresh_shown(self) -> None:
         """Look at the server again, and show what has changed."""
         self._version = page_version(self._session, self._server)
         page = await load_page(self._session, self._server)
@@ -182,7 +168,7 @@ class ServerPanel(workers.WorkerErrorsEndApp, Overlay[None]):
             self._tell(str(error), is_problem=True)
         else:
             self._tell(done)
-        await self.refresh_page()
+        await self.refresh_shown()
 
     async def _switch(self, tool: ToolRow) -> None:
         is_on = tool.state is not SwitchState.ON
@@ -190,7 +176,7 @@ class ServerPanel(workers.WorkerErrorsEndApp, Overlay[None]):
         kept = f"in this session only: {problem}" if problem else "in this folder, from now on"
         self._tell(f"{tool.title} is {'on' if is_on else 'off'} {kept}", is_problem=bool(problem))
         self._view.chosen = None
-        await self.refresh_page()
+        await self.refresh_shown()
         for row in self._view.rows:
             if isinstance(row.key, ToolRow) and row.key.name == tool.name:
                 self._view.choose(row.key)

@@ -13,15 +13,13 @@ from textual.widgets import Static
 from forge_core.commands.mcp_command import DEFERRED, load_rows
 from forge_core.commands.server_page import ServerRow, file_problems
 from forge_tui.keymap import KeyContext, bindings
-from forge_tui.screens.panels.overlay import Overlay
 from forge_tui.screens.panels.servers.server_panel import ServerPanel
+from forge_tui.screens.panels.servers.watching_panel import WatchingPanel
 from forge_tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from forge_core.session.session import ForgeSession
 
-REFRESH_S = 0.5
-"""Time between two looks at the servers while the panel is open."""
 _MOST_SERVERS = 12
 _ABOUT_ROWS = 3
 _OTHER_ROWS = 4 + _ABOUT_ROWS
@@ -41,7 +39,7 @@ class ServerList(ChoiceList):
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"choices--{role}" for role in _SIGN_ROLES.values()}
 
 
-class ServersPanel(Overlay[None]):
+class ServersPanel(WatchingPanel):
     """Lists the servers; Enter opens the page of the chosen one."""
 
     DEFAULT_CSS = f"""
@@ -59,6 +57,7 @@ class ServersPanel(Overlay[None]):
         self._approve = approve
         self._clock = clock
         self._rows: list[ServerRow] = []
+        self._has_shown = False
         self._about = Static("", classes="about", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -69,27 +68,12 @@ class ServersPanel(Overlay[None]):
             yield self._list
             yield self._about
 
-    async def on_mount(self) -> None:
-        await self.refresh_rows()
-        self._show_about()  # also if there are no rows
-        self._timer = self.set_interval(REFRESH_S, self.refresh_rows)
-
-    def on_screen_suspend(self) -> None:
-        if self.is_mounted:
-            self._timer.pause()
-            self.query_one(".panel").visible = False  # it must not show beside a smaller one above it
-
-    async def on_screen_resume(self) -> None:
-        if self.is_mounted:
-            self._timer.resume()
-            self.query_one(".panel").visible = True
-            await self.refresh_rows()
-
-    async def refresh_rows(self) -> None:
+    async def refresh_shown(self) -> None:
         """Look at the servers again, and show what has changed."""
         rows = await load_rows(self._session)
-        if not self.is_attached or rows == self._rows:
+        if not self.is_attached or (rows == self._rows and self._has_shown):
             return
+        self._has_shown = True
         self._rows = rows
         self._list.show([*map(_choice, rows)], self._list.chosen)
         ready = sum(row.state == "ready" for row in rows)
