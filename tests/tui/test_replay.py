@@ -78,7 +78,10 @@ async def played(pilot: Pilot[None]) -> ReplayApp:
 def is_painted(app: ForgeApp) -> bool:
     """Whether the conversation and its scroll bar are as they will stay."""
     transcript = app.chat.transcript
-    return transcript._flush_handle is None and transcript._scrollbar_handle is None
+    bar = transcript.vertical_scrollbar
+    shown = (bar.window_virtual_size, bar.window_size, bar.position)
+    is_right = shown == (transcript.virtual_size.height, transcript.size.height, transcript.scroll_y)
+    return is_right and transcript._flush_handle is None and transcript._scrollbar_handle is None
 
 
 def conversation(app: ForgeApp) -> list[Strip]:
