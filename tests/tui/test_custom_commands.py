@@ -15,7 +15,7 @@ from tests.support.chat_app import ChatApp, make_app, ready, say, shown, type_te
 from tests.support.scripted_session import Gate, answer
 
 FILES = {
-    "review.md": "---\ndescription: Look for bugs\nargument-hint: [file]\n---\nReview $1.",
+    "survey.md": "---\ndescription: Look for bugs\nargument-hint: [file]\n---\nSurvey $1.",
     "db/migrate.md": "Migrate the data.",
 }
 
@@ -37,28 +37,28 @@ async def test_commands_of_files_work_wherever_built_in_ones_do(config: ForgeCon
     app = make_app(with_commands(config, tmp_path / "own"), [[Gate()], answer("Reviewed.")])
     async with app.run_test(size=(80, 24)) as pilot:
         await load(app, pilot)
-        await type_text(pilot, "/rev")
-        await until(pilot, lambda: "/review [file]" in shown(app))
+        await type_text(pilot, "/surv")
+        await until(pilot, lambda: "/survey [file]" in shown(app))
         assert "user: Look for bugs" in shown(app)
         await pilot.press("tab")
-        assert app.chat.composer.text == "/review "
+        assert app.chat.composer.text == "/survey "
         app.chat.composer.clear_into_history()
 
-        await say(pilot, "/reviw x")
-        await until(pilot, lambda: "There is no command /reviw. Did you mean /review?" in shown(app))
+        await say(pilot, "/survy x")
+        await until(pilot, lambda: "There is no command /survy. Did you mean /survey?" in shown(app))
 
         await say(pilot, "first")
         await until(pilot, lambda: app.scripted.sent == ["first"])
-        await say(pilot, "/review a.py now")
-        await until(pilot, lambda: "↳ /review a.py now" in shown(app))
+        await say(pilot, "/survey a.py now")
+        await until(pilot, lambda: "↳ /survey a.py now" in shown(app))
         app.chat.interrupt()
         await until(pilot, lambda: not app.chat.has_turn)
         await pilot.press("enter")
-        await until(pilot, lambda: app.scripted.sent == ["first", "/review a.py now"])
+        await until(pilot, lambda: app.scripted.sent == ["first", "/survey a.py now"])
         use = app.scripted.commands[-1]
-        assert use is not None and (use.command.name, use.arguments) == ("review", "a.py now")
+        assert use is not None and (use.command.name, use.arguments) == ("survey", "a.py now")
         await until(pilot, lambda: "Reviewed." in shown(app))
-        assert "/review a.py now" in shown(app)
+        assert "/survey a.py now" in shown(app)
 
         await pilot.press("ctrl+p")
         await type_text(pilot, "migr")
@@ -68,7 +68,7 @@ async def test_commands_of_files_work_wherever_built_in_ones_do(config: ForgeCon
 
         table = app.chat.sending.commands.table
         assert "user: Look for bugs" in help_content(200, table).plain
-        assert sent_line("/review x", table) == "/review x"
+        assert sent_line("/survey x", table) == "/survey x"
         assert sent_line("/usr/bin", table) == " /usr/bin"
         assert sent_line("/cost", table) == " /cost"
 
@@ -78,9 +78,9 @@ async def test_a_folded_paste_is_an_argument_as_a_whole(config: ForgeConfig, tmp
     pasted = "line 1\nline 2\nline 3"
     async with app.run_test(size=(80, 24)) as pilot:
         await load(app, pilot)
-        app.chat.composer.replace_edited(f"/review {folded(pasted)}")
+        app.chat.composer.replace_edited(f"/survey {folded(pasted)}")
         await pilot.press("enter")
-        await until(pilot, lambda: app.scripted.sent == [f"/review {pasted}"])
+        await until(pilot, lambda: app.scripted.sent == [f"/survey {pasted}"])
         use = app.scripted.commands[0]
         assert use is not None and use.arguments == pasted
         assert app.scripted.folded == [[(8, 8 + len(pasted))]]
@@ -92,9 +92,9 @@ async def test_a_command_that_is_sent_before_the_files_are_read_waits_for_them(
     app = make_app(with_commands(config, tmp_path / "own"), [answer("Reviewed.")])
     app.scripted.extensions = type(app.scripted.extensions).started(app.scripted.config)
     async with app.run_test(size=(80, 24)) as pilot:
-        await say(pilot, "/review a.py")
+        await say(pilot, "/survey a.py")
         await say(pilot, "/no-such-command")
-        await until(pilot, lambda: app.scripted.sent == ["/review a.py"])
+        await until(pilot, lambda: app.scripted.sent == ["/survey a.py"])
         await until(pilot, lambda: "There is no command /no-such-command." in shown(app))
 
 
@@ -105,11 +105,11 @@ async def test_a_queued_command_that_is_gone_does_not_hold_up_the_queue(
     app = make_app(with_commands(config, tmp_path / "own"), [[gate, *answer("Done.")], answer("Hello.")])
     async with app.run_test(size=(80, 24)) as pilot:
         await load(app, pilot)
-        for line in ("first", "/review a.py", "hello"):
+        for line in ("first", "/survey a.py", "hello"):
             await say(pilot, line)
-        (tmp_path / "own/commands/review.md").unlink()
+        (tmp_path / "own/commands/survey.md").unlink()
         await app.scripted.extensions.reload()
         gate.open()
 
         await until(pilot, lambda: app.scripted.sent == ["first", "hello"])
-        assert "There is no command /review." in shown(app)
+        assert "There is no command /survey." in shown(app)

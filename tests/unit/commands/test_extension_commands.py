@@ -40,9 +40,9 @@ async def test_what_is_in_use_is_listed_and_read_again_on_request(
     monkeypatch.setenv("HOME", str(tmp_path))
     work, commands = tmp_path / "work", tmp_path / "work/.claude/commands"
     commands.mkdir(parents=True)
-    (commands / "review.md").write_text("Review it.")
+    (commands / "survey.md").write_text("Survey it.")
     (tmp_path / "own/commands").mkdir(parents=True)
-    (tmp_path / "own/commands/review.md").write_text("My own way.")
+    (tmp_path / "own/commands/survey.md").write_text("My own way.")
     for name, field in (
         ("pdf", "license: MIT"),
         ("a", "user-invocable: no"),
@@ -68,17 +68,17 @@ async def test_what_is_in_use_is_listed_and_read_again_on_request(
         "  pdf      in use          ~/own/skills/pdf/"
     )
     assert before.body == (
-        f"Commands\n  /review  in use          ~/own/commands/review.md\n\n{skills}\n\n"
+        f"Commands\n  /survey  in use          ~/own/commands/survey.md\n\n{skills}\n\n"
         "1 file of this project is left out, because the folder is not trusted. /trust shows what would count."
     )
     assert isinstance(trusted, Text)
-    assert trusted.body.endswith("\n  new: command /review")
+    assert trusted.body.endswith("\n  new: command /survey")
     assert isinstance(listed, Text)
     today = time.strftime("%Y-%m-%d")
     assert listed.body == (
         "Commands\n"
-        f"  /review       accepted {today}  .claude/commands/review.md\n"
-        "  /user:review  shadowed             ~/own/commands/review.md\n\n"
+        f"  /survey       accepted {today}  .claude/commands/survey.md\n"
+        "  /user:survey  shadowed             ~/own/commands/survey.md\n\n"
         "Skills\n"
         "  a             only the model       ~/own/skills/a/\n"
         "  b             only by hand         ~/own/skills/b/\n"
@@ -241,11 +241,11 @@ async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accep
     monkeypatch.setenv("HOME", str(tmp_path))
     commands = tmp_path / "work/.claude/commands"
     commands.mkdir(parents=True)
-    (commands / "review.md").write_text("Review it.")
+    (commands / "survey.md").write_text("Survey it.")
     session = session_in(tmp_path / "work", tmp_path)
     try:
         await run(session, "trust yes")
-        (commands / "review.md").write_text("Delete it.")
+        (commands / "survey.md").write_text("Delete it.")
         (commands / "fix.md").write_text("Fix it.")
         read_again = await run(session, "reload")
         names = [one.name for one in session.extensions.catalog.definitions]
@@ -255,28 +255,28 @@ async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accep
         rest = await run(session, "reload accept")
         untouched = await run(session, "reload")
         twice = session.waiting_notices()
-        (commands / "review.md").write_text("Once more.")
+        (commands / "survey.md").write_text("Once more.")
         trusted = await run(session, "trust yes")
     finally:
         await session.aclose()
 
     heading = "Left out until you accept them with /reload accept\n"
     assert read_again == Text(
-        f"Read again: gone: command /review.\n\n{heading}"
+        f"Read again: gone: command /survey.\n\n{heading}"
         "  command /fix is new: .claude/commands/fix.md\n"
         "    Fix it.\n"
-        "  command /review is changed: .claude/commands/review.md\n"
-        "    -Review it.\n"
+        "  command /survey is changed: .claude/commands/survey.md\n"
+        "    -Survey it.\n"
         "    +Delete it.",
         "Reload",
     )
     assert names == []
     assert [notice.text for notice in notices] == [
-        "New or changed since you trusted this folder, so left out: command /fix (new), command /review (changed). "
+        "New or changed since you trusted this folder, so left out: command /fix (new), command /survey (changed). "
         "/extensions shows the differences, /reload accept accepts them."
     ]
     assert accepted == Text(
-        f"Read again: new: command /review.\n\n{heading}"
+        f"Read again: new: command /survey.\n\n{heading}"
         "  command /fix is changed: .claude/commands/fix.md\n"
         "    -Fix it.\n"
         "    +Break it.",
@@ -286,7 +286,7 @@ async def test_what_has_changed_since_it_was_accepted_waits_until_the_user_accep
     assert untouched == CommandNotice("Read again: nothing has changed.")
     assert len(twice) == 1
     assert isinstance(trusted, Text)
-    assert trusted.body.endswith("changed: command /review")
+    assert trusted.body.endswith("changed: command /survey")
 
 
 async def test_what_cannot_be_forgotten_is_reported(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ async def test_what_cannot_be_forgotten_is_reported(tmp_path: Path) -> None:
 
 async def test_a_safe_start_says_that_everything_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "work/.claude/commands").mkdir(parents=True)
-    (tmp_path / "work/.claude/commands/review.md").write_text("Review it.")
+    (tmp_path / "work/.claude/commands/survey.md").write_text("Survey it.")
     session = session_in(tmp_path / "work", tmp_path, safe=True)
     try:
         listed = await run(session, "extensions")

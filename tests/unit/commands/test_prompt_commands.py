@@ -20,11 +20,11 @@ from forge_core.runtime import build_session, load_session_config
 from forge_core.session.session import ForgeSession
 
 FILES = {
-    "work/.claude/commands/review.md": "---\nargument-hint: [file]\n---\nReview $1 as the project does.",
+    "work/.claude/commands/survey.md": "---\nargument-hint: [file]\n---\nSurvey $1 as the project does.",
     "work/.claude/commands/model.md": "Take the built-in's name.",
-    "work/.claude/commands/user/review.md": "Take the place of the user's own.",
+    "work/.claude/commands/user/survey.md": "Take the place of the user's own.",
     "work/.claude/commands/db/Migrate.md": "Migrate.",
-    "own/commands/review.md": "Review $1 in my own way.",
+    "own/commands/survey.md": "Survey $1 in my own way.",
     "own/commands/note.md": "---\ndescription: Take a note\n---\nNote: $ARGUMENTS",
 }
 
@@ -53,7 +53,7 @@ def body_of(session: ForgeSession, name: str) -> str:
 
 async def test_no_command_takes_a_built_in_or_a_qualified_name(tmp_path: Path) -> None:
     async with opened(tmp_path, trust=True) as (session, table):
-        assert table.expect("review") is not None and table.find("review") is None  # it may still come
+        assert table.expect("survey") is not None and table.find("survey") is None  # it may still come
         await session.extensions.loaded()
 
         custom = [(spec.name, spec.description) for spec in table.specs if spec.scope is Scope.PROMPT]
@@ -61,20 +61,20 @@ async def test_no_command_takes_a_built_in_or_a_qualified_name(tmp_path: Path) -
             ("db:Migrate", "project: Migrate."),
             ("note", "user: Take a note"),
             ("project:model", "project: Take the built-in's name."),
-            ("project:user:review", "project: Take the place of the user's own."),
-            ("review", "project: Review $1 as the project does."),
-            ("user:review", "user: Review $1 in my own way."),
+            ("project:user:survey", "project: Take the place of the user's own."),
+            ("survey", "project: Survey $1 as the project does."),
+            ("user:survey", "user: Survey $1 in my own way."),
         ]
-        model, review = table.find("model"), table.find("review")
+        model, survey = table.find("model"), table.find("survey")
         assert model is not None and model.scope is Scope.SESSION
-        assert review is not None and review.argument_hint == "[file]"
-        assert review.problem("anything at all") is None
-        assert body_of(session, "USER:review") == FILES["own/commands/review.md"]
-        assert body_of(session, "project:user:review") == "Take the place of the user's own."
+        assert survey is not None and survey.argument_hint == "[file]"
+        assert survey.problem("anything at all") is None
+        assert body_of(session, "USER:survey") == FILES["own/commands/survey.md"]
+        assert body_of(session, "project:user:survey") == "Take the place of the user's own."
         assert body_of(session, "db:migrate") == "Migrate."
         assert body_of(session, "model") == ""
-        near = table.nearest("reviw")
-        assert near is review
+        near = table.nearest("survy")
+        assert near is survey
         assert [spec.name for spec in table.suggest("mig")] == ["db:Migrate"]
         assert table.expect("no-such") is None
 
@@ -84,8 +84,8 @@ async def test_nothing_of_an_untrusted_project_can_be_typed_until_it_is_trusted(
         await session.extensions.loaded()
 
         names = [spec.name for spec in table.specs if spec.scope is Scope.PROMPT]
-        assert names == ["note", "review"]
-        assert body_of(session, "review") == FILES["own/commands/review.md"]
+        assert names == ["note", "survey"]
+        assert body_of(session, "survey") == FILES["own/commands/survey.md"]
         assert "igrate" not in str(table.specs) and "project" not in [spec.source for spec in table.specs]
 
         trust = table.find("trust")
