@@ -222,6 +222,15 @@ SPECS: tuple[CommandSpec, ...] = (
         tier=Tier.IDLE,
         is_open=True,
     ),
+    CommandSpec(
+        "review",
+        "Review changes or a file; each finding is checked against the file",
+        "git.review_command:review",
+        accepts=("COMMIT|RANGE|FILE...",),
+        keywords=("git", "code review", "bugs", "diff"),
+        tier=Tier.IDLE,
+        is_open=True,
+    ),
     CommandSpec("redo", "Redo the last undo", "undo_commands:redo", tier=Tier.IDLE),
     CommandSpec(
         "rewind",

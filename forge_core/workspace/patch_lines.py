@@ -1,4 +1,4 @@
-"""The added lines of a diff by git, each with its path and its number in the file."""
+"""The lines of a diff by git, each with its path and its number in the file after the change."""
 
 from __future__ import annotations
 
@@ -13,33 +13,48 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f
 
 
 @dataclass(frozen=True, slots=True)
-class AddedLine:
-    """A line that a diff adds."""
+class PatchLine:
+    """A line of a hunk."""
 
     path: str
-    """As in the repository; invalid UTF-8 is kept as surrogates."""
+    """As in the repository; invalid UTF-8 is kept as surrogates. Empty for a file that was deleted."""
+    kind: str
+    """"+", "-" or " "."""
     number: int
-    """From 1, in the file after the change."""
+    """From 1, in the file after the change; of a removed line that of the line that follows."""
     text: str
     """Without its line end."""
 
 
-def added_lines(patch: str) -> Iterator[AddedLine]:
-    """Yield the added lines, in order. A line of a file is never taken for a header: hunks are counted."""
+def patch_lines(patch: str) -> Iterator[PatchLine]:
+    """Yield the lines of all hunks, in order. A line of a file is never taken for a header: hunks are
+    counted."""
     path, number, old, new = "", 0, 0, 0
     for line in patch.split("\n"):
         if old > 0 or new > 0:
-            kind = line[:1]
-            if kind == "+":
-                yield AddedLine(path, number, line[1:].removesuffix("\r"))
-            old -= kind in ("-", " ", "")
-            new -= kind in ("+", " ", "")
-            number += kind in ("+", " ", "")
+            kind = line[:1] or " "
+            if kind in "+- ":
+                yield PatchLine(path, kind, number, line[1:].removesuffix("\r"))
+            old -= kind in "- "
+            new -= kind in "+ "
+            number += kind in "+ "
         elif line.startswith("+++ "):
-            path = unquoted_path(line[4:].removesuffix("\t")).removeprefix("b/")
+            named = unquoted_path(line[4:].removesuffix("\t"))
+            path = "" if named == "/dev/null" else named.removeprefix("b/")
         elif (hunk := _HUNK.match(line)) is not None:
             old, new = (1 if count is None else int(count) for count in (hunk[1], hunk[3]))
             number = int(hunk[2])
+
+
+def added_lines(patch: str) -> Iterator[PatchLine]:
+    """Yield the added lines."""
+    return (line for line in patch_lines(patch) if line.kind == "+")
+
+
+def text_lines(text: str) -> list[str]:
+    """Return the lines of a text as git counts them: only a line feed ends one."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\r") for line in lines]
 
 
 def unquoted_path(path: str) -> str:

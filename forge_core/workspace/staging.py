@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,10 +95,12 @@ class Staging:
             fingerprint=_hash(staged.raw),
         )
 
-    async def patch(self, *, context: int) -> tuple[str, bool]:
-        """Return the staged changes as a unified diff, and whether it was cut after `MAX_PATCH_BYTES`. Raises
-        WorkspaceError."""
-        answer = await self._diff("--patch", f"-U{context}", max_bytes=MAX_PATCH_BYTES)
+    async def patch(self, *, context: int, without: Sequence[str] = ()) -> tuple[str, bool]:
+        """Return the staged changes as a unified diff, but for those of some files, and whether it was cut
+        after `MAX_PATCH_BYTES`. Raises WorkspaceError."""
+        paths = ["--", *(f":(top,exclude,literal){path}" for path in without)] if without else []
+        options = ("--patch", f"-U{context}", *paths)
+        answer = await self._diff(*options, max_bytes=MAX_PATCH_BYTES)
         if answer.returncode and not answer.is_cut:
             raise WorkspaceError(f"git could not read what is staged: {_first_line(answer)}")
         return answer.raw.decode("utf-8", "surrogateescape"), answer.is_cut

@@ -1,1 +1,1 @@
-"""The commands around git: `/commit`."""
+"""The commands around git: `/commit` and `/review`."""

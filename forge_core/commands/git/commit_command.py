@@ -18,6 +18,7 @@ from forge_core.commands.git.message_draft import (
     plain_message,
     request,
 )
+from forge_core.commands.git.readable import hidden_paths
 from forge_core.commands.git.staged_secrets import refusal, staged_secrets
 from forge_core.commands.git.user_git import run_user_git
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, RunWork, ShowResult
@@ -127,7 +128,9 @@ class _Commit:
             return plain, "a plain message: the offline model writes none"
         window = work.model.context_window or MOST_DIFF_CHARS
         room = max(LEAST_DIFF_CHARS, min(MOST_DIFF_CHARS, window * _CHARS_PER_TOKEN))
-        patch, _ = await self.staging.patch(context=3)
+        names = [file.path for file in state.staged]
+        hidden = await hidden_paths(self.session.policy, state.repository.top, names)
+        patch, _ = await self.staging.patch(context=3, without=hidden)
         try:
             question = await asyncio.to_thread(request, state, patch, self.hint, room)
             answer = await work.model.ask(SYSTEM, question, "commit")

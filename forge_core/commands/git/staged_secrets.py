@@ -12,7 +12,7 @@ from forge_core.private_keys import LEFT_OUT, hide_private_keys
 from forge_core.redact import Redactor
 from forge_core.sanitize import safe_line
 from forge_core.workspace.change_source import quoted
-from forge_core.workspace.patch_lines import AddedLine, added_lines
+from forge_core.workspace.patch_lines import PatchLine, added_lines
 
 SHOWN = 5
 """Secrets that a message names; the rest is counted."""
@@ -43,7 +43,7 @@ def staged_secrets(patch: str, redact: Redactor) -> list[FoundSecret]:
     return found
 
 
-def _in_file(path: str, lines: list[AddedLine], redact: Redactor) -> Iterable[FoundSecret]:
+def _in_file(path: str, lines: list[PatchLine], redact: Redactor) -> Iterable[FoundSecret]:
     keys = hide_private_keys("\n".join(line.text for line in lines), keeps_lines=True).split("\n")
     may_hold = (is_secret(path) or needs_reading(path)) and not is_example(path)
     for line, hidden in zip(lines, keys, strict=True):
