@@ -105,6 +105,15 @@ class CompactConversation:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyText:
+    """A request to copy a text to the clipboard; where there is none, it is shown."""
+
+    text: str
+    what: str
+    """What it is, at the beginning of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunWork:
     """A request to read `session.work.run(…)`: work that takes time and may ask. It runs like a turn, so that
     it can be interrupted."""
@@ -240,6 +249,7 @@ CommandResult: TypeAlias = (
     | ResumeTurn
     | CompactConversation
     | RunWork
+    | CopyText
     | ChooseRewind
     | ChooseModel
     | ChooseEndpoint

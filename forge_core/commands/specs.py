@@ -231,6 +231,15 @@ SPECS: tuple[CommandSpec, ...] = (
         tier=Tier.IDLE,
         is_open=True,
     ),
+    CommandSpec(
+        "pr",
+        "Write title and text of a pull request: to the clipboard, a file, or gh",
+        "git.pr_command:pr",
+        accepts=("copy|gh [BASE]", "FILE..."),
+        keywords=("git", "pull request", "merge request", "github"),
+        tier=Tier.IDLE,
+        is_open=True,
+    ),
     CommandSpec("redo", "Redo the last undo", "undo_commands:redo", tier=Tier.IDLE),
     CommandSpec(
         "rewind",

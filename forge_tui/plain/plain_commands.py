@@ -121,7 +121,7 @@ class PlainCommands:
         match result:
             case results.Text(body, title):
                 out.say(INFO, f"{title}\n{body}" if title else body)
-            case results.Document(body, title):
+            case results.Document(body, title) | results.CopyText(body, title):
                 out.say(INFO, f"{title}\n{body}")
             case results.CommandNotice(text) | results.StatusChange(text):
                 out.say(NOTICE, text)

@@ -1,1 +1,1 @@
-"""The commands around git: `/commit` and `/review`."""
+"""The commands around git: `/commit`, `/review`, `/pr`."""

@@ -20,7 +20,7 @@ from forge_core.commands.git.message_draft import (
 )
 from forge_core.commands.git.readable import hidden_paths
 from forge_core.commands.git.staged_secrets import refusal, staged_secrets
-from forge_core.commands.git.user_git import run_user_git
+from forge_core.commands.git.user_program import run_user_program
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, RunWork, ShowResult
 from forge_core.errors import ForgeError
 from forge_core.langchain.agent.event_queue import EventSink
@@ -90,8 +90,8 @@ class _Commit:
         return CommandNotice(f"Committed: {safe_line(edited.partition(chr(10))[0])}")
 
     async def _git(self, events: EventSink, *arguments: str, given: str = "") -> bool:
-        top = self.staging.repository.top
-        return await run_user_git(self.session.user_commands, top, arguments, events, given)
+        top, commands = self.staging.repository.top, self.session.user_commands
+        return await run_user_program(commands, top, ("git", *arguments), events, given)
 
     async def _stage(self, state: StagedState, events: EventSink) -> CommandResult | None:
         """Ask which files are committed, and stage them; return why nothing was."""

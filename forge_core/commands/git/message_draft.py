@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.untrusted import frame_text
@@ -39,20 +39,24 @@ _VERBS = {
 
 def request(state: StagedState, patch: str, hint: str, room: int) -> str:
     """Return the request for a message. Of the `patch`, about `room` characters are quoted."""
-    files = "\n".join(_file_row(file, state.counts.get(file.path)) for file in state.staged[:_MAX_FILES])
-    if (more := len(state.staged) - _MAX_FILES) > 0:
-        files += f"\n… and {more} more files"
     subjects = "\n".join(safe_line(subject)[:200] for subject in state.subjects)
     parts = [
         frame_text("log-subjects", subjects or "(no commit yet)"),
         frame_text("branch", safe_line(state.branch)),
-        frame_text("staged-files", files),
+        frame_text("staged-files", file_rows(state.staged, state.counts)),
         frame_text("staged-diff", fit_patch(patch, room)),
     ]
     if hint:
         parts.append(f"The user says about this commit: {hint}")
     parts.append("Write the message of the commit.")
     return "\n\n".join(parts)
+
+
+def file_rows(files: Sequence[ChangedFile], counts: Mapping[str, Counts]) -> str:
+    """Return a line for each file, with what changes in it."""
+    rows = [_file_row(file, counts.get(file.path)) for file in files[:_MAX_FILES]]
+    more = len(files) - _MAX_FILES
+    return "\n".join([*rows, *([f"… and {more} more files"] if more > 0 else [])])
 
 
 def fit_patch(patch: str, room: int) -> str:
@@ -68,8 +72,9 @@ def _beginning(text: str, size: int) -> str:
     return text if len(text) <= size else f"{text[:size]}\n[… {len(text) - size:,} characters left out]\n"
 
 
-def cleaned(answer: str) -> str:
-    """Return the message in an answer, without what surrounds it; empty if there is none."""
+def cleaned(answer: str, most: int = MAX_MESSAGE_CHARS) -> str:
+    """Return the message in an answer, without what surrounds it; empty if there is none, or if it has more
+    than `most` characters."""
     fenced = _FENCE.fullmatch(answer)
     text = safe_text(fenced[1] if fenced else answer).strip().strip("`").strip()
     if text.startswith('"') and text.endswith('"') and "\n" not in text:
@@ -78,7 +83,7 @@ def cleaned(answer: str) -> str:
     if len(lines) > 1 and lines[1]:
         lines.insert(1, "")
     message = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
-    return message if len(message) <= MAX_MESSAGE_CHARS else ""
+    return message if len(message) <= most else ""
 
 
 def plain_message(files: Sequence[ChangedFile], subjects: Sequence[str], hint: str = "") -> str:

@@ -96,6 +96,8 @@ class SlashCommands:
         match result:
             case results.Text(body, title):
                 return _titled(title, fenced(body))
+            case results.CopyText(text, what):
+                return _titled(what, fenced(text, "markdown"))
             case results.Document(body, title):
                 return _titled(title, body)
             case results.CommandNotice(text) | results.StatusChange(text) | results.Failure(text):

@@ -1,4 +1,4 @@
-"""Runs git as the user's own action: their environment, their hooks, their filters and their signing key.
+"""Runs git or gh as the user's own action: their environment, hooks, filters, signing key and sign-in.
 
 Nothing is switched off, unlike in calls by Forge itself (`forge_core.workspace.git`). There is no terminal: a
 program that asks for something on one fails, and says so.
@@ -37,31 +37,32 @@ _LOCAL = (
 """Variables that would make git act on another repository than the one that was shown."""
 
 
-class UserGit:
-    """One call of git, which `UserCommands` shows, records and reports like a line of the user's shell."""
+class UserProgram:
+    """One call, which `UserCommands` shows, records and reports like a line of the user's shell."""
 
-    def __init__(self, top: Path, arguments: Sequence[str], given: str = "") -> None:
-        """`top` is the folder to run in; `given` is what git reads from standard input."""
+    def __init__(self, top: Path, words: Sequence[str], given: str = "") -> None:
+        """`top` is the folder to run in; `words` are the program and its arguments; `given` is what it reads
+        from standard input."""
         self.folder = str(top)
-        self._arguments = arguments
+        self._words = words
         self._given = given.encode("utf-8", "surrogateescape")
 
     @property
     def line(self) -> str:
         """The command line."""
-        return shlex.join(("git", *self._arguments))
+        return shlex.join(self._words)
 
     async def run(self, command: str, take: Callable[[bytes], None]) -> ShellLineEnd:
-        """Run it; its output goes to `take`. When this is cancelled, git and its hooks are ended.
+        """Run it; its output goes to `take`. When this is cancelled, the program and what it runs are ended.
 
         Raises:
-            ForgeError: git cannot be run.
+            ForgeError: it cannot be run.
         """
         variables = {name: value for name, value in os.environ.items() if name not in _LOCAL}
         try:
             process = await asyncio.create_subprocess_exec(
-                require_program("git", Path(self.folder)),
-                *self._arguments,
+                require_program(self._words[0], Path(self.folder)),
+                *self._words[1:],
                 cwd=self.folder,
                 env=variables | NO_TERMINAL,
                 stdin=asyncio.subprocess.PIPE,
@@ -70,7 +71,7 @@ class UserGit:
                 start_new_session=True,
             )
         except OSError as error:
-            raise ForgeError(f"git could not be run in {self.folder!r}: {error}.") from error
+            raise ForgeError(f"{self._words[0]} could not be run in {self.folder!r}: {error}.") from error
         try:
             code = await self._to_end(process, take)
         finally:
@@ -116,10 +117,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def run_user_git(
-    commands: UserCommands, top: Path, arguments: Sequence[str], events: EventSink, given: str = ""
+async def run_user_program(
+    commands: UserCommands, top: Path, words: Sequence[str], events: EventSink, given: str = ""
 ) -> bool:
-    """Run git as the user's own action and show its output as a card; return whether it succeeded."""
+    """Run a program as the user's own action and show its output as a card; return whether it succeeded."""
     outcomes: list[bool] = []
 
     def show(event: AgentEvent) -> None:
@@ -127,6 +128,6 @@ async def run_user_git(
             outcomes.append(event.success)
         events.emit(event)
 
-    git = UserGit(top, arguments, given)
-    await commands.run(git, git.line, show)
+    program = UserProgram(top, words, given)
+    await commands.run(program, program.line, show)
     return bool(outcomes) and outcomes[-1]
