@@ -20,6 +20,7 @@ REDACTING = {
 }
 """Writers of what a conversation contains; each gets its `Redactor` from the caller."""
 EXACT = {
+    "forge_core/commands/git/pr_command.py": "the text that the user saw, in the file that they named",
     "forge_core/commands/saved_command_uses.py": "names of commands and how often each was used",
     "forge_core/batch/batch_log.py": "amounts, and texts that `forge run` has redacted",
     "forge_core/batch/local_engine.py": "the user's prompt, what `forge run` has redacted, and exact patches",
