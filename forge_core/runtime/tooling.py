@@ -249,10 +249,12 @@ def prompt_maker(
     from forge_core.session.agents.agent_prompt import agents_section
     from forge_core.tools.builtin.skill import SkillTool
     from forge_core.tools.builtin.task import TaskTool
-    from forge_core.workspace.commit_trailers import instruction
+    from forge_core.workspace.commit_trailers import READ_ONLY, instruction
     from forge_core.workspace.git import branch
+    from forge_core.workspace.worktrees import is_own_worktree
 
     root = config.working_dir
+    is_held = environment.sandbox is not None and is_own_worktree(root, config.state_dir)
 
     def sections(tools: Iterable[BaseTool], role: str) -> Sequence[str]:
         """Return the lists of skills, agents and deferred tools, each if its tool is there. The role of a
@@ -275,7 +277,7 @@ def prompt_maker(
             mode,
             added=added,
             branch=branch(root),
-            commits=instruction(config.git_attribution, agent.model_name),
+            commits=READ_ONLY if is_held else instruction(config.git_attribution, agent.model_name),
             instructions=instructions,
             sandbox=state,
             tools=tools,

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from forge_core.config.settings import AttributionSetting
 
+READ_ONLY = (
+    "commands cannot commit in this worktree, as the repository is read-only for them: the user does it"
+)
+"""What a model is told of commits in a worktree that Forge has made."""
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S.*")
 _CREDIT = re.compile(
     r"\s*(?:co-?authored|co-?developed|assisted|generated)-(?:by|with)\s*:.*"

@@ -133,6 +133,11 @@ class Worktrees:
             os.close(fd)
 
 
+def is_own_worktree(folder: Path, state_dir: Path) -> bool:
+    """Return whether a folder, a real path, is in a worktree that Forge has made."""
+    return folder.is_relative_to(Path(os.path.realpath(state_dir)) / _FOLDER)
+
+
 def _repository(folder: Path) -> Repository:
     repository = find_repository(folder)
     if repository is None:

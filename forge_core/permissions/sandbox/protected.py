@@ -29,6 +29,7 @@ from typing import Literal
 from forge_core.permissions.programs.git_config import settings_in
 from forge_core.permissions.sandbox.path_checks import is_own_folder, is_there, mode_of
 from forge_core.workspace.repository import read_small
+from forge_core.workspace.worktrees import is_own_worktree
 
 MAX_REPOSITORIES = 32
 """Submodules, linked worktrees and nested repositories beyond these are not looked at, each sort by
@@ -79,9 +80,12 @@ class Protection:
             self.read_only.append(path)
 
 
-def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = ()) -> Protection:
+def protection(
+    root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = (), state_dir: Path | None = None
+) -> Protection:
     """Return what is held in the workspace `root` (a real path). `nested` are `.git` entries further down,
-    `homes` the home folders, which count when they lie in the workspace."""
+    `homes` the home folders, which count when they lie in the workspace. Of a worktree that Forge has made in
+    `state_dir`, the repository that it shares is held as a whole."""
     found = Protection()
     found.hold(root / ".forge", "folder")
     dot_git = root / ".git"
@@ -90,7 +94,7 @@ def protection(root: Path, nested: Iterable[Path] = (), homes: Iterable[Path] = 
         _hold_repository(found, dot_git, root)
     elif mode is not None and stat.S_ISREG(mode):
         found.read_only.append(dot_git)
-        _hold_linked(found, dot_git, root)
+        _hold_linked(found, dot_git, root, is_own=state_dir is not None and is_own_worktree(root, state_dir))
     else:
         found.hold(dot_git, "folder")
         # Without a repository, four names in the folder itself make one, a bare one; this is the first.
@@ -146,12 +150,12 @@ def _hold_worktrees(found: Protection, worktrees: Path, work_tree: Path) -> None
         if (back := read_small(folder / "gitdir")) and not Path(back.strip()).is_relative_to(work_tree)
     ][:MAX_REPOSITORIES]
     for folder in elsewhere:
+        found.pinned += [folder.parent, folder]
         _hold_linked_git_dir(found, folder, work_tree)
 
 
 def _hold_linked_git_dir(found: Protection, git_dir: Path, work_tree: Path) -> None:
     """What a linked working tree has of its own, in `worktrees/NAME` of the repository."""
-    found.pinned += [git_dir.parent, git_dir]
     for name in ("commondir", "gitdir"):
         if mode_of(git_dir / name) is not None:
             found.hold(git_dir / name, "file")
@@ -159,9 +163,10 @@ def _hold_linked_git_dir(found: Protection, git_dir: Path, work_tree: Path) -> N
     _hold_modules(found, git_dir / "modules")
 
 
-def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
+def _hold_linked(found: Protection, dot_git: Path, root: Path, *, is_own: bool) -> None:
     """`.git` is a file. What it names becomes writable only when it names this workspace in turn: the file
-    itself may have come with a hostile archive."""
+    itself may have come with a hostile archive. Where Forge has made the worktree (`is_own`), that is only
+    what belongs to it alone, as the index: what is shared with the user's own work tree is read-only."""
     text = read_small(dot_git) or ""
     if not text.startswith("gitdir:"):
         return
@@ -171,8 +176,13 @@ def _hold_linked(found: Protection, dot_git: Path, root: Path) -> None:
         common = Path(os.path.realpath(git_dir / (read_small(git_dir / "commondir") or ".").strip()))
         if git_dir.parent != common / "worktrees" or not is_there(common / "HEAD"):
             return
-        found.writable.append(common)
-        _hold_repository(found, common, root)
+        found.writable.append(common)  # shown in the sandbox, also where the home around it is not
+        if is_own:
+            found.read_only.append(common)
+            found.pinned.append(git_dir)
+        else:
+            _hold_repository(found, common, root)
+            found.pinned += [git_dir.parent, git_dir]
         _hold_linked_git_dir(found, git_dir, root)
     elif any(path == root for path, kind in _named_paths(git_dir / "config", root) if kind == "folder"):
         found.writable.append(git_dir)

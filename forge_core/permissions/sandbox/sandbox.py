@@ -289,7 +289,8 @@ class Sandbox:
         """Return what is held in all folders of the workspace; `nested` as `protection` takes it."""
         held = Protection()
         for folder in (self._root, *self._added):
-            held.add(protection(folder, [one for one in nested if one.is_relative_to(folder)], homes))
+            inside = [one for one in nested if one.is_relative_to(folder)]
+            held.add(protection(folder, inside, homes, self._hidden[0]))
         return held
 
     def _around(self, home: HomeView) -> list[Path]:

@@ -54,6 +54,42 @@ def test_git_works_in_a_linked_worktree_outside_the_repository(world: World) -> 
     assert world.bare("git config a.b").output == ""
 
 
+def test_a_worktree_of_forge_leaves_the_shared_repository_as_it_is(world: World) -> None:
+    folder = world.state / "worktrees" / "shop" / "task"
+    assert world.bare(f'git worktree add -q "{folder}" -b forge/task').code == 0
+    own = world.work / ".git/worktrees/task"
+    text = (folder / ".git").read_text()
+    before = everything_in(world.work)
+    works(
+        world,
+        "echo more >> README.md; git status --short; git diff; git log -1; git switch --detach -q",
+        folder=folder,
+    )
+    assert (own / "HEAD").read_text() != "ref: refs/heads/forge/task\n"  # what is its own can be written
+    for attempt in (
+        "git add README.md",
+        "git commit -q --allow-empty -m x",
+        "git branch other",
+        "git tag t",
+        "git config a.b c",
+        "git worktree prune; git gc -q --prune=now",
+        'rm -rf "$WORK/.git/objects" "$WORK/.git/refs" "$WORK/.git/HEAD"',
+        'echo "ref: refs/heads/x" > "$WORK/.git/HEAD"',
+        'mv "$WORK/.git" "$WORK/git"',
+        'echo "$WORK/x/.git" > "$WORK/.git/worktrees/task/gitdir"',
+        "echo x > .git",
+        'touch "$WORK/new"',
+    ):
+        world.run(attempt, folder=folder)
+    assert (folder / ".git").read_text() == text
+    shared = ".git/worktrees/task"
+    after = everything_in(world.work)
+    assert {name: one for name, one in after.items() if shared not in str(name)} == {
+        name: one for name, one in before.items() if shared not in str(name)
+    }
+    assert world.bare("git fsck --strict; git log --format=%s").output == "first\n"
+
+
 def test_git_adds_and_removes_worktrees_within_the_workspace(world: World) -> None:
     works(world, "git worktree add -q trees/a; cd trees/a; echo x > new; git add new; git commit -q -m a")
     works(world, "git worktree remove trees/a; git branch -q -D a")
