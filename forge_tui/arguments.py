@@ -120,6 +120,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
     chat.add_argument(
         "--plain", action="store_true", help="lines of text only, for screen readers and dumb terminals"
     )
+    _add_worktree(chat)
     _add_resuming(chat, picks=True)
     _add_common(chat)
     _add_run(commands.add_parser("run", help="answer one prompt without a screen"))
@@ -231,6 +232,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--hermetic", action="store_true", help="ignore your own settings file and saved rules")
     run.add_argument("-C", "--cwd", metavar="DIR", help="the folder to work in (default: here)")
+    _add_worktree(run)
     _add_resuming(run, picks=False)
     _add_common(run)
 
@@ -278,6 +280,16 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="start the MCP servers of this file too, for this session only; repeatable",
+    )
+
+
+def _add_worktree(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--worktree",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="work in a git worktree on the branch forge/NAME, new or from before (default: a new one)",
     )
 
 

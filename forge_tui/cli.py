@@ -54,7 +54,12 @@ def _dispatch(arguments: list[str]) -> int:
     from forge_core.errors import ForgeError
 
     try:
-        return _PROGRAMS[parsed.command](parsed)
+        program = _PROGRAMS[parsed.command]
+        if getattr(parsed, "worktree", None) is None:
+            return program(parsed)
+        from forge_core.headless.worktree_session import in_worktree
+
+        return in_worktree(parsed, program)
     except ForgeError as error:
         return _fail(str(error))
 

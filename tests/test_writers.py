@@ -51,6 +51,7 @@ EXACT = {
     "forge_core/permissions/sandbox/probing.py": "a probe of the sandbox",
     "forge_core/permissions/sandbox/sandbox.py": "fixed notes for the sandbox",
     "forge_core/headless/run.py": "the null device",
+    "forge_core/headless/worktree_session.py": "an empty lock",
     "forge_core/mcp/server_edits.py": "what the user declares, keys in it included",
     "forge_core/mcp/sign_in_store.py": "the user's own tokens, in a file that only they can read",
     "forge_core/mcp/bridge/bridge.py": "the pipe to the session, and the null device",

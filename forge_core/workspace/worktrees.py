@@ -94,6 +94,39 @@ class Worktrees:
             notices=notices,
         )
 
+    async def open(self, folder: Path, name: str) -> Worktree:
+        """Return the worktree `name`. If there is none, it is made: on its branch if that is there from
+        before, else from HEAD.
+
+        Raises:
+            WorkspaceError: there is no repository, or something else is in its place.
+        """
+        repository, branch = _repository(folder), BRANCH_PREFIX + _checked(name)
+        path = self._folder_of(repository) / name
+        notices: tuple[str, ...] = ()
+        if not _is_there(path):
+            if (
+                await _git(repository.top, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
+            ).returncode:
+                return await self.create(folder, name)
+            async with self._locked(path.parent):
+                made = await _git(repository.top, "worktree", "add", str(path), branch)
+            if made.returncode:
+                reason = safe_line(made.stderr.strip().rpartition("\n")[2])
+                raise WorkspaceError(f"The worktree {name!r} could not be made on {branch!r}: {reason}.")
+            notices = await _copy_included(repository.top, path)
+        found = find_repository(path)
+        if found is None or found.top != path or not _is_same(found.common_dir, repository.common_dir):
+            raise WorkspaceError(f"{str(path)!r} is no worktree of this repository. Use another name.")
+        return Worktree(
+            path=path,
+            branch=branch,
+            base=await _commit(path, "HEAD"),
+            repository=repository.top,
+            folder=_counterpart(folder, repository.top, path),
+            notices=notices,
+        )
+
     async def remove(self, worktree: Worktree) -> str:
         """Remove a worktree in which nothing would be lost; return why it is kept, or "" if it is gone.
 
@@ -151,6 +184,10 @@ def _checked(name: str) -> str:
             f"{name!r} cannot be the name of a worktree: use letters, digits, and . _ - after the first."
         )
     return name
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _is_there(path: Path) -> bool:

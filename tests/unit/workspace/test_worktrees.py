@@ -219,3 +219,31 @@ def test_no_hook_or_filter_of_the_repository_runs(
     made = make(worktrees, repository)
     assert asyncio.run(worktrees.remove(made)) == ""
     assert not ran.exists()
+
+
+def test_a_worktree_is_opened_again_made_again_on_its_branch_or_made(
+    repository: Path, worktrees: Worktrees
+) -> None:
+    (repository / ".gitignore").write_text(".env\n")
+    (repository / ".worktreeinclude").write_text(".env\n")
+    (repository / ".env").write_text("A=1\n")
+    git(repository, "add", ".gitignore")
+    git(repository, "commit", "-q", "-m", "Ignore")
+    made = asyncio.run(worktrees.open(repository / "parts", "task"))
+    head = commit(made.path, "work.txt")
+    again = asyncio.run(worktrees.open(repository / "parts", "task"))
+    assert (again.path, again.folder, again.branch) == (made.path, made.path / "parts", "forge/task")
+    git(repository, "branch", "kept", "forge/task")  # the commit is elsewhere too
+    assert asyncio.run(worktrees.remove(again)) == "" and not made.path.exists()
+    anew = asyncio.run(worktrees.open(repository, "task"))
+    assert anew.base == head and (anew.path / "work.txt").exists() and (anew.path / ".env").exists()
+
+
+def test_what_is_no_worktree_of_the_repository_is_not_opened(repository: Path, worktrees: Worktrees) -> None:
+    path = worktrees.path_of(repository, "task")
+    path.mkdir(parents=True)
+    with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
+        asyncio.run(worktrees.open(repository, "task"))
+    git(path, "init", "-q")
+    with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
+        asyncio.run(worktrees.open(repository, "task"))

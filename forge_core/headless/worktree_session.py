@@ -1,0 +1,89 @@
+"""`forge chat --worktree` and `forge run --worktree`: the session works in a git worktree of its own.
+
+The worktree is in Forge's state folder, on a branch of its own. When the session has ended, it is removed
+only if nothing is lost by it, and no other session works in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from forge_core.errors import WorkspaceError
+from forge_core.runtime import load_session_config
+from forge_core.sanitize import safe_line
+from forge_core.workspace.worktrees import Worktree, Worktrees
+
+_FOLDER_OPTION = {"chat": "path", "run": "cwd"}
+"""The option of a command that names the folder to work in."""
+
+
+def in_worktree(options: argparse.Namespace, program: Callable[[argparse.Namespace], int]) -> int:
+    """Run a program in the worktree that its option `worktree` names, or in a new one; return its exit code.
+
+    The worktree is trusted as the folder from which it is made: it holds the same commit.
+
+    Raises:
+        WorkspaceError: there is no repository, the name cannot be one, or git has failed.
+    """
+    place = _FOLDER_OPTION[options.command]
+    config = load_session_config(getattr(options, place), trust=options.trust)
+    name = options.worktree or f"{options.command}-{time.strftime('%Y%m%d-%H%M%S')}"
+    worktrees = Worktrees(config.state_dir)
+    worktree = asyncio.run(worktrees.open(config.working_dir, name))
+    for notice in worktree.notices:
+        _say(notice)
+    options.worktree = None
+    options.trust = config.is_trusted
+    setattr(options, place, str(worktree.folder))
+    with _in_use(worktree) as is_last:
+        try:
+            return program(options)
+        finally:
+            _leave(worktrees, worktree, name, is_last(), options.command)
+
+
+def _leave(worktrees: Worktrees, worktree: Worktree, name: str, is_last: bool, command: str) -> None:
+    """Remove a worktree, or say why it stays and how to go on."""
+    reason = asyncio.run(worktrees.remove(worktree)) if is_last else "another session works in it"
+    if not reason:
+        _say(f"The worktree {name} held nothing of its own and was removed. Branch {worktree.branch} stays.")
+        return
+    _say(
+        f"The worktree stays, because {reason}: {worktree.path} (branch {worktree.branch}). "
+        f"`forge {command} --worktree={name}` works in it again."
+    )
+
+
+@contextlib.contextmanager
+def _in_use(worktree: Worktree) -> Iterator[Callable[[], bool]]:
+    """Mark a worktree as in use; yield a function that returns whether no other process uses it."""
+    path = worktree.path.with_name(f".{worktree.path.name}.use")
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    except OSError as error:
+        raise WorkspaceError(f"{str(path)!r} cannot be locked: {error.strerror}.") from error
+
+    def is_last() -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    try:
+        yield is_last
+    finally:
+        os.close(descriptor)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # the terminal has been closed
+        print(f"forge: {safe_line(text)}", file=sys.stderr)
