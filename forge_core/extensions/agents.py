@@ -39,10 +39,10 @@ _MODES: Mapping[str, PermissionMode] = {
 """Claude Code's names, in lower case, and Forge's."""
 AGENT_COLORS = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan")
 """The colours of Claude Code, which a theme has its own tones for."""
+_WORKTREE = "worktree"
 _NOT_RUN = {
     "hooks": "its hooks are not run",
     "mcpServers": "its MCP servers are not started",
-    "isolation": "it works in the session's folder: isolation is not supported",
 }
 """Fields that Forge does not support, and the consequence."""
 
@@ -75,6 +75,8 @@ class AgentDefinition:
     skills: tuple[str, ...] = ()
     color: str = ""
     """One of `AGENT_COLORS`; empty: none."""
+    is_isolated: bool = False
+    """Whether it works in a git worktree of its own."""
     problems: tuple[str, ...] = ()
     """What is wrong with the file or ignored, each a clause that follows its name."""
 
@@ -183,6 +185,9 @@ def _agent_of(definition: Definition, name: str, known: Sequence[BaseTool]) -> A
     if max_turns is None and "maxTurns" in file.fields:
         given = safe_line(str(file.fields["maxTurns"]))
         problems.append(f"its maxTurns {given!r} is no whole number above 0")
+    isolation = file.text("isolation").lower()
+    if isolation not in ("", _WORKTREE):
+        problems.append(f"its isolation {safe_line(isolation)!r} is unknown: it gets a worktree")
     model, color = file.text("model"), file.text("color").lower()
     if not definition.body:
         problems.append("it has no text after the front matter, so nothing is added to the system prompt")
@@ -198,6 +203,7 @@ def _agent_of(definition: Definition, name: str, known: Sequence[BaseTool]) -> A
         mode=mode,
         skills=tuple(map(safe_line, file.words("skills"))),
         color=color if color in AGENT_COLORS else "",
+        is_isolated=bool(isolation),
         problems=tuple(problems),
     )
 

@@ -105,31 +105,35 @@ def stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode:
 class TighterPolicy:
     """A policy for one sub-agent, over that of its session: its rules, in the stricter one of two modes."""
 
-    def __init__(self, session: PermissionPolicy, mode: PermissionMode) -> None:
+    def __init__(
+        self, session: PermissionPolicy, mode: PermissionMode | None, worktree: PermissionPolicy | None = None
+    ) -> None:
+        """`worktree` is the policy for another folder that the sub-agent works in, in the session's mode."""
         self._session = session
+        self._rules = session if worktree is None else worktree
         self._mode = mode
 
     @property
     def mode(self) -> PermissionMode:
         """The mode that counts now."""
-        return stricter(self._mode, self._session.mode)
+        return self._session.mode if self._mode is None else stricter(self._mode, self._session.mode)
 
     def decide(self, tool_name: str, use: ToolUse) -> Verdict:
-        policy = copy.copy(self._session)  # shares the rules; the session's mode may change at any time
+        policy = copy.copy(self._rules)  # shares the rules; the session's mode may change at any time
         policy.mode = self.mode
         return policy.decide(tool_name, use)
 
     def allow_for_session(self, rule: str, scripts: Scripts = ()) -> None:
-        self._session.allow_for_session(rule, scripts)
+        self._rules.allow_for_session(rule, scripts)
 
     def allow_always(self, rule: str, scripts: Scripts | None = None) -> None:
-        self._session.allow_always(rule, scripts)
+        self._rules.allow_always(rule, scripts)
 
     def allow_reading(self, folder: Path) -> None:
-        self._session.allow_reading(folder)
+        self._rules.allow_reading(folder)
 
     def hidden(self, tool_name: str) -> Callable[[Path], bool] | None:
-        return self._session.hidden(tool_name)
+        return self._rules.hidden(tool_name)
 
     def denies(self, tool_name: str, tool: ServerTool) -> bool:
-        return self._session.denies(tool_name, tool)
+        return self._rules.denies(tool_name, tool)

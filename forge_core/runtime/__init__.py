@@ -157,6 +157,7 @@ def _assemble(
             events=events,
             system_prompt=lambda mode: prompts(mode, agent.registry),
             agent_prompt=prompts,
+            isolate=lambda folder: tooling.isolated_environment(config, environment, folder),
             is_attended=user.is_attended,
             budget=budget,
             extensions=extensions,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from logging import Logger
+    from pathlib import Path
 
     from langchain_core.language_models import BaseChatModel
 
@@ -34,9 +35,12 @@ if TYPE_CHECKING:
 
 
 class PromptMaker(Protocol):
-    """Returns the system prompt of a mode, for these tools; with a `role`, that of a sub-agent."""
+    """Returns the system prompt of a mode, for these tools; with a `role`, that of a sub-agent, which may
+    work in another `folder`."""
 
-    def __call__(self, mode: PermissionMode, tools: Iterable[BaseTool], role: str = "") -> SystemPrompt: ...
+    def __call__(
+        self, mode: PermissionMode, tools: Iterable[BaseTool], role: str = "", folder: Path | None = None
+    ) -> SystemPrompt: ...
 
 
 def build_environment(
@@ -88,6 +92,20 @@ def build_environment(
         jobs=JobTable(events.info, events.figures_changed, _command_limits(config)),
         skills=SessionSkills(policy.allow_for_turn),
     )
+
+
+def isolated_environment(config: ForgeConfig, shared: ToolEnvironment, folder: Path) -> ToolEnvironment:
+    """Return the environment of a session for calls in a worktree: by the rules of its settings, with a
+    sandbox of its own, and without undo. What the user allows "always" counts for the session's folder."""
+    from dataclasses import replace
+
+    from forge_core.permissions.sandbox.sandbox import clear_leftovers
+
+    own = replace(config, working_dir=folder, added_folders=())
+    clear_leftovers(folder, config.state_dir)
+    sandbox = _sandbox(own, shared.sandbox_state)
+    policy = _policy(own, shared.sandbox_state, sandbox, saves_for=config.working_dir)
+    return replace(shared, working_dir=folder, policy=policy, sandbox=sandbox, undo=None, unsaved=None)
 
 
 def _sandbox(config: ForgeConfig, state: SandboxState) -> Sandbox | None:
@@ -170,14 +188,17 @@ def _command_limits(config: ForgeConfig) -> CommandLimits:
     )
 
 
-def _policy(config: ForgeConfig, state: SandboxState, sandbox: Sandbox | None) -> PermissionPolicy:
+def _policy(
+    config: ForgeConfig, state: SandboxState, sandbox: Sandbox | None, saves_for: Path | None = None
+) -> PermissionPolicy:
+    """Return the policy; rules that the user grants are saved for the folder `saves_for`."""
     from forge_core.approval import ToolKind
     from forge_core.config.save import save_project_rule
     from forge_core.permissions.policy import PermissionPolicy, warm_up
     from forge_core.tools.registry import builtin_tools
 
     def save(rule: str, scripts: Scripts) -> None:
-        save_project_rule(config.state_dir, config.working_dir, rule, scripts=scripts)
+        save_project_rule(config.state_dir, saves_for or config.working_dir, rule, scripts=scripts)
 
     warm_up()
     return PermissionPolicy(
@@ -254,7 +275,6 @@ def prompt_maker(
     from forge_core.workspace.worktrees import is_own_worktree
 
     root = config.working_dir
-    is_held = environment.sandbox is not None and is_own_worktree(root, config.state_dir)
 
     def sections(tools: Iterable[BaseTool], role: str) -> Sequence[str]:
         """Return the lists of skills, agents and deferred tools, each if its tool is there. The role of a
@@ -265,7 +285,11 @@ def prompt_maker(
         deferred = "" if role or environment.deferred is None else environment.deferred.listing
         return skills.text if SkillTool in kinds else "", agents, deferred
 
-    def prompt(mode: PermissionMode, tools: Iterable[BaseTool], role: str = "") -> SystemPrompt:
+    def prompt(
+        mode: PermissionMode, tools: Iterable[BaseTool], role: str = "", folder: Path | None = None
+    ) -> SystemPrompt:
+        here = folder or root
+        is_held = environment.sandbox is not None and is_own_worktree(here, config.state_dir)
         omitted, state = environment.omitted_instructions, environment.sandbox_state
         added = environment.policy.folders.added
         found = instructions_for(config, added).files
@@ -273,10 +297,10 @@ def prompt_maker(
         # The report of a sub-agent is for the model.
         chosen = DEFAULT if role else style.current()
         text = system_prompt(
-            root,
+            here,
             mode,
-            added=added,
-            branch=branch(root),
+            added=() if folder else added,
+            branch=branch(here),
             commits=READ_ONLY if is_held else instruction(config.git_attribution, agent.model_name),
             instructions=instructions,
             sandbox=state,

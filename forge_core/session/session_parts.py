@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from logging import Logger
+from pathlib import Path
+from typing import TypeAlias
 
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.context.system_prompt import SystemPrompt
+from forge_core.errors import WorkspaceError
 from forge_core.langchain.agent import ForgeAgent
 from forge_core.langchain.callbacks import TokenTrackingCallback
 from forge_core.session.budget import SpendingBudget
@@ -21,9 +24,17 @@ from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
 from forge_core.tools.base import BaseTool
 
+AgentPromptMaker: TypeAlias = Callable[[PermissionMode, Iterable[BaseTool], str, Path | None], SystemPrompt]
 
-def _plain_prompt(mode: PermissionMode, tools: Iterable[BaseTool], role: str) -> SystemPrompt:
+
+def _plain_prompt(
+    mode: PermissionMode, tools: Iterable[BaseTool], role: str, folder: Path | None = None
+) -> SystemPrompt:
     return SystemPrompt(role)
+
+
+def _not_isolated(folder: Path) -> ToolEnvironment:
+    raise WorkspaceError("worktrees are not available in this session")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +57,13 @@ class SessionParts:
     extensions: SessionExtensions
     hooks: SessionHooks
     style: SessionStyle
-    agent_prompt: Callable[[PermissionMode, Iterable[BaseTool], str], SystemPrompt] = _plain_prompt
-    """Returns the system prompt of a sub-agent: of a mode, for its tools, with the text of its role."""
+    agent_prompt: Callable[[PermissionMode, Iterable[BaseTool], str, Path | None], SystemPrompt] = (
+        _plain_prompt
+    )
+    """Returns the system prompt of a sub-agent: of a mode, for its tools, with the text of its role, and of
+    the folder that it works in; None: that of the session."""
+    isolate: Callable[[Path], ToolEnvironment] = _not_isolated
+    """Returns the environment for calls in a worktree: by the same rules, with a sandbox of its own and
+    without undo."""
     is_attended: bool = True
     """Whether there is a user, who will send another message."""

@@ -47,6 +47,8 @@ class SubAgent:
     ended: float | None = None
     """Seconds since the epoch, like `started`."""
     report: str = ""
+    note: str = ""
+    """Where the work of an isolated agent is; follows its report."""
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to stop it."""
     is_in_background: bool = False
@@ -111,14 +113,15 @@ class SubAgent:
     def _outcome(self, result: AgentResult | None) -> ToolResult:
         text = "" if result is None else result.output.strip()
         problem = self._problem(result, bool(text))
+        note = f"\n\n{self.note}" if self.note else ""
         if not problem:
             self.state = AgentState.DONE
-            return ToolResult(True, text, summary=self.summary, usage=self.usage)
+            return ToolResult(True, text + note, summary=self.summary, usage=self.usage)
         is_stopped = self.stopped.is_set() or result is None or result.stopped_reason == "cancelled"
         self.state = AgentState.STOPPED if is_stopped else AgentState.FAILED
         return ToolResult(
             False,
-            f"Its last message was:\n{text}" if text else "",
+            (f"Its last message was:\n{text}" if text else "") + note,
             error=problem,
             summary=f"{'stopped' if is_stopped else 'failed'}, {self.summary}",
             outcome="interrupted" if is_stopped else "failed",

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from forge_core.config.forge_config import OFFLINE_MODEL, ForgeConfig
 from forge_core.context.folder_instructions import FolderInstructions
-from forge_core.errors import ForgeError, ToolError
+from forge_core.errors import ForgeError, ToolError, WorkspaceError
 from forge_core.events import AgentEvent, LLMEnd, Notice
 from forge_core.extensions.agents import AgentCatalog, AgentDefinition
 from forge_core.extensions.model_aliases import named_model
@@ -29,6 +30,7 @@ from forge_core.sanitize import safe_line
 from forge_core.session.agents.agent_events import AgentEvents, AgentJournal, begin_journal
 from forge_core.session.agents.agent_prompt import role_section
 from forge_core.session.agents.agent_scope import AgentScope, running_agent
+from forge_core.session.agents.agent_worktree import agent_worktree
 from forge_core.session.agents.sub_agent import AgentState, SubAgent
 from forge_core.session.billing import SessionBilling
 from forge_core.session.compacting import SessionCompactor
@@ -206,8 +208,28 @@ class SubAgents:
         return outcome
 
     async def _run(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> AgentResult | None:
+        if not agent.definition.is_isolated:
+            return await self._run_in(None, agent, pass_on)
+        try:
+            worktree = await agent_worktree(self._config(), agent.id)
+        except WorkspaceError as error:
+            return AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=str(error))
+        for notice in worktree.worktree.notices:
+            self._parts.events.warning(notice)
+        try:
+            return await self._run_in(worktree.folder, agent, pass_on)
+        except WorkspaceError as error:
+            return _crash(error)
+        finally:
+            agent.note = await worktree.leave()
+
+    async def _run_in(
+        self, folder: Path | None, agent: SubAgent, pass_on: Callable[[AgentEvent], None]
+    ) -> AgentResult | None:
+        """Run a sub-agent in a worktree, or in the session's folder."""
         parts, config = self._parts, self._config()
-        environment, policy = self._environment(agent), self._policy(agent.definition)
+        environment = self._environment(agent, folder)
+        policy = self._policy(agent.definition, environment)
         journal = begin_journal(
             agent,
             parts.journal,
@@ -248,14 +270,20 @@ class SubAgents:
         finally:
             await cancel_and_wait(hooks)
 
-    def _policy(self, definition: AgentDefinition) -> PermissionPolicy | TighterPolicy:
-        shared = self._parts.environment.policy
+    def _policy(
+        self, definition: AgentDefinition, environment: ToolEnvironment
+    ) -> PermissionPolicy | TighterPolicy:
+        shared, own = self._parts.environment.policy, environment.policy
+        if own is not shared:
+            return TighterPolicy(shared, definition.mode, own)
         return shared if definition.mode is None else TighterPolicy(shared, definition.mode)
 
-    def _environment(self, agent: SubAgent) -> ToolEnvironment:
-        """Return the session's environment with a separate record of files read, tasks and instructions, and
-        the tools of servers that the agent may use."""
+    def _environment(self, agent: SubAgent, folder: Path | None) -> ToolEnvironment:
+        """Return the session's environment, or that of a worktree, with a separate record of files read,
+        tasks and instructions, and the tools of servers that the agent may use."""
         shared, window = self._parts.environment, self._parts.provider.context_window(agent.model)
+        if folder is not None:
+            shared = self._parts.isolate(folder)
         offered = shared.offered
         return replace(
             shared,
@@ -268,7 +296,9 @@ class SubAgents:
             offered=None,
             server_offers=None,
             folder_instructions=(
-                None if shared.folder_instructions is None else FolderInstructions(self._config())
+                None
+                if shared.folder_instructions is None
+                else FolderInstructions(replace(self._config(), working_dir=shared.working_dir))
             ),
         )
 
@@ -307,7 +337,11 @@ class SubAgents:
         agent.interrupt = sub.interrupt
         meter = ContextMeter(sub)
         role = role_section(definition, sub.registry, "" if choice is None else choice.listing)
-        meter.use_prompt(parts.agent_prompt(policy.mode, sub.registry, role))
+        folder = environment.working_dir
+        is_elsewhere = folder != parts.environment.working_dir
+        meter.use_prompt(
+            parts.agent_prompt(policy.mode, sub.registry, role, folder if is_elsewhere else None)
+        )
         events.meter = meter
         SessionCompactor(
             sub,

@@ -79,7 +79,8 @@ EDITS = ["edit", "multi_edit", "apply_patch"]
         ("maxTurns: many", {"max_turns": None}, FOR_AGENTS, 1),
         ("tools: Read\n\tmodel: {", {"tools": (), "description": "Do it."}, [], 1),
         ("hooks:\n  Stop: []\n  PreToolUse: [{matcher: Bash}]", {}, FOR_AGENTS, 1),
-        ("mcpServers: {git: {command: rm}}\nisolation: worktree", {}, FOR_AGENTS, 2),
+        ("mcpServers: {git: {command: rm}}\nisolation: worktree", {"is_isolated": True}, FOR_AGENTS, 1),
+        ("isolation: container", {"is_isolated": True}, FOR_AGENTS, 1),
     ],
 )
 def test_a_file_narrows_what_an_agent_may_use(
