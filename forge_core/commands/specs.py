@@ -235,7 +235,7 @@ SPECS: tuple[CommandSpec, ...] = (
         "pr",
         "Write title and text of a pull request: to the clipboard, a file, or gh",
         "git.pr_command:pr",
-        accepts=("copy|gh [BASE]", "FILE..."),
+        accepts=("BASE", "copy|gh [BASE]", "FILE..."),
         keywords=("git", "pull request", "merge request", "github"),
         tier=Tier.IDLE,
         is_open=True,

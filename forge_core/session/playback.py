@@ -29,6 +29,7 @@ from forge_core.events import (
     ToolProgress,
     ToolStart,
 )
+from forge_core.home_paths import expand_home
 from forge_core.llm.account.catalog import bundled
 from forge_core.llm.models import TOKEN_COUNTS, TokenUsage
 from forge_core.offline.protocol import CONTEXT_LENGTH
@@ -259,7 +260,7 @@ def load_recording(name: str, sessions: SavedSessions) -> SavedSession:
     Raises:
         JournalError: there is none, more than one, or it cannot be read.
     """
-    path = Path(name).expanduser()
+    path = expand_home(name)
     if path.suffix.lower() == ".jsonl":
         if not path.is_file():
             raise JournalError(f"There is no file {name!r}. forge sessions list shows the saved sessions.")

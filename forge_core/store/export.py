@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from forge_core.errors import ConfigError
+from forge_core.home_paths import expand_home
 from forge_core.redact import Redactor
 from forge_core.store.saved_session import SavedSession
 from forge_core.store.session_index import summary_of
@@ -57,7 +58,7 @@ def export_in(folder: Path, name: str, saved: SavedSession, redact: Redactor) ->
     Raises:
         ConfigError: the file exists, or cannot be written.
     """
-    path = folder / Path(name or f"forge-{saved.id}.md").expanduser()
+    path = folder / expand_home(name or f"forge-{saved.id}.md")
     write_export(saved, path, redact)
     return path
 

@@ -75,9 +75,9 @@ async def read_pull_request(folder: Path, base: str = "") -> PullRequest:
         raise WorkspaceError(f"{str(folder)!r} is in no git repository.")
     name = branch(repository.top) or ""
     base = base or await _found_base(repository)
-    commit = await _commit(repository, base) or await _commit(repository, f"origin/{base}")
+    commit = await _base_commit(repository, base)
     if not commit:
-        raise WorkspaceError(f"There is no branch {safe_line(base)!r}. Name the base: /pr copy BRANCH.")
+        raise WorkspaceError(f"There is no branch {safe_line(base)!r}. Name the base: /pr BRANCH.")
     forked = await _git(repository, "merge-base", commit, "HEAD")
     if forked.returncode:
         raise WorkspaceError(f"HEAD and {safe_line(base)!r} have no common ancestor.")
@@ -107,13 +107,23 @@ async def read_pull_request(folder: Path, base: str = "") -> PullRequest:
     )
 
 
+async def is_base(folder: Path, name: str) -> bool:
+    """Return whether a branch or another commit, here or on the server, has this name."""
+    repository = find_repository(folder)
+    return repository is not None and bool(await _base_commit(repository, name))
+
+
+async def _base_commit(repository: Repository, name: str) -> str:
+    return await _commit(repository, name) or await _commit(repository, f"origin/{name}")
+
+
 async def _found_base(repository: Repository) -> str:
     """Return the branch that the server calls its main one, else one of a usual name."""
     head = await _git(repository, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     for name in (head.stdout.strip(), *_USUAL_BASES):
         if name and await _commit(repository, name):
             return name
-    raise WorkspaceError("No base was found: neither origin/HEAD nor main or master. Use /pr copy BRANCH.")
+    raise WorkspaceError("No base was found: neither origin/HEAD nor main or master. Use /pr BRANCH.")
 
 
 async def _commit(repository: Repository, name: str) -> str:

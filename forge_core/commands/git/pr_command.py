@@ -30,6 +30,7 @@ from forge_core.commands.result import (
     ShowResult,
 )
 from forge_core.errors import ForgeError
+from forge_core.home_paths import expand_home
 from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.permissions.verdict import Decision
 from forge_core.private_keys import hide_private_keys
@@ -39,7 +40,7 @@ from forge_core.session.session import ForgeSession
 from forge_core.tools.base import ToolUse
 from forge_core.untrusted import frame_text
 from forge_core.workspace.commit_trailers import attributed
-from forge_core.workspace.pull_request import PullRequest, read_pull_request
+from forge_core.workspace.pull_request import PullRequest, is_base, read_pull_request
 
 NOTHING = "Do nothing"
 SYSTEM = """\
@@ -57,12 +58,15 @@ _SHELL = "bash"
 
 async def pr(argument: str, session: ForgeSession) -> CommandResult:
     """Draft a pull request: for the clipboard, a file, or `gh`. The base may be named."""
+    folder = session.config.working_dir
     target, _, base = argument.strip().partition(" ")
     if target.lower() in ("copy", "gh"):
         target, base = target.lower(), base.strip()
+    elif target and await is_base(folder, argument.strip()):
+        target, base = "copy", argument.strip()
     else:
         target, base = argument.strip() or "copy", ""
-    request = await read_pull_request(session.config.working_dir, base)
+    request = await read_pull_request(folder, base)
     return RunWork(_PullRequestWork(session, request, target).run, "Writing the pull request")
 
 
@@ -172,7 +176,7 @@ class _PullRequestWork:
 
 def _file_of(folder: Path, target: str) -> Path | None:
     """Return the file that a target names; None for the clipboard and gh."""
-    return None if target in ("copy", "gh") else folder / Path(target).expanduser()
+    return None if target in ("copy", "gh") else folder / expand_home(target)
 
 
 def _question(request: PullRequest, patch: str, room: int) -> str:

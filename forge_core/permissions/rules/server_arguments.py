@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from forge_core.home_paths import expand_home
 from forge_core.permissions.path_info import locate
 from forge_core.sanitize import safe_line
 from forge_core.workspace.folders import Workspace, main_folder
@@ -27,7 +27,7 @@ def reason_to_ask(arguments: str, folders: Workspace, *, only_reads: bool) -> st
     JSON. Looks links up.
     """
     for text in _paths(arguments):
-        place = locate(main_folder(folders) / _expanded(text), folders)
+        place = locate(main_folder(folders) / expand_home(text), folders)
         if place.has_secret_name:
             return f"{_shown(text)} may contain keys or passwords"
         if any(_FORGE_FOLDER.search(one.as_posix()) for one in (place.given, place.real)):
@@ -49,13 +49,6 @@ def _paths(arguments: str) -> Iterator[str]:
         path = unquote(text.removeprefix("file://")) if text.startswith("file://") else text
         if path and len(path) <= _MAX_CHARS and not _NO_PATH.search(path):
             yield path
-
-
-def _expanded(text: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:  # there is no such user
-        return Path(text)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -74,13 +74,15 @@ async def test_a_file_is_written_but_none_is_replaced(repo: Path) -> None:
     assert isinstance(result, Failure) and "exists already" in result.text
     [result], _ = await do(opened(repo, Choosing("Write no/where.md"), TEXT), "/pr no/where.md")
     assert isinstance(result, Failure) and "cannot be written" in result.text
+    [result], _ = await do(opened(repo, Choosing("Write ~nobody/x.md"), TEXT), "/pr ~nobody/x.md")
+    assert isinstance(result, Failure) and "cannot be written" in result.text
 
 
 async def test_the_offline_model_gives_the_subjects_and_the_template(repo: Path) -> None:
     user = Choosing("Copy it")
     session = opened(repo, user)
     session.config = replace(session.config, endpoint=Endpoint("offline", ""))
-    [result], _ = await do(session, "/pr copy main")
+    [result], _ = await do(session, "/pr main")
     assert isinstance(result, CopyText)
     assert result.text == "Parse dates\n\n- Add dates\n- Add key\n\n## Why\n\n## Tests"
 
