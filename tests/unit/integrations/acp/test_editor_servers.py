@@ -13,26 +13,36 @@ from forge_core.integrations.acp.server import declared_servers
 from tests.support.acp_editor import Editor, connected
 from tests.support.mcp_bench import SERVER
 from tests.support.sse_server import SseServer, answer, tool_answer
+from tests.unit.integrations.acp.test_session_state import FORMS
 from tests.unit.integrations.acp.test_turns import at
 
 
 @pytest.mark.slow
-async def test_a_server_of_the_editor_runs_for_the_session_and_each_call_asks(tmp_path: Path) -> None:
-    editor = Editor()
+async def test_a_server_of_the_editor_runs_for_the_session_each_call_asks_and_it_may_ask_the_user(
+    tmp_path: Path,
+) -> None:
+    editor = Editor(form_answer={"q0": "Ada"})
     mine = schema.McpServerStdio(
         name="My Server",
         command=sys.executable,
         args=["-S", SERVER],
         env=[schema.EnvVariable(name="FROM_EDITOR", value="yes")],
     )
-    with SseServer(tool_answer(("m1", "mcp__My-Server__echo", {"text": "hi there"})), answer("ok")) as server:
-        async with connected(editor, flags=at(server)) as agent:
+    replies = [
+        tool_answer(("m1", "mcp__My-Server__echo", {"text": "hi there"})),
+        tool_answer(("m2", "mcp__My-Server__ask", {})),
+        answer("ok"),
+    ]
+    with SseServer(*replies) as server:
+        async with connected(editor, flags=at(server), capabilities=FORMS) as agent:
             session = (await agent.new_session(cwd=str(tmp_path), mcp_servers=[mine])).session_id
             # a prompt of a server waits until the servers have connected
             await agent.prompt(session_id=session, prompt=[acp.text_block("/mcp__My-Server__nosuch")])
             await agent.prompt(session_id=session, prompt=[acp.text_block("go")])
-        result = str(server.requests[1].json["messages"][-1]["content"])
-    assert "hi there" in result
+        results = [str(request.json["messages"][-1]["content"]) for request in server.requests[1:]]
+    assert "hi there" in results[0] and '"content": {"name": "Ada"}' in results[1]
+    [(message, form)] = editor.forms
+    assert "My-Server" in message and "Who?" in str(form)
     (call, _) = editor.asked[0]
     shown = "".join(part.content.text for part in call.content)
     assert "My-Server" in shown and "hi there" in shown
