@@ -32,6 +32,9 @@ def in_worktree(options: argparse.Namespace, program: Callable[[argparse.Namespa
     Raises:
         WorkspaceError: there is no repository, the name cannot be one, or git has failed.
     """
+    if options.command == "run" and options.prompt is None and " " in options.worktree:
+        # forge run --worktree "fix the parser": no name has a space, so this is the prompt
+        options.prompt, options.worktree = options.worktree, ""
     place = _FOLDER_OPTION[options.command]
     config = load_session_config(getattr(options, place), trust=options.trust)
     name = options.worktree or f"{options.command}-{time.strftime('%Y%m%d-%H%M%S')}"

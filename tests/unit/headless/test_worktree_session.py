@@ -17,9 +17,9 @@ RUN = python("-m", "forge_tui.cli", "run", "--model", "offline", "--permission-m
 pytestmark = pytest.mark.slow
 
 
-def run(repo: Path, prompt: str, *options: str) -> subprocess.CompletedProcess[str]:
+def run(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "FORGE_HOME": str(repo.parent / "home"), "OPENROUTER_API_KEY": ""}
-    return preloaded.run([*RUN, prompt, "--cwd", str(repo), *options], env=environment)
+    return preloaded.run([*RUN, "--cwd", str(repo), *words], env=environment)
 
 
 def test_a_run_in_a_worktree_leaves_the_folder_alone_and_loses_nothing(tmp_path: Path) -> None:
@@ -43,6 +43,11 @@ def test_a_run_in_a_worktree_leaves_the_folder_alone_and_loses_nothing(tmp_path:
     gone = run(repo, "read hello.py", "--worktree=task")
     assert "was removed. Branch forge/task stays." in gone.stderr and not path.exists()
     assert "forge/task" in git(repo, "branch")
+
+
+def test_a_prompt_after_the_option_is_no_name(tmp_path: Path) -> None:
+    done = run(make_repository(tmp_path / "repo", "Start"), "--worktree", "what is the git branch?")
+    assert done.returncode == 0 and "forge/run-" in done.stdout, done.stderr
 
 
 def test_a_worktree_needs_a_repository_and_a_name(tmp_path: Path) -> None:
