@@ -44,7 +44,7 @@ class EditorClient:
         """Send an update of a session. Never raises."""
         params = schema.SessionNotification(session_id=session_id, update=update)
         try:
-            await self._connection.send_notification(CLIENT_METHODS["session_update"], _written(params))
+            await self._connection.send_notification(CLIENT_METHODS["session_update"], written(params))
         except (ConnectionError, OSError) as error:
             _LOG.info("An update was not sent: %s", error)
 
@@ -94,11 +94,18 @@ class EditorClient:
         """Send a request and return its result; None if the client answers with an error, or has gone."""
         method = CLIENT_METHODS[name]
         try:
-            return await self._connection.send_request(method, _written(params))
+            return await self._connection.send_request(method, written(params))
         except (RequestError, ConnectionError, OSError) as error:
             _LOG.warning("%s failed in the client: %s", method, safe_line(str(error)))
             return None
 
 
-def _written(params: BaseModel) -> dict[str, Any]:
-    return params.model_dump(mode="json", by_alias=True, exclude_none=True)
+def written(params: BaseModel) -> dict[str, Any]:
+    """Return what is sent: fields without a value are left out, except for the old text of a new file, which
+    some clients look for."""
+    message: dict[str, Any] = params.model_dump(mode="json", by_alias=True, exclude_none=True)
+    content = (message.get("toolCall") or message.get("update") or {}).get("content")
+    for part in content if isinstance(content, list) else ():
+        if part["type"] == "diff":
+            part.setdefault("oldText", None)
+    return message

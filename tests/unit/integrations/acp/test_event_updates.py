@@ -10,6 +10,7 @@ from acp import schema
 from forge_core.approval import ToolKind
 from forge_core.events import LLMChunk, LLMStart, Notice, Retry, ToolEnd, ToolProgress, ToolStart
 from forge_core.integrations.acp import tool_calls
+from forge_core.integrations.acp.client import written
 from forge_core.integrations.acp.event_updates import EventUpdates
 from forge_core.integrations.acp.update_sender import Update, UpdateSender
 from forge_core.tools.editing.diff import MAX_DIFF_LINES, file_diff
@@ -82,3 +83,16 @@ async def test_fragments_are_joined_and_each_model_call_is_a_message() -> None:
     ids = [one.message_id for one in sent]  # type: ignore[union-attr]
     assert ids[0] == ids[1] != ids[2] == ids[3] and len(set(ids)) == 4
     await sender.aclose()
+
+
+def test_the_old_text_of_a_new_file_is_sent_as_null() -> None:
+    diff = schema.FileEditToolCallContent(type="diff", path="/new.py", new_text="x")
+    call = schema.ToolCallUpdate(tool_call_id="1", content=[diff, tool_calls.text_content("more")])
+    start = schema.ToolCallStart(
+        session_update="tool_call", tool_call_id="1", title="Write", content=[diff], locations=None
+    )
+    asked = written(schema.RequestPermissionRequest(session_id="s", tool_call=call, options=[]))
+    sent = written(schema.SessionNotification(session_id="s", update=start))
+    for contents in (asked["toolCall"]["content"], sent["update"]["content"]):
+        assert contents[0] == {"type": "diff", "path": "/new.py", "oldText": None, "newText": "x"}
+    assert "locations" not in sent["update"] and "title" not in asked["toolCall"]
