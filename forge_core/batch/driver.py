@@ -232,7 +232,7 @@ class BatchDriver:
             "--model": task.model,
             "--permission-mode": task.permission_mode,
             "--max-iterations": task.max_turns,
-            "--time-limit": None if task.time_limit_s is None else f"{task.time_limit_s:g}s",
+            "--time-limit": None if task.time_limit_s is None else f"{task.time_limit_s:f}s",
             "--max-cost": None if each is None else f"{each:f}",
             "--max-tokens": self.options.max_tokens,
         }

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from forge_core.config import checks
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.sanitize import safe_line
@@ -21,6 +22,8 @@ _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _ID = r"[A-Za-z0-9](?:\.?[A-Za-z0-9_-]+)*"
 """Part of the names of folders and branches."""
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
+"""In no argument, variable or file of a program."""
 _MAX_BYTES = 50_000_000
 _SHOWN_PROBLEMS = 20
 
@@ -64,8 +67,8 @@ class _Line(BaseModel):
     permission_mode: str | None = None
     allow: list[Text] = Field(default_factory=list)
     deny: list[Text] = Field(default_factory=list)
-    max_turns: int | None = Field(default=None, ge=1)
-    time_limit_s: float | None = Field(default=None, gt=0)
+    max_turns: int | None = Field(default=None, ge=1, lt=1_000_000_000)
+    time_limit_s: float | None = Field(default=None, gt=0, lt=1e9)
     verify: str = ""
     env: dict[Variable, str] = Field(default_factory=dict)
 
@@ -116,14 +119,20 @@ def _shown(problems: list[str]) -> Iterator[str]:
 
 def _task(text: str, folder: Path) -> BatchTask:
     try:
-        line = _Line.model_validate(json.loads(text))
+        record = json.loads(text)
+        line = _Line.model_validate(record)
     except ValidationError as error:
         raise _LineError(_words(error)) from error
     except (ValueError, RecursionError) as error:
         raise _LineError(f"it is no JSON ({error})") from error
+    if unusable := next(filter(None, map(_UNUSABLE.search, _texts(record))), None):
+        raise _LineError(f"it has the character {unusable[0]!r}")
     mode = line.permission_mode
     if mode is not None and mode not in list(PermissionMode):
         raise _LineError(f"permission_mode is {mode!r}, not one of {', '.join(PermissionMode)}")
+    for name, rules in (("allow", line.allow), ("deny", line.deny)):
+        for rule in rules:
+            _check_rule(name, rule)
     repo = (folder / Path(line.repo).expanduser()).absolute()
     if not repo.is_dir() or find_repository(repo) is None:
         raise _LineError(f"repo {line.repo!r} is no folder in a git repository")
@@ -144,6 +153,25 @@ def _task(text: str, folder: Path) -> BatchTask:
         env=line.env,
         digest=hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16],
     )
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield all texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in (*value, *value.values()):
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _check_rule(name: str, rule: str) -> None:
+    try:
+        checks.rules([rule])
+    except ValueError as error:
+        raise _LineError(f"{name} has {rule!r}, which is no rule like 'bash(pytest:*)'") from error
 
 
 def _prompt(line: _Line, folder: Path) -> str:

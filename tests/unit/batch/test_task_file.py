@@ -91,6 +91,15 @@ def test_the_digest_follows_the_meaning_of_a_line(tmp_path: Path) -> None:
         (task(env={"A B": "1"}), "env.A B"),
         (task(allow="bash"), "allow is 'bash'"),
         ({"id": "a", "prompt_file": "nope", "repo": "shop"}, "prompt_file 'nope' cannot be read"),
+        ({"id": "a", "prompt_file": "p\0", "repo": "shop"}, r"it has the character '\x00'"),
+        (task(env={"A": "1\0"}), r"it has the character '\x00'"),
+        (task(prompt="{{a}}", vars={"a": "\ud800"}), r"it has the character '\ud800'"),
+        (task(verify="\udfff"), r"it has the character '\udfff'"),
+        (task(allow=["bash(x"]), "allow has 'bash(x', which is no rule"),
+        (task(deny=["ba sh"]), "deny has 'ba sh', which is no rule"),
+        (task(time_limit_s=float("inf")), "time_limit_s is inf"),
+        (task(time_limit_s=1e9), "time_limit_s is 1000000000.0"),
+        (task(max_turns=10**9), "max_turns is 1000000000"),
     ],
 )
 def test_every_unusable_line_is_named(tmp_path: Path, line: dict[str, Any] | str, problem: str) -> None:
