@@ -51,7 +51,8 @@ class BatchTask:
     """A command that ends with 0 if the task is done; empty: there is none."""
     env: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
-    """Equal for equal lines (with equal prompt files): by it a finished task is recognised."""
+    """Equal for equal lines with equal prompt files, wherever they are: by it a finished task is recognised.
+    """
 
 
 class _Line(BaseModel):
@@ -137,7 +138,7 @@ def _task(text: str, folder: Path) -> BatchTask:
     if not repo.is_dir() or find_repository(repo) is None:
         raise _LineError(f"repo {line.repo!r} is no folder in a git repository")
     prompt = _prompt(line, folder)
-    facts = {**line.model_dump(), "prompt": prompt, "repo": str(repo)}
+    facts = {**line.model_dump(exclude_defaults=True), "prompt": prompt}
     return BatchTask(
         id=line.id,
         prompt=prompt,
