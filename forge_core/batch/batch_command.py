@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from forge_core.batch.batch_log import BatchLog, BatchState
 from forge_core.batch.driver import BatchDriver, BatchOptions
 from forge_core.batch.local_engine import LocalEngine
-from forge_core.batch.progress import Progress
+from forge_core.batch.progress import Progress, open_output
 from forge_core.batch.results import TABLE_FILES, ResultRow, is_ended, row_of, summary
 from forge_core.batch.task_file import BatchTask
 from forge_core.errors import ConfigError
@@ -61,7 +61,7 @@ def run_batch(
     if batch.max_cost_usd is None and batch.max_cost_each_usd is None and batch.max_tokens is None:
         print("forge: there is no limit of cost: see --max-cost, --max-tokens", file=sys.stderr)
     worktrees = Worktrees(config.state_dir)
-    driver = BatchDriver(tasks, log, LocalEngine(program, config), batch, worktrees, Progress(sys.stdout))
+    driver = BatchDriver(tasks, log, LocalEngine(program, config), batch, worktrees, Progress(open_output()))
     try:
         code = asyncio.run(driver.run())
     except BrokenPipeError:  # nobody reads what is printed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,11 +13,12 @@ from typing import TextIO
 
 from forge_core.batch.results import ResultRow
 from forge_core.durations import time_so_far
+from forge_core.errors import ConfigError
 from forge_core.sanitize import safe_line
-from forge_core.text_width import clip
+from forge_core.text_width import clip, clip_middle
 
 _HEAD_ROWS = 2
-_ID_WIDTH = 32
+_LEAST_ID_WIDTH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,16 @@ class Overview:
     running: Sequence[RunningTask]
     stopping: str = ""
     """Why nothing more is started; empty while something is."""
+
+
+def open_output() -> TextIO:
+    """Return standard output; a character that its encoding lacks is escaped. Raises ConfigError if it is
+    closed."""
+    if sys.stdout is None:
+        raise ConfigError("Standard output is closed, so there is nowhere to print how the tasks end.")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    return sys.stdout
 
 
 class Progress:
@@ -70,7 +83,7 @@ class Progress:
         if not self._is_live:
             return
         size = shutil.get_terminal_size()
-        lines = list(_table(overview, max(1, size.lines - 2)))
+        lines = _table(overview, size.columns, max(1, size.lines - 2))
         self._erase()
         self._out.write("".join(f"{clip(safe_line(line), size.columns - 1)}\n" for line in lines))
         self._out.flush()
@@ -83,11 +96,12 @@ class Progress:
 
     def _erase(self) -> None:
         if self._rows:
-            self._out.write(f"\x1b[{self._rows}A\x1b[J")
+            # From the first column: a terminal shows ^C where the cursor is.
+            self._out.write(f"\r\x1b[{self._rows}A\x1b[J")
             self._rows = 0
 
 
-def _table(overview: Overview, height: int) -> list[str]:
+def _table(overview: Overview, width: int, height: int) -> list[str]:
     money = f"${overview.spent_usd + sum(one.cost_usd for one in overview.running):.2f}"
     if overview.limit_usd is not None:
         money += f" of ${overview.limit_usd:.2f}"
@@ -95,9 +109,17 @@ def _table(overview: Overview, height: int) -> list[str]:
     head = f"── {counts}, {overview.waiting} waiting, {money} ──"
     lines = [head, *([f"Nothing more is started: {overview.stopping}"] if overview.stopping else [])]
     shown = overview.running[: max(0, height - _HEAD_ROWS)]
-    for one in shown:
-        figures = f"{time_so_far(one.seconds):>12}  ${one.cost_usd:>8.4f}  {one.tokens:>9,} tokens"
-        lines.append(f"{one.id[:_ID_WIDTH]:<{_ID_WIDTH}}  {figures}  {one.activity}")
+    rows = [_figures(one, max(_LEAST_ID_WIDTH, width // 4)) for one in shown]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for one, (name, *figures) in zip(shown, rows, strict=True):
+        cells = [f"{text:>{size}}" for text, size in zip(figures, widths[1:], strict=True)]
+        lines.append("  ".join([f"{name:<{widths[0]}}", *cells, one.activity]))
     if len(overview.running) > len(shown):
         lines.append(f"… and {len(overview.running) - len(shown)} more")
     return lines[:height]
+
+
+def _figures(task: RunningTask, width: int) -> tuple[str, str, str, str]:
+    """Return the id in at most `width` cells, the time, the cost and the tokens of a task."""
+    name = clip_middle(task.id, width)
+    return name, time_so_far(task.seconds), f"${task.cost_usd:.4f}", f"{task.tokens:,} tokens"

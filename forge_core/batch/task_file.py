@@ -78,12 +78,15 @@ class _LineError(Exception):
     """A line cannot be used; the text says why."""
 
 
-def read_tasks(path: Path) -> list[BatchTask]:
-    """Return the tasks of a file. Paths in it are relative to its folder; empty lines are skipped.
+def read_tasks(name: str | Path) -> list[BatchTask]:
+    """Return the tasks of a file, whose name may begin with "~". Paths in it are relative to its folder.
+
+    Empty lines are skipped.
 
     Raises:
         ConfigError: the file cannot be read or holds no task, or with every line that cannot be used.
     """
+    path = Path(name).expanduser().absolute()
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise ConfigError(f"The tasks in {str(path)!r} are over {_MAX_BYTES // 1_000_000} MB.")

@@ -226,7 +226,7 @@ def test_a_repository_that_is_gone_fails_its_task_only(folder: BatchFolder) -> N
     assert "is in no git repository" in folder.rows()["gone"]["error"] and not other.lost_worktrees()
 
 
-def test_a_folder_has_one_batch_at_a_time(folder: BatchFolder) -> None:
+def test_a_folder_has_one_batch_at_a_time(folder: BatchFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     from forge_core.batch.batch_log import BatchLog
 
     folder.write([{"id": "a", "prompt": "read greeting.py"}], model="offline")
@@ -236,4 +236,7 @@ def test_a_folder_has_one_batch_at_a_time(folder: BatchFolder) -> None:
     log.close()
     assert folder.run("--dry-run")[1].endswith("1 of 1 tasks would start. $0.0000 are spent.\n")
     assert folder.run("--max-cost", "1", "--max-cost-each", "2")[0] == 1
+    folder.write([{"id": "a", "prompt": "read greeting.py"}], model="modèle")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert r"mod\xe8le" in folder.run("--dry-run")[1]
     assert not (folder.out / "tasks").exists()

@@ -100,7 +100,8 @@ def test_a_terminal_gets_a_table_and_a_file_only_the_ends(monkeypatch: pytest.Mo
     assert file.getvalue() == "a  complete  verify passed  $0.5000  0 s  +3 −1\n"
     shown = terminal.getvalue()
     assert "1 of 3 ended, 1 running, 1 waiting, $0.75 of $2.00" in shown and "1 min 15 s" in shown
-    assert shown.count("\x1b[2A\x1b[J") == 1 and "\x1b]" not in shown
+    # From the first column: the terminal shows the keys Ctrl+C as ^C where the cursor is.
+    assert shown.count("\r\x1b[2A\x1b[J") == 1 and "\x1b]" not in shown
     assert shown.endswith(file.getvalue())
 
 
@@ -111,3 +112,22 @@ def test_no_row_of_the_table_is_wider_than_the_terminal(monkeypatch: pytest.Monk
     Progress(terminal).update(overview("漢字" * 40))
     rows = terminal.getvalue().splitlines()
     assert rows[1].endswith("…") and 87 < max(map(cell_len, rows)) <= 89
+
+
+def test_the_table_leaves_room_for_what_tasks_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = Terminal()
+    long_id = "scikit-learn__scikit-learn-10297"
+    running = [
+        RunningTask(name, 3599.0, Decimal("1.25"), 123_456, "Run pytest -q tests") for name in ("a", long_id)
+    ]
+    Progress(terminal).update(Overview(2, 0, 0, Decimal(0), None, running))
+    first, second = terminal.getvalue().splitlines()[1:]
+    assert "…" in second and "-learn-10297  59 min 59 s  $1.2500  123,456 tokens  Run" in second
+    assert first.index("Run") == second.index("Run") == 60
+    terminal = Terminal()
+    Progress(terminal).update(Overview(1, 0, 0, Decimal(0), None, running[:1]))
+    assert terminal.getvalue().splitlines()[1] == (
+        "a  59 min 59 s  $1.2500  123,456 tokens  Run pytest -q tests"
+    )
