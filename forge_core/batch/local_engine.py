@@ -50,6 +50,8 @@ _GRACE_S = 30.0
 _VERIFY_S = 1800.0
 """For a task without a time limit."""
 _GIT_S = 120.0
+_PATCH_FORMAT = ("--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0")
+"""That of `git apply`, over what the user has set for `git diff`."""
 _LINE_BYTES = 64 * 1024
 
 
@@ -110,7 +112,7 @@ async def worktree_changes(worktree: Worktree, max_bytes: int = MAX_FILE_BYTES) 
         outputs = []
         for arguments in (
             ("add", "--intent-to-add", "--all"),  # so that a diff shows new files
-            ("diff", "--no-color", "--binary", worktree.base),
+            ("diff", *_PATCH_FORMAT, "--binary", worktree.base),
             ("diff", "--no-color", "--numstat", worktree.base),
         ):
             done = await run_git(
