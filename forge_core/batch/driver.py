@@ -140,7 +140,7 @@ class BatchDriver:
         reserved = start.get("reserved_usd")
         cost = figures.charged(None if reserved is None else Decimal(reserved), was_killed=True)
         worktree = str(start["worktree"])
-        is_there = bool(worktree) and await asyncio.to_thread(Path(worktree).exists)
+        is_left = bool(worktree) and await self.worktrees.is_left(Path(worktree))
         record = {
             "type": "attempt",
             "id": task_id,
@@ -148,7 +148,7 @@ class BatchDriver:
             "status": TaskStatus.CUT_OFF,
             "cost_usd": f"{cost:f}",
             "tokens": figures.tokens,
-            "worktree": worktree if is_there else "",
+            "worktree": worktree if is_left else "",
         }
         self.log.write(record)
         self.progress.say(f"{task_id}  attempt {start['attempt']} was cut off, and starts again")

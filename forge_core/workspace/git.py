@@ -148,11 +148,12 @@ async def run_git(
     timeout_s: float = 10.0,
     max_bytes: int | None = None,
     index_file: Path | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> GitOutput:
     """Run git in `folder` with hooks, filters, helpers, pagers, prompts and the network turned off.
 
-    It is stopped after `max_bytes` of output. `index_file` is used in place of the index. Raises
-    WorkspaceError when git is missing or takes longer than `timeout_s`.
+    It is stopped after `max_bytes` of output. `index_file` is used in place of the index. It inherits the
+    descriptors `pass_fds`. Raises WorkspaceError when git is missing or takes longer than `timeout_s`.
     """
     names = await _call(folder, ["config", "--name-only", "--null", "--list"], {}, timeout_s)
     command = list(arguments)
@@ -164,7 +165,7 @@ async def run_git(
     variables = _as_variables(_emptied(names.stdout.split("\0")))
     if index_file is not None:
         variables["GIT_INDEX_FILE"] = str(index_file)
-    return await _call(folder, command, variables, timeout_s, max_bytes)
+    return await _call(folder, command, variables, timeout_s, max_bytes, pass_fds)
 
 
 def is_switched_off(setting: str, arguments: Sequence[str]) -> bool:
@@ -228,6 +229,7 @@ async def _call(
     variables: dict[str, str],
     timeout_s: float,
     max_bytes: int | None = None,
+    pass_fds: Sequence[int] = (),
 ) -> GitOutput:
     try:
         process = await asyncio.create_subprocess_exec(
@@ -238,6 +240,7 @@ async def _call(
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
+            pass_fds=pass_fds,
         )
     except OSError as error:
         raise WorkspaceError(f"git could not be run in {str(folder)!r}: {error}.") from error

@@ -77,10 +77,10 @@ class Worktrees:
         repository, branch = _repository(folder), BRANCH_PREFIX + _checked(name)
         path = self._folder_of(repository) / name
         base = await _commit(repository.top, ref)
-        async with self._locked(path.parent):  # git gives two that start at once the same names
+        async with self._locked(path.parent) as lock:  # git gives two that start at once the same names
             if _is_there(path):
                 raise WorkspaceError(f"There is a worktree {name!r} already, in {str(path)!r}.")
-            made = await _git(repository.top, "worktree", "add", "-b", branch, str(path), base)
+            made = await _git(repository.top, "worktree", "add", "-b", branch, str(path), base, lock=lock)
         if made.returncode:
             reason = safe_line(made.stderr.strip().rpartition("\n")[2])
             raise WorkspaceError(f"The worktree {name!r} could not be made from {ref!r}: {reason}.")
@@ -109,8 +109,8 @@ class Worktrees:
                 await _git(repository.top, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
             ).returncode:
                 return await self.create(folder, name)
-            async with self._locked(path.parent):
-                made = await _git(repository.top, "worktree", "add", str(path), branch)
+            async with self._locked(path.parent) as lock:
+                made = await _git(repository.top, "worktree", "add", str(path), branch, lock=lock)
             if made.returncode:
                 reason = safe_line(made.stderr.strip().rpartition("\n")[2])
                 raise WorkspaceError(f"The worktree {name!r} could not be made on {branch!r}: {reason}.")
@@ -137,11 +137,19 @@ class Worktrees:
                 return ""
             if reason := await _reason_to_keep(worktree):
                 return reason
-            async with self._locked(worktree.path.parent):
-                removed = await _git(worktree.repository, "worktree", "remove", str(worktree.path))
+            async with self._locked(worktree.path.parent) as lock:
+                removed = await _git(worktree.repository, "worktree", "remove", str(worktree.path), lock=lock)
         except WorkspaceError as error:
             return str(error)
         return safe_line(removed.stderr.strip()) or "git did not remove it" if removed.returncode else ""
+
+    async def is_left(self, path: Path) -> bool:
+        """Return whether there is a worktree at a path. Waits for a git that is making or removing one there,
+        also for that of a process which was killed."""
+        if not path.parent.is_dir():
+            return False
+        async with self._locked(path.parent):
+            return _is_there(path)
 
     def _folder_of(self, repository: Repository) -> Path:
         """Return the folder of a repository's worktrees, the same for its main and its linked ones."""
@@ -151,8 +159,11 @@ class Worktrees:
         return self._root / f"{name}-{hashlib.sha256(os.fsencode(shared)).hexdigest()[:8]}"
 
     @contextlib.asynccontextmanager
-    async def _locked(self, folder: Path) -> AsyncIterator[None]:
-        """Keep other processes from adding or removing worktrees of the same repository."""
+    async def _locked(self, folder: Path) -> AsyncIterator[int]:
+        """Keep other processes from adding or removing worktrees of the same repository.
+
+        Yield the descriptor of the lock: a git that gets it holds the lock even if this process is killed.
+        """
         try:
             make_private_folder(folder)
             fd = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -161,7 +172,7 @@ class Worktrees:
         try:
             with contextlib.suppress(OSError):  # a file system without locks
                 await asyncio.to_thread(fcntl.flock, fd, fcntl.LOCK_EX)
-            yield
+            yield fd
         finally:
             os.close(fd)
 
@@ -200,8 +211,9 @@ def _counterpart(folder: Path, top: Path, target: Path) -> Path:
     return Path(os.path.normpath(below)) if below.is_dir() else target
 
 
-async def _git(folder: Path, *arguments: str) -> GitOutput:
-    return await run_git(folder, *arguments, timeout_s=_TIMEOUT_S)
+async def _git(folder: Path, *arguments: str, lock: int | None = None) -> GitOutput:
+    passed = () if lock is None else (lock,)
+    return await run_git(folder, *arguments, timeout_s=_TIMEOUT_S, pass_fds=passed)
 
 
 async def _commit(top: Path, ref: str) -> str:

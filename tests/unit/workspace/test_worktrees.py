@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,6 +75,39 @@ def test_worktrees_that_are_made_at_once_all_come_into_being(repository: Path, w
 
     made = asyncio.run(run())
     assert {git(one.path, "branch", "--show-current") for one in made} == {f"forge/t{n}" for n in range(6)}
+
+
+def test_a_worktree_that_a_killed_process_was_making_is_found(
+    repository: Path, worktrees: Worktrees, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, began, may_end = worktrees.path_of(repository, "task"), tmp_path / "began", tmp_path / "may end"
+    for fifo in (began, may_end):
+        os.mkfifo(fifo)
+    (tmp_path / "bin").mkdir()
+    slow = tmp_path / "bin/git"
+    making = f"echo > '{began}'; read _ < '{may_end}'; mkdir '{path}'; exit 0"
+    slow.write_text(
+        f'#!/bin/sh\ncase "$*" in *"worktree add"*) {making};; esac\n{shutil.which("git")} "$@"\n'
+    )
+    slow.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    script = (
+        "import asyncio, sys; from pathlib import Path; from forge_core.workspace.worktrees import Worktrees;"
+        "asyncio.run(Worktrees(Path(sys.argv[1])).create(Path(sys.argv[2]), 'task'))"
+    )
+    program = subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "state"), str(repository)])
+    began.read_text()
+    program.kill()
+    program.wait()
+
+    async def look() -> bool:
+        looking = asyncio.ensure_future(worktrees.is_left(path))
+        await asyncio.to_thread(may_end.write_text, "\n")
+        return await looking
+
+    assert asyncio.run(look())
+    assert not asyncio.run(worktrees.is_left(path.with_name("other")))
+    assert not asyncio.run(worktrees.is_left(tmp_path / "no folder/task"))
 
 
 @pytest.mark.parametrize(
