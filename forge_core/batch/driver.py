@@ -178,7 +178,7 @@ class BatchDriver:
             ready = next((one for one in self._pending if one.not_before <= now), None)
             if ready is None:
                 return
-            if not self._budget.fits():
+            if not self._budget.fits(self._running_usd()):
                 if not self._running:
                     self._stop(f"too little is left of ${self._budget.limit_usd:.2f} for another task")
                 return
@@ -213,7 +213,6 @@ class BatchDriver:
                 "worktree": self._worktree_path(job),
             }
         )
-        self._budget.reserve()
         pending.tries += 1
         work = asyncio.ensure_future(self.engine.submit(job))
         events = EventReader(folder / EVENTS_FILE)
@@ -254,10 +253,13 @@ class BatchDriver:
                 )
 
     def _check_total(self) -> None:
-        running = sum((one.events.figures.cost_usd for one in self._running.values()), Decimal(0))
-        if self._running and self._budget.is_reached(running):
+        if self._running and self._budget.is_reached(self._running_usd()):
             self._stop(f"the limit of ${self._budget.limit_usd:.2f} is reached")
             self._cancel_all()
+
+    def _running_usd(self) -> list[Decimal]:
+        """Return what each running task has spent so far."""
+        return [one.events.figures.cost_usd for one in self._running.values()]
 
     def _stop(self, reason: str) -> None:
         if not self._stopping:
@@ -300,7 +302,7 @@ class BatchDriver:
         result, figures = running.work.result(), running.events.read()
         outcome = judge(result, figures, has_cost_limit=self._budget.each_usd is not None)
         cost = figures.charged(self._budget.each_usd, was_killed=not figures.stopped_reason)
-        self._budget.settle(cost)
+        self._budget.spent_usd += cost
         is_again = outcome.may_retry and pending.tries <= self.options.retries
         is_end = outcome.is_final and not is_again
         folder = Path(running.job.folder)

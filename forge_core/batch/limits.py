@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import ROUND_DOWN, Decimal
 
-_CENT_PART = Decimal("0.0001")
+_SMALLEST_USD = Decimal("0.000001")
 _ONE_HALVING_S = 30.0
 """The runs that were started before a halving meet the same limit for a while; that counts once."""
 
@@ -16,35 +17,29 @@ class BatchBudget:
         """Without a limit for each task, each gets its share of the whole by the number that may run."""
         self.limit_usd = limit_usd
         if each_usd is None and limit_usd is not None:
-            each_usd = (limit_usd / parallel).quantize(_CENT_PART, ROUND_DOWN)
+            each_usd = (limit_usd / parallel).quantize(_SMALLEST_USD, ROUND_DOWN)
         self.each_usd = each_usd
         self.spent_usd = Decimal(0)
-        self._running = 0
 
-    @property
-    def left_usd(self) -> Decimal | None:
-        """What is neither spent nor reserved; None without a limit."""
+    def left_usd(self, running_usd: Iterable[Decimal]) -> Decimal | None:
+        """Return what is neither spent nor reserved, given what each running task has spent so far; None
+        without a limit.
+
+        Reserved is what each may cost, or has cost already: a run can pass its limit by its last call.
+        """
         if self.limit_usd is None:
             return None
-        return self.limit_usd - self.spent_usd - self._running * (self.each_usd or 0)
+        each = self.each_usd or Decimal(0)
+        return self.limit_usd - self.spent_usd - sum(max(each, cost) for cost in running_usd)
 
-    def fits(self) -> bool:
+    def fits(self, running_usd: Iterable[Decimal]) -> bool:
         """Return whether another task may start."""
-        left = self.left_usd
+        left = self.left_usd(running_usd)
         return left is None or (self.each_usd is not None and self.each_usd <= left)
 
-    def reserve(self) -> None:
-        """Reserve what a task may cost. Call it only if it `fits`."""
-        self._running += 1
-
-    def settle(self, cost_usd: Decimal) -> None:
-        """Put what a task has cost in the place of its reservation."""
-        self._running -= 1
-        self.spent_usd += cost_usd
-
-    def is_reached(self, running_usd: Decimal) -> bool:
+    def is_reached(self, running_usd: Iterable[Decimal]) -> bool:
         """Return whether the limit is reached, with what running tasks have spent so far."""
-        return self.limit_usd is not None and self.spent_usd + running_usd >= self.limit_usd
+        return self.limit_usd is not None and self.spent_usd + sum(running_usd) >= self.limit_usd
 
 
 class Parallelism:

@@ -9,23 +9,21 @@ from forge_core.batch.limits import BatchBudget, Parallelism
 
 def test_a_task_starts_only_if_its_reservation_fits() -> None:
     budget = BatchBudget(Decimal(2), Decimal(1), 8)
-    started = 0
-    while budget.fits():
-        budget.reserve()
-        started += 1
-    assert started == 2 and budget.left_usd == 0
-    budget.settle(Decimal("0.25"))
-    assert budget.left_usd == Decimal("0.75") and not budget.fits()
-    budget.settle(Decimal("0.5"))
-    assert budget.fits() and budget.spent_usd == Decimal("0.75")
-    assert not budget.is_reached(Decimal(1)) and budget.is_reached(Decimal("1.25"))
+    new, half = Decimal(0), Decimal("0.5")
+    assert budget.fits([new]) and budget.left_usd([new, half]) == 0 and not budget.fits([new, half])
+    # One has passed its limit.
+    assert budget.left_usd([Decimal("1.25")]) == Decimal("0.75") and not budget.fits([Decimal("1.25")])
+    budget.spent_usd = Decimal("0.25")
+    assert budget.left_usd([new]) == Decimal("0.75") and not budget.fits([new]) and budget.fits([])
+    assert not budget.is_reached([half, Decimal(1)]) and budget.is_reached([Decimal(1), Decimal("0.75")])
 
 
 def test_without_a_limit_for_each_a_task_gets_its_share() -> None:
     assert BatchBudget(Decimal(20), None, 8).each_usd == Decimal("2.5")
-    assert BatchBudget(Decimal(1), None, 3).each_usd == Decimal("0.3333")
+    assert BatchBudget(Decimal(1), None, 3).each_usd == Decimal("0.333333")
+    assert BatchBudget(Decimal("0.0005"), None, 8).each_usd == Decimal("0.000062")
     free = BatchBudget(None, Decimal(1), 8)
-    assert free.left_usd is None and free.fits() and not free.is_reached(Decimal(1000))
+    assert free.left_usd([]) is None and free.fits([]) and not free.is_reached([Decimal(1000)])
 
 
 def test_a_limited_rate_halves_the_parallelism_and_quiet_raises_it() -> None:
