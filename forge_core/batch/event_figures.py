@@ -26,7 +26,9 @@ class RunFigures:
 
     cost_usd: Decimal = Decimal(0)
     is_cost_known: bool = True
-    """False after a call whose price is unknown."""
+    """False after a call whose cost is unknown: one without a price, or one that broke."""
+    is_price_known: bool = True
+    """False after an answer whose cost is unknown."""
     tokens: int = 0
     calls: int = 0
     open_calls: int = 0
@@ -86,7 +88,7 @@ def _apply(figures: RunFigures, kind: str, data: dict[str, Any]) -> None:
         case "llm_end":
             figures.open_calls = max(0, figures.open_calls - 1)
             figures.calls += 1
-            _take_usage(figures, data["total_usage"])
+            _take_usage(figures, data)
         case "tool_start":
             figures.activity = safe_line(f"{data['title'] or data['name']} {data['target']}")[:200]
         case "notice":
@@ -100,12 +102,26 @@ def _apply(figures: RunFigures, kind: str, data: dict[str, Any]) -> None:
             figures.error = figures.error or result.get("error") or ""
 
 
-def _take_usage(figures: RunFigures, usage: dict[str, Any]) -> None:
-    figures.tokens = int(usage["total_tokens"])
-    if usage["cost_usd"] is None:
-        figures.is_cost_known = False
+def _take_usage(figures: RunFigures, data: dict[str, Any]) -> None:
+    usage, total = data["usage"], data["total_usage"]
+    figures.tokens = int(total["total_tokens"])
+    if total["cost_usd"] is not None:
+        figures.cost_usd, figures.is_cost_known = _amount(total["cost_usd"]), True
         return
-    with contextlib.suppress(InvalidOperation):
-        cost = Decimal(usage["cost_usd"])
-        if cost.is_finite():
-            figures.cost_usd, figures.is_cost_known = cost, True
+    # The total stays unknown after one call whose cost is.
+    figures.is_cost_known = False
+    if usage["cost_usd"] is not None:
+        figures.cost_usd += _amount(usage["cost_usd"])
+    elif usage["total_tokens"] and data["finish_reason"] is not None:
+        figures.is_price_known = False
+
+
+def _amount(text: str) -> Decimal:
+    """Return an amount. Raises ValueError for what is none."""
+    try:
+        amount = Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(text) from error
+    if not amount.is_finite():
+        raise ValueError(text)
+    return amount

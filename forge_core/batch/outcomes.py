@@ -49,7 +49,7 @@ _HOPELESS = frozenset({"InvalidRequestError", "ContextLengthError", "PermissionD
 
 def judge(result: JobResult, figures: RunFigures, *, has_cost_limit: bool) -> AttemptOutcome:
     """Return what the end of an attempt means. `has_cost_limit`: whether its cost must be known."""
-    if has_cost_limit and figures.calls and not figures.is_cost_known:
+    if has_cost_limit and not figures.is_price_known:
         text = "the price of the model is unknown, so --max-cost cannot hold; use --max-tokens in its place"
         status = TaskStatus.COMPLETE if result.exit_code == ExitCode.COMPLETE else TaskStatus.UNFINISHED
         return AttemptOutcome(status, is_final=status is TaskStatus.COMPLETE, breaker=text)

@@ -13,6 +13,8 @@ from forge_core.batch.event_figures import EventReader
 from forge_core.events import LLMChunk, LLMEnd, LLMStart, Retry, ToolStart
 from forge_core.llm.models import TokenUsage
 
+NOTHING = TokenUsage()
+
 
 def line(kind: str, /, **data: Any) -> str:
     return json.dumps({"v": 1, "type": kind, "timestamp": 0, "data": data}) + "\n"
@@ -22,9 +24,17 @@ def start() -> str:
     return json.dumps(LLMStart(iteration=1, model="m").as_record()) + "\n"
 
 
-def end(cost: Decimal | None, tokens: int = 10) -> str:
+def end(
+    cost: Decimal | None,
+    tokens: int = 10,
+    *,
+    before: TokenUsage = NOTHING,
+    finish_reason: str | None = "stop",
+) -> str:
     usage = TokenUsage(prompt_tokens=tokens, completion_tokens=0, cost_usd=cost)
-    event = LLMEnd(usage=usage, cost_usd=cost, finish_reason="stop", duration_s=1, total_usage=usage)
+    event = LLMEnd(
+        usage=usage, cost_usd=cost, finish_reason=finish_reason, duration_s=1, total_usage=before + usage
+    )
     return json.dumps(event.as_record()) + "\n"
 
 
@@ -61,6 +71,20 @@ def test_rate_limits_are_counted_by_retries_and_the_last_error(path: Path) -> No
     append(path, line("agent_end", result={"stopped_reason": "error", "output": "", "error": "slow down"}))
     figures = EventReader(path).read()
     assert (figures.rate_limits, figures.error_kind, figures.stopped_reason) == (2, "RateLimitError", "error")
+
+
+def test_a_call_that_broke_has_an_unknown_cost_and_no_unknown_price(path: Path) -> None:
+    half = Decimal("0.5")
+    append(path, start() + end(half) + start())
+    broken = TokenUsage(prompt_tokens=10)
+    append(path, end(None, finish_reason=None, before=TokenUsage(prompt_tokens=10, cost_usd=half)))
+    figures = EventReader(path).read()
+    assert (figures.cost_usd, figures.is_cost_known, figures.is_price_known) == (half, False, True)
+    append(path, start() + end(half, before=broken))
+    figures = EventReader(path).read()
+    assert (figures.cost_usd, figures.is_cost_known, figures.is_price_known) == (Decimal(1), False, True)
+    append(path, start() + end(None, before=broken))
+    assert not EventReader(path).read().is_price_known
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
 from forge_core.batch.engine import JobResult
@@ -40,7 +38,7 @@ def test_exit_codes_and_errors_decide(
 
 @pytest.mark.parametrize("code, is_final", [(0, True), (3, False)])
 def test_an_unknown_price_below_a_limit_of_cost_stops_the_batch(code: int, is_final: bool) -> None:
-    figures = RunFigures(calls=1, is_cost_known=False, cost_usd=Decimal(0))
+    figures = RunFigures(is_price_known=False)
     found = judge(JobResult(exit_code=code), figures, has_cost_limit=True)
     assert "use --max-tokens" in found.breaker and found.is_final is is_final
     assert not judge(JobResult(exit_code=code), figures, has_cost_limit=False).breaker
