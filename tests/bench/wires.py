@@ -76,7 +76,8 @@ class Responses:
             "response.output_text.delta", item_id="m1", output_index=0, content_index=0, delta=fragment
         )
 
-    def end(self, tokens: int) -> bytes:
+    def end(self, tokens: int, calls: Sequence[tuple[str, dict[str, object] | str]] = ()) -> bytes:
+        """The end of an answer, with calls of tools: a name and its arguments, or the text of a custom tool."""
         content = [{"type": "output_text", "text": "".join(self._said), "annotations": []}]
         item = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": content}
         usage = {
@@ -86,10 +87,21 @@ class Responses:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": tokens + 100,
         }
-        response = {"id": "r1", "status": "completed", "output": [item], "usage": usage}
-        return self._event("response.output_item.done", output_index=0, item=item) + self._event(
-            "response.completed", response=response
-        )
+        items = [item, *(self._call(name, given) for name, given in calls)]
+        response = {"id": "r1", "status": "completed", "output": items, "usage": usage}
+        done = [
+            self._event("response.output_item.done", output_index=index, item=one)
+            for index, one in enumerate(items)
+        ]
+        return b"".join([*done, self._event("response.completed", response=response)])
+
+    @staticmethod
+    def _call(name: str, given: dict[str, object] | str) -> dict[str, object]:
+        number = next(_numbers)
+        call = {"id": f"c{number}", "call_id": f"call_{number}", "name": name, "status": "completed"}
+        if isinstance(given, str):
+            return {"type": "custom_tool_call", **call, "input": given}
+        return {"type": "function_call", **call, "arguments": json.dumps(given)}
 
     @staticmethod
     def _event(kind: str, **fields: object) -> bytes:
