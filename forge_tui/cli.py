@@ -88,6 +88,10 @@ def _run(options: argparse.Namespace) -> int:
     config = _for_this_run(options, config)
     if refusal := _strict_refusal(config):
         return refusal
+    from forge_core.lazy import trim_imports
+
+    trim_imports()
+    gc.disable()  # as for a chat; the run enables it again
     from forge_core.headless.printers import OutputError
     from forge_core.headless.run import RunOptions, run_prompt
     from forge_core.headless.structured import AnswerSchema

@@ -142,3 +142,21 @@ except Painted:
     assert loaded_after("import sys" + program, ("forge_tui.first_frame", *NOT_BEFORE_THE_FRAME)) == [
         "forge_tui.first_frame"
     ]
+
+
+def test_a_headless_run_needs_no_optional_module_and_collects_no_garbage_while_it_imports(
+    tmp_path: Path,
+) -> None:
+    program = """
+import gc, sys
+from forge_core.lazy import OPTIONAL
+from forge_tui.cli import main
+early = []
+gc.callbacks.append(lambda *_: early.append("langchain_core" in sys.modules and not gc.get_freeze_count()))
+assert main(["run", "--model", "offline", "hello"]) == 0
+print()
+print([name for name in OPTIONAL if sys.modules.get(name, True)], any(early), gc.isenabled())
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.stdout.splitlines()[-1:], done.stderr) == (["[] False True"], "")

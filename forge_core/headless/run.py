@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -79,6 +80,10 @@ async def run_prompt(config: ForgeConfig, prompt: str, options: RunOptions) -> i
     session = build_session(
         config, responder, responder, responder, shows_figures=False, resume=options.resume
     )
+
+    if not gc.isenabled():  # the command line has imported all of this: it stays, and is never traversed
+        gc.freeze()
+        gc.enable()
 
     def complain(notices: Iterable[str]) -> None:
         for notice in notices:
