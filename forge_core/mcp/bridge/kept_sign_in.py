@@ -53,6 +53,10 @@ class KeptSignIn:
         RequestFailedError."""
         saved = self._saved
         if response.status_code == 401 and saved is not None and saved.tokens is not None:
+            rejected = request.headers.get("authorization")
+            add_token(request, saved.tokens)
+            if request.headers.get("authorization") != rejected:
+                return True  # renewed for another request while this one was under way
             renewed = await self._renewed(saved, request, send)
             if renewed.tokens != saved.tokens:
                 add_token(request, renewed.tokens)

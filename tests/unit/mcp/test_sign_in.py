@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from forge_core.mcp.bridge.failures import RequestFailedError
+from forge_core.mcp.bridge.kept_sign_in import KeptSignIn
 from forge_core.mcp.bridge.oauth_flow import check_target
 from forge_core.mcp.bridge_process import BridgeError
 from forge_core.mcp.sign_in import RedirectListener, SignedIn, SignInDialog, sign_in
@@ -181,6 +182,22 @@ async def test_a_registered_client_signs_in_with_its_secret(tmp_path: Path) -> N
         assert server.authorizations[0]["client_id"] == "mine"
         assert server.token_headers[0].startswith("Basic ")
         assert "s3cret-of-mine" not in SignInStore(tmp_path, server.url).path.read_text()
+
+
+async def test_a_refusal_of_older_tokens_renews_nothing(tmp_path: Path) -> None:
+    """Another request has renewed them while this one was under way."""
+    launch = ServerLaunch(name="s", url="https://a.example/mcp", state_dir=str(tmp_path))
+    kept = KeptSignIn(launch, lambda secrets: None)
+    kept.store.write(SavedSignIn(tokens={"access_token": "new", "refresh_token": "r"}))
+    request = httpx2.Request("POST", launch.url, headers={"authorization": "Bearer old"})
+    await kept.authorize(httpx2.Request("POST", launch.url), nothing_to_send)
+
+    assert await kept.challenged(request, httpx2.Response(401), nothing_to_send)
+    assert request.headers["authorization"] == "Bearer new"
+
+
+async def nothing_to_send(request: httpx2.Request) -> httpx2.Response:
+    raise AssertionError(f"sent to {request.url}")
 
 
 async def test_tokens_that_have_expired_are_renewed_once_by_two_processes(
