@@ -106,7 +106,7 @@ class CompactConversation:
 
 @dataclass(frozen=True, slots=True)
 class CopyText:
-    """A request to copy a text to the clipboard; where there is none, it is shown."""
+    """A request to show a text, and to copy it to the clipboard where there is one."""
 
     text: str
     what: str

@@ -27,7 +27,7 @@ def app_in(repo: Path, *replies: list[Piece]) -> ChatApp:
     return make_app(make_config(repo.parent, working_dir=repo), make_session=session)
 
 
-async def test_a_commit_from_the_choice_of_files_to_the_output_of_a_hook(tmp_path: Path) -> None:
+async def test_a_commit_from_the_choice_of_files_to_its_pull_request(tmp_path: Path) -> None:
     repo = make_repository(tmp_path / "repo", "Start")
     write_files(repo, parser="x = 1", other="y = 1")
     hook = repo / ".git" / "hooks" / "post-commit"
@@ -35,7 +35,7 @@ async def test_a_commit_from_the_choice_of_files_to_the_output_of_a_hook(tmp_pat
     hook.write_text("#!/bin/sh\necho '[red]counted[/red]'\n")
     hook.chmod(0o755)
     gate = Gate()
-    app = app_in(repo, ["Never", gate], ["Add [b]x[/b]"])
+    app = app_in(repo, ["Never", gate], ["Add [b]x[/b]"], ["Add [b]a parser[/b]"])
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
 
@@ -56,6 +56,13 @@ async def test_a_commit_from_the_choice_of_files_to_the_output_of_a_hook(tmp_pat
         await pilot.press("enter")
         await pass_until(app, pilot, lambda: "Committed: Add [b]x[/b]" in shown(app))
         assert "[red]counted[/red]" in shown(app) and not app.chat.has_turn
+        git(repo, "branch", "base", "HEAD~1")
+        await say(pilot, "/pr base")
+        await asked("Pull request onto base, 1 commit")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.clipboard == "Add [b]a parser[/b]" and not app.chat.has_turn)
+        assert "The title and the text of the pull request\n" in shown(app)
+        assert shown(app).count("Add [b]a parser[/b]") == 1
     assert git(repo, "log", "-1", "--format=%s") == "Add [b]x[/b]"
 
 

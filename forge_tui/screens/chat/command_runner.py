@@ -173,7 +173,8 @@ class CommandRunner:
                 if body:
                     self._screen.show_text(body, title, ())
                 self._ask_about(session, result.programs, "" if body else line.line)
-            case results.CopyText(text):
+            case results.CopyText(text, what):
+                self._screen.show_document(text, what)
                 self._screen.app.copy_to_clipboard(text)
             case results.RunWork():
                 self._run_work(result, session, line)
