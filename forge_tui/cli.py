@@ -160,15 +160,16 @@ def _chat(options: argparse.Namespace) -> int:
     gc.disable()  # during imports it finds nothing and costs 10 %; the app enables it again
     from forge_core.runtime import load_session_config
     from forge_tui.arguments import config_flags
+    from forge_tui.terminal.terminal_check import is_dumb_terminal, terminal_problem
 
     config = load_session_config(
         options.path, flags=config_flags(options), needs_write=True, trust=options.trust
     )
     config = _for_this_run(options, config)
     message = _first_message(options.prompt, _piped_text())
-    if options.plain or config.plain or _is_dumb_terminal():
+    if options.plain or config.plain or is_dumb_terminal():
         return _strict_refusal(config) or _plain(options, config, message)
-    if problem := _terminal_problem("forge chat", 'forge chat --plain, or forge run "your request"'):
+    if problem := terminal_problem("forge chat", 'forge chat --plain, or forge run "your request"'):
         return _fail(problem)
     from forge_tui.first_frame import FirstFrame
 
@@ -282,7 +283,9 @@ def _plain(options: argparse.Namespace, config: ForgeConfig, message: str) -> in
 def _replay(options: argparse.Namespace) -> int:
     """Play a saved session: as `_chat`, with another app."""
     gc.disable()
-    if problem := _terminal_problem("forge replay", "forge sessions show ID"):
+    from forge_tui.terminal.terminal_check import terminal_problem
+
+    if problem := terminal_problem("forge replay", "forge sessions show ID"):
         return _fail(problem)
     from forge_core.runtime import load_session_config
     from forge_tui.first_frame import FirstFrame
@@ -299,24 +302,6 @@ def _replay(options: argparse.Namespace) -> int:
         return run_replay(config, Playback(saved, until=options.until), speed=options.speed)
 
     return _show(config, FirstFrame(config, is_replay=True), run)
-
-
-def _terminal_problem(command: str, instead: str) -> str:
-    """Return why an app cannot be shown, and what to use instead; empty if it can."""
-    if not (os.isatty(0) and os.isatty(1)):  # sys.stdin may be None
-        return f"{command} needs a terminal. Without one, use: {instead}"
-    if _is_dumb():
-        return f'This terminal cannot show the app (TERM is "dumb" or not set). Use: {instead}'
-    return ""
-
-
-def _is_dumb() -> bool:
-    return os.environ.get("TERM", "") in ("", "dumb")
-
-
-def _is_dumb_terminal() -> bool:
-    """Return whether there is a terminal, but one that cannot show the app."""
-    return _is_dumb() and os.isatty(0) and os.isatty(1)
 
 
 def _saved_session(options: argparse.Namespace, config: ForgeConfig) -> str | None:
