@@ -31,6 +31,7 @@ _POLL_S = 0.5
 """Between looks at the events of running tasks."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ERROR_CHARS = 500
+_WITHOUT_ERROR = (ExitCode.COMPLETE, ExitCode.UNFINISHED, ExitCode.INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,14 +301,14 @@ class BatchDriver:
         pending, task = running.pending, running.pending.task
         del self._running[task.id]
         result, figures = running.work.result(), running.events.read()
+        folder = Path(running.job.folder)
+        if not figures.error and result.exit_code not in _WITHOUT_ERROR:
+            figures.error = await asyncio.to_thread(last_line, folder / STDERR_FILE)
         outcome = judge(result, figures, has_cost_limit=self._budget.each_usd is not None)
         cost = figures.charged(self._budget.each_usd, was_killed=not figures.stopped_reason)
         self._budget.spent_usd += cost
         is_again = outcome.may_retry and pending.tries <= self.options.retries
         is_end = outcome.is_final and not is_again
-        folder = Path(running.job.folder)
-        if not figures.error and outcome.status in (TaskStatus.FAILED, TaskStatus.ERROR):
-            figures.error = await asyncio.to_thread(last_line, folder / STDERR_FILE)
         record = _record(running.job, result, figures, outcome, cost)
         await asyncio.to_thread(_write_json, folder / RESULT_FILE, {**record, "answer": figures.answer})
         self.log.write({"type": "end" if is_end else "attempt", **record})

@@ -8,6 +8,7 @@ from enum import StrEnum
 from forge_core.batch.engine import JobResult
 from forge_core.batch.event_figures import RunFigures
 from forge_core.exit_codes import ExitCode
+from forge_core.llm.endpoints import NO_KEY
 
 
 class TaskStatus(StrEnum):
@@ -64,5 +65,7 @@ def judge(result: JobResult, figures: RunFigures, *, has_cost_limit: bool) -> At
             return AttemptOutcome(TaskStatus.ERROR, is_final=False, breaker=_BREAKERS[figures.error_kind])
         case ExitCode.PROVIDER:
             return AttemptOutcome(TaskStatus.ERROR, may_retry=figures.error_kind not in _HOPELESS)
+        case ExitCode.USAGE if NO_KEY in figures.error:
+            return AttemptOutcome(TaskStatus.FAILED, is_final=False, breaker="there is no API key")
         case _:
             return AttemptOutcome(TaskStatus.FAILED)

@@ -20,6 +20,8 @@ DEFAULT_MODEL = "anthropic/claude-sonnet-5"
 NAMED_KEY_VARIABLE = "FORGE_API_KEY"
 """The key for an endpoint that the user names; it comes before the provider's own variable."""
 
+NO_KEY = "No API key for"
+"""How the message about a missing key begins."""
 SAVED_KEYS = "your saved keys"
 """In the place of the variable that a key came from: it was saved with `forge auth login`."""
 
@@ -238,7 +240,7 @@ def missing_key(provider: Provider, subject: str = "", otherwise: str = "") -> s
     """Return the message about a missing key of `subject`, by default the provider; `otherwise` extends the
     advice."""
     variable = provider.key_variable or NAMED_KEY_VARIABLE
-    return f"No API key for {subject or provider.label}. Set {variable}{otherwise}."
+    return f"{NO_KEY} {subject or provider.label}. Set {variable}{otherwise}."
 
 
 def clean_url(base_url: str) -> str:

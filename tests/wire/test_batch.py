@@ -21,7 +21,17 @@ from forge_core.errors import ConfigError
 from forge_core.runtime import load_session_config
 from tests.support.batches import BatchFolder, at, without_request_retries
 from tests.support.copied_program import CopiedProgram
-from tests.support.sse_server import USAGE, Gate, Reply, Seen, SseServer, answer, error_reply, tool_answer
+from tests.support.sse_server import (
+    MODEL,
+    USAGE,
+    Gate,
+    Reply,
+    Seen,
+    SseServer,
+    answer,
+    error_reply,
+    tool_answer,
+)
 
 pytestmark = [
     pytest.mark.network_server,
@@ -189,6 +199,16 @@ def test_a_failure_that_meets_every_task_stops_the_batch_until_it_is_mended(
 
         folder.write([tasks[-1]], **at(server.base_url))
         assert run() == 0 and folder.ends() == {"quota": 1}
+
+
+def test_a_missing_key_stops_the_batch(
+    folder: BatchFolder, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.write([{"id": f"t{n}", "prompt": "do it"} for n in range(2)], model=MODEL)
+    assert run(parallel=1) == 2
+    assert [row["status"] for row in folder.rows().values()] == ["failed", "not started"]
+    assert "No API key for the model 'test/model'. Set OPENROUTER_API_KEY" in capsys.readouterr().out
+    assert not folder.ends()
 
 
 def test_at_the_limit_of_cost_running_tasks_are_interrupted_and_a_higher_one_goes_on(

@@ -7,6 +7,7 @@ import pytest
 from forge_core.batch.engine import JobResult
 from forge_core.batch.event_figures import RunFigures
 from forge_core.batch.outcomes import judge
+from forge_core.llm.endpoints import DEFAULT_PROVIDER, missing_key
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,12 @@ def test_exit_codes_and_errors_decide(
     found = judge(JobResult(exit_code=code), RunFigures(error_kind=kind), has_cost_limit=True)
     assert (found.status, found.is_final, found.may_retry) == (status, is_final, may_retry)
     assert bool(found.breaker) is breaks
+
+
+def test_a_missing_key_stops_the_batch_and_its_task_starts_again() -> None:
+    error = f"forge: {missing_key(DEFAULT_PROVIDER)}"
+    found = judge(JobResult(exit_code=1), RunFigures(error=error), has_cost_limit=False)
+    assert (found.status, found.is_final, found.breaker) == ("failed", False, "there is no API key")
 
 
 @pytest.mark.parametrize("code, is_final", [(0, True), (3, False)])
