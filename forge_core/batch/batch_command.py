@@ -78,6 +78,8 @@ def run_batch(
 
 def _report(rows: Sequence[ResultRow], state: BatchState, out: Path) -> Iterator[str]:
     yield f"{summary(rows)}. ${state.spent_usd:.4f} spent. Results: {safe_line(str(out / TABLE_FILES[2]))}"
+    if any(row.status.is_open for row in rows):
+        yield "Run the same command again to continue."
     kept = [path for row in rows for path in row.worktrees]
     if kept:
         head = "1 worktree with work in it was" if len(kept) == 1 else f"{len(kept)} worktrees with work were"

@@ -347,7 +347,7 @@ class BatchDriver:
         self._signals.append(number)
         self._stop("interrupted")
         if is_first and self._running:
-            self.progress.say(f"{len(self._running)} tasks go on to their end. Ctrl-C again interrupts them.")
+            self.progress.say(f"{len(self._running)} tasks run to their end. Ctrl-C again interrupts them.")
         elif not is_first:
             self._cancel_all()
 

@@ -41,7 +41,7 @@ class RunFigures:
     stopped_reason: str = ""
     """Empty until the run has ended."""
     answer: str = ""
-    activity: str = ""
+    activity: str = "starting"
     """What it does just now: a tool and its target; safe to display."""
 
     def charged(self, reserved_usd: Decimal | None, *, was_killed: bool) -> Decimal:

@@ -24,6 +24,11 @@ class TaskStatus(StrEnum):
     """The batch itself was killed meanwhile."""
     NOT_STARTED = "not started"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the same command starts the task (again)."""
+        return self in (TaskStatus.INTERRUPTED, TaskStatus.CUT_OFF, TaskStatus.NOT_STARTED)
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:

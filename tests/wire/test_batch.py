@@ -290,6 +290,7 @@ def test_ctrl_c_starts_nothing_more_and_a_second_one_interrupts(
             assert any(line.startswith("first  complete") for line in lines)
             os.kill(batch.pid, signal.SIGINT)
             assert any("1 of 3 complete, 1 interrupted, 1 not started" in line for line in lines)
+            assert next(lines) == "Run the same command again to continue.\n"
             assert batch.wait(60) == 4
         finally:
             batch.kill()
