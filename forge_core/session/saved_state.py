@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from forge_core.config.forge_config import ForgeConfig
@@ -16,9 +17,17 @@ from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
 from forge_core.store.saved_session import SavedSession
 from forge_core.tools.builtin.todo import TodoItem, TodoStatus
+from forge_core.workspace.worktrees import project_of
 
 _OMITTED = "omitted_instructions"
 _FOLDERS = "folders"
+
+
+def folder_record(folder: Path, state_dir: Path) -> dict[str, str]:
+    """Return what a journal says of the folder of a session; of a worktree that Forge has made also the
+    folder that it stands for, which is the one that its usage counts for."""
+    project = project_of(folder, state_dir)
+    return {"working_dir": str(folder), **({} if project == folder else {"project": str(project)})}
 
 
 def model_record(config: ForgeConfig, model: str) -> dict[str, str]:

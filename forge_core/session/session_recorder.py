@@ -11,7 +11,7 @@ from forge_core.errors import ForgeError
 from forge_core.events import LLMEnd
 from forge_core.llm.models import TokenUsage
 from forge_core.session.model_selection import DEFAULT_EFFORT, ModelSelection
-from forge_core.session.saved_state import StateRecorder, model_record
+from forge_core.session.saved_state import StateRecorder, folder_record, model_record
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal
 from forge_core.store.saved_session import SavedSession, load_session, title_of
@@ -96,5 +96,6 @@ class SessionRecorder:
     def _record_start(self, kind: str, **about: str) -> None:
         config = self._config()
         used = model_record(config, self._models().current)
-        self._journal.record(kind, {**about, "working_dir": str(config.working_dir), **used})
+        where = folder_record(config.working_dir, config.state_dir)
+        self._journal.record(kind, {**about, **where, **used})
         self.state.assume_recorded(**used)

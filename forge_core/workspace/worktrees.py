@@ -182,6 +182,15 @@ def is_own_worktree(folder: Path, state_dir: Path) -> bool:
     return folder.is_relative_to(Path(os.path.realpath(state_dir)) / _FOLDER)
 
 
+def project_of(folder: Path, state_dir: Path) -> Path:
+    """Return the folder in the repository's own work tree that one in these worktrees stands for; any other
+    folder itself."""
+    repository = find_repository(folder) if is_own_worktree(folder, state_dir) else None
+    if repository is None or repository.common_dir.name != ".git":
+        return folder
+    return _counterpart(folder, repository.top, repository.common_dir.parent)
+
+
 def _repository(folder: Path) -> Repository:
     repository = find_repository(folder)
     if repository is None:

@@ -24,6 +24,7 @@ from forge_core.llm.models import TokenUsage
 from forge_core.redact import Redactor
 from forge_core.session.agents.sub_agent import SubAgent
 from forge_core.session.context_meter import ContextMeter
+from forge_core.session.saved_state import folder_record
 from forge_core.session.turn_recorder import OpenEvents, TurnRecorder
 from forge_core.store.journal import Journal, journal_path
 from forge_core.store.saved_session import title_of
@@ -113,7 +114,7 @@ def begin_journal(
     state_dir: Path,
     on_trouble: Callable[[str], None],
     *,
-    working_dir: str,
+    working_dir: Path,
     provider: str,
     mode: str,
 ) -> AgentJournal:
@@ -121,7 +122,8 @@ def begin_journal(
     path = journal_path(state_dir, agent.id)
     journal = AgentJournal(path, session.redactor, on_trouble, session, agent.call_id)
     origin = {"parent": session.path.stem, "agent": agent.name, "call_id": agent.call_id}
-    journal.record("session", {"id": agent.id, **origin, "working_dir": working_dir, "provider": provider})
+    where = folder_record(working_dir, state_dir)
+    journal.record("session", {"id": agent.id, **origin, **where, "provider": provider})
     journal.record("title", {"title": title_of(agent.task.description)})
     journal.record("user", {"text": agent.task.prompt, "model": agent.model, "mode": mode})
     return journal

@@ -235,7 +235,7 @@ class SubAgents:
             parts.journal,
             config.state_dir,
             parts.events.error,
-            working_dir=str(config.working_dir),
+            working_dir=config.working_dir,
             provider=config.endpoint.kind,
             mode=str(policy.mode),
         )

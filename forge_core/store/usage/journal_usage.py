@@ -114,7 +114,7 @@ class JournalUsage:
         self.time = at or self.time
         match record["type"]:
             case "session" | "resume" | "state":
-                self.project = str(data.get("working_dir", self.project))
+                self.project = str(data.get("project") or data.get("working_dir", self.project))
                 self.provider = str(data.get("provider", self.provider))
             case "llm_end":
                 self._model_call(at, data, taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -12,14 +13,19 @@ from tests.support import preloaded
 from tests.support.repositories import git, make_repository, write_files
 from tests.support.terminal import python
 
-RUN = python("-m", "forge_tui.cli", "run", "--model", "offline", "--permission-mode", "auto")
+FORGE = python("-m", "forge_tui.cli")
 
 pytestmark = pytest.mark.slow
 
 
-def run(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def forge(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "FORGE_HOME": str(repo.parent / "home"), "OPENROUTER_API_KEY": ""}
-    return preloaded.run([*RUN, "--cwd", str(repo), *words], env=environment)
+    return preloaded.run([*FORGE, *words], env=environment)
+
+
+def run(repo: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    options = ("--model", "offline", "--permission-mode", "auto", "--cwd", str(repo))
+    return forge(repo, "run", *options, *words)
 
 
 def test_a_run_in_a_worktree_leaves_the_folder_alone_and_loses_nothing(tmp_path: Path) -> None:
@@ -43,6 +49,8 @@ def test_a_run_in_a_worktree_leaves_the_folder_alone_and_loses_nothing(tmp_path:
     gone = run(repo, "read hello.py", "--worktree=task")
     assert "was removed. Branch forge/task stays." in gone.stderr and not path.exists()
     assert "forge/task" in git(repo, "branch")
+    used = forge(repo, "usage", "--by", "project", "--json")  # the repository has used it, not the worktree
+    assert [row["project"] for row in json.loads(used.stdout)["rows"]] == [str(repo)]
 
 
 def test_a_prompt_after_the_option_is_no_name(tmp_path: Path) -> None:
