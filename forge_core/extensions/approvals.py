@@ -166,6 +166,8 @@ class WaitingProgram:
     details: tuple[str, ...] = ()
     """What else decides what it does: variables, its folder."""
     is_sandboxed: bool = False
+    is_remote: bool = False
+    """Whether it is a service at a URL, which is in the place of the command line."""
 
     @property
     def lines(self) -> list[str]:
@@ -178,7 +180,9 @@ class WaitingProgram:
 
 def how_they_run(programs: Sequence[WaitingProgram]) -> str:
     """Return what approval of all of these programs means."""
-    where = {one.is_sandboxed for one in programs}
+    if all(one.is_remote for one in programs):
+        return "Forge starts nothing, but sends requests to the URL. If it changes, Forge asks again."
+    where = {one.is_sandboxed for one in programs if not one.is_remote}
     if where == {True}:
         return "They run inside the sandbox. If one changes, Forge asks again."
     unless = " unless it says so" if True in where else ""

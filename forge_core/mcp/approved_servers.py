@@ -106,6 +106,7 @@ class ServerApprovals:
                 one.judgement.differences,
                 tuple(_details(one.server)),
                 is_sandboxed=one.server.sandbox is ServerSandbox.STRICT,
+                is_remote=bool(one.server.url),
             )
             for one in self.waiting
         ]

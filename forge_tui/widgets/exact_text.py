@@ -62,7 +62,9 @@ class ExactLine:
     """Parts that look different, in order, without overlaps. They change no text."""
 
 
-def command_lines(command: str, risky: Sequence[tuple[int, int]] = ()) -> list[ExactLine]:
+def command_lines(
+    command: str, risky: Sequence[tuple[int, int]] = (), *, sign: str = "$ "
+) -> list[ExactLine]:
     """Return the lines of a command, with a prompt sign before the first one and the risky parts marked."""
     lines = []
     at = 0
@@ -70,7 +72,9 @@ def command_lines(command: str, risky: Sequence[tuple[int, int]] = ()) -> list[E
         end = at + len(text)
         marks = [(max(first, at) - at, min(last, end) - at, "risky") for first, last in risky]
         shown = tuple((first, last, role) for first, last, role in marks if first < last)
-        lines.append(ExactLine(text, gutter="$ " if number == 0 else "  ", is_code=True, marks=shown))
+        lines.append(
+            ExactLine(text, gutter=sign if number == 0 else " " * len(sign), is_code=True, marks=shown)
+        )
         at = end + 1
     return lines
 

@@ -103,7 +103,7 @@ class ProgramsPrompt(Prompt[ProgramsReply]):
         if index >= len(self._programs):
             return [ExactLine(NOT_TICKED_TEXT, "heading")]
         program = self._programs[index]
-        command = command_lines(program.command_line)
+        command = command_lines(program.command_line, sign="" if program.is_remote else "$ ")
         about = [ExactLine(line, is_code=True) for line in program.lines[len(command) :]]
         return fold_blank_lines([*command, *about, ExactLine(how_they_run([program]), "heading")])
 

@@ -227,13 +227,19 @@ def test_the_script_of_a_server_is_approved_as_it_was_shown(cli: Cli) -> None:
 
 
 def test_a_server_in_the_sandbox_is_approved_as_such(cli: Cli) -> None:
-    cli.write(cli.project_file, one={"command": "x", "sandbox": "strict"}, two={"command": "y"})
+    cli.write(
+        cli.project_file,
+        one={"command": "x", "sandbox": "strict"},
+        two={"command": "y"},
+        web={"url": "https://h/mcp"},
+    )
     approvals = ServerApprovals.load(load_session_config(trust=True))
-    one, two = approvals.shown
+    one, two, web = approvals.shown
     assert "inside the sandbox, without network" in one.lines
     assert how_they_run([one]).startswith("They run inside the sandbox.")
     assert how_they_run([two]).startswith("They run as you, outside the sandbox.")
-    assert how_they_run([one, two]).startswith("They run as you, outside the sandbox unless it says so.")
+    assert how_they_run([one, two, web]).startswith("They run as you, outside the sandbox unless it says so.")
+    assert how_they_run([web]).startswith("Forge starts nothing,")
 
     out = cli.run("approve", "one", "--trust", "--yes")
     assert "inside the sandbox of commands and without network, whenever a session starts here" in out
