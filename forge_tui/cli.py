@@ -122,17 +122,14 @@ def _batch(options: argparse.Namespace) -> int:
     from forge_core.exit_codes import ExitCode
 
     signal.signal(signal.SIGINT, lambda *_: os._exit(ExitCode.INTERRUPTED))  # as for `forge run`
-    from forge_core.batch.batch_command import plan, run_batch
-    from forge_core.batch.progress import open_output
+    from forge_core.batch.batch_command import print_plan, run_batch
     from forge_core.batch.task_file import read_tasks
     from forge_core.runtime import load_session_config
     from forge_tui.batch_arguments import batch_options
 
-    batch = batch_options(options)
-    tasks = read_tasks(options.tasks)
+    batch, tasks = batch_options(options), read_tasks(options.tasks)
     if options.dry_run:
-        print("\n".join(plan(tasks, batch)), file=open_output())
-        return ExitCode.COMPLETE
+        return print_plan(tasks, batch)
     config = load_session_config()
     # -P: the folder in which a task starts is not searched for modules.
     program = (sys.executable, "-P", "-m", "forge_tui.cli")

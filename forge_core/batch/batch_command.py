@@ -15,6 +15,7 @@ from forge_core.batch.progress import Progress, open_output
 from forge_core.batch.results import TABLE_FILES, ResultRow, is_ended, row_of, summary
 from forge_core.batch.task_file import BatchTask
 from forge_core.errors import ConfigError
+from forge_core.exit_codes import ExitCode
 from forge_core.private_folders import make_private_folder
 from forge_core.sanitize import safe_line
 from forge_core.workspace.worktrees import Worktrees
@@ -25,8 +26,13 @@ if TYPE_CHECKING:
 _SHOWN_WORKTREES = 10
 
 
-def plan(tasks: Sequence[BatchTask], batch: BatchOptions) -> Iterator[str]:
-    """Yield what would be done, one line each. Raises ConfigError if the record cannot be read."""
+def print_plan(tasks: Sequence[BatchTask], batch: BatchOptions) -> int:
+    """Print what would be done, and return the exit code. Raises ConfigError if the record cannot be read."""
+    print("\n".join(_plan(tasks, batch)), file=open_output())
+    return int(ExitCode.COMPLETE)
+
+
+def _plan(tasks: Sequence[BatchTask], batch: BatchOptions) -> Iterator[str]:
     try:
         state = BatchState.read(batch.out)
     except OSError as error:
