@@ -79,8 +79,8 @@ def test_an_example_runs_and_prints_what_the_page_says(example: Example, tmp_pat
     assert example.output is None or printed == example.output
 
 
-def test_an_example_that_needs_a_package_is_on_a_page_with_a_test_of_its_own() -> None:
-    assert {example.page for example in EXAMPLES if example.needs} == {"tau2.md", "wink.md"}
+def test_an_example_that_needs_more_is_on_a_page_with_a_test_of_its_own() -> None:
+    assert {example.page for example in EXAMPLES if example.needs} == {"batch.md", "tau2.md", "wink.md"}
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)

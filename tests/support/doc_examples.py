@@ -4,8 +4,8 @@ A block of Python is an example. Two comments before it, which a rendered page d
 
 - `<!-- replies: [...] -->` scripts the provider: a JSON list with an entry for each model call, a text or
   `{"tool": name, "arguments": {...}}`. Without it the offline model answers.
-- `<!-- needs: module -->` names packages without which the example is not run by `tests/test_docs.py`, but by a
-  test in the environment that has them.
+- `<!-- needs: NAME -->` names packages or files without which the example is not run by `tests/test_docs.py`, but
+  by a test that has them.
 
 A block marked `<!-- output -->` after an example holds what the example prints.
 """
