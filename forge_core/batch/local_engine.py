@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
 
 _LATE_S = 60.0
-"""After its time limit, a run that has not ended is interrupted."""
 _GRACE_S = 30.0
 """How long an interrupted run may take to record its session."""
 _VERIFY_S = 1800.0
@@ -53,6 +52,8 @@ _GIT_S = 120.0
 _PATCH_FORMAT = ("--no-color", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0")
 """That of `git apply`, over what the user has set for `git diff`."""
 _LINE_BYTES = 64 * 1024
+_BY_SIGNAL = 128
+"""Plus the number of the signal, the exit code of a program that it has ended."""
 
 
 class LocalEngine:
@@ -136,7 +137,11 @@ class JobRun:
     program: Sequence[str]
     """The argument vector of `forge`."""
     config: ForgeConfig
+    late_s: float = _LATE_S
+    """After its time limit, a run that has not ended is interrupted."""
     _cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_late: bool = False
+    """Whether it was interrupted because of its time limit."""
     _notes: list[str] = field(default_factory=list)
 
     async def run(self) -> JobResult:
@@ -226,11 +231,19 @@ class JobRun:
             await _end(process)
             await asyncio.wait([watching], timeout=_GRACE_S)
             watching.cancel()
-        return report.exit_code if report.exit_code is not None else code
+        return self._exit_code(report.exit_code if report.exit_code is not None else code)
+
+    def _exit_code(self, code: int) -> int:
+        """Return the exit code of a run; if it was interrupted, also of one that has ended by a signal."""
+        if code != ExitCode.INTERRUPTED and code < _BY_SIGNAL:
+            return code
+        if self._is_late:
+            return int(ExitCode.UNFINISHED)
+        return int(ExitCode.INTERRUPTED) if self._cancelled.is_set() else code
 
     async def _ended(self, process: asyncio.subprocess.Process, watching: asyncio.Future[Any]) -> int:
         """Return the exit code when the run has ended, or has been ended."""
-        limit_s = None if self.job.time_limit_s is None else self.job.time_limit_s + _LATE_S
+        limit_s = None if self.job.time_limit_s is None else self.job.time_limit_s + self.late_s
         waiting = asyncio.ensure_future(process.wait())
         cancelled = asyncio.ensure_future(self._cancelled.wait())
         ends: list[asyncio.Future[Any]] = [waiting, watching]
@@ -238,6 +251,7 @@ class JobRun:
         try:
             done, _ = await asyncio.wait([*ends, cancelled], timeout=limit_s, return_when=first)
             if not done:
+                self._is_late = True
                 self._notes.append(f"it did not end within {limit_s:g} s, and was interrupted")
             if waiting not in done and watching not in done:
                 _signal(process, signal.SIGINT)
@@ -249,7 +263,7 @@ class JobRun:
         finally:
             waiting.cancel()
             cancelled.cancel()
-        return 128 - code if code < 0 else code
+        return _BY_SIGNAL - code if code < 0 else code
 
     # What is left of it
 
