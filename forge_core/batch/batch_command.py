@@ -78,7 +78,8 @@ def run_batch(
         ) from error
     finally:
         log.close()
-    print("\n".join(_report(driver.rows(), log.state, batch.out)))
+    for line in _report(driver.rows(), log.state, batch.out):
+        driver.progress.say(line)
     return code
 
 

@@ -107,7 +107,7 @@ class BatchLog:
             raise ConfigError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
 
     def write(self, record: Record) -> None:
-        """Append a line. Raises OSError when it is not whole on the disk: nothing may be started then."""
+        """Append a line. Raises OSError when it cannot be written whole: nothing may be started then."""
         record = {**record, "time": round(time.time(), 3)}
         self._file.append(record)
         self._file.sync()

@@ -54,6 +54,10 @@ class BatchOptions:
     quiet_s: float = 120.0
     """Without a limited rate, after which one more task runs at once."""
 
+    def wait_before_retry_s(self, tries: int) -> float:
+        """Return how long a task waits that has failed so many times."""
+        return self.retry_wait_s * 2.0 ** (tries - 1)
+
 
 @dataclass(slots=True, eq=False)
 class _Pending:
@@ -317,8 +321,7 @@ class BatchDriver:
             self._breaker = self._breaker or outcome.breaker
             self._stop(outcome.breaker)
         if is_again and not self._stopping:
-            wait_s = self.options.retry_wait_s * 2 ** (pending.tries - 1)
-            pending.not_before = time.monotonic() + wait_s
+            pending.not_before = time.monotonic() + self.options.wait_before_retry_s(pending.tries)
             self._pending.append(pending)
 
     def _exit_code(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -57,18 +58,18 @@ def open_output() -> TextIO:
 
 
 class Progress:
-    """Prints to `out`. All text is made safe."""
+    """Prints to `out`. All text is made safe. A terminal that is closed meanwhile gets nothing more."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._is_live = out.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._rows = 0
         """Of the table on the screen."""
+        self._is_closed = False
 
     def say(self, text: str) -> None:
         """Print a line above the table."""
-        self._erase()
-        print(safe_line(text), file=self._out, flush=True)
+        self._write(f"{self._erasing()}{safe_line(text)}\n")
 
     def ended(self, row: ResultRow, *, is_final: bool = True) -> None:
         """Print how a task has ended, or an attempt at it."""
@@ -84,21 +85,30 @@ class Progress:
             return
         size = shutil.get_terminal_size()
         lines = _table(overview, size.columns, max(1, size.lines - 2))
-        self._erase()
-        self._out.write("".join(f"{clip(safe_line(line), size.columns - 1)}\n" for line in lines))
-        self._out.flush()
-        self._rows = len(lines)
+        rows = [f"{clip(safe_line(line), size.columns - 1)}\n" for line in lines]
+        self._write("".join([self._erasing(), *rows]))
+        self._rows = len(rows)
 
     def close(self) -> None:
         """Remove the table."""
-        self._erase()
-        self._out.flush()
+        self._write(self._erasing())
 
-    def _erase(self) -> None:
-        if self._rows:
-            # From the first column: a terminal shows ^C where the cursor is.
-            self._out.write(f"\r\x1b[{self._rows}A\x1b[J")
-            self._rows = 0
+    def _erasing(self) -> str:
+        """Return what removes the table from the screen."""
+        rows, self._rows = self._rows, 0
+        # From the first column: a terminal shows ^C where the cursor is.
+        return f"\r\x1b[{rows}A\x1b[J" if rows else ""
+
+    def _write(self, text: str) -> None:
+        if self._is_closed:
+            return
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            self._is_closed = True
 
 
 def _table(overview: Overview, width: int, height: int) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import pty
 from decimal import Decimal
 from pathlib import Path
 
@@ -103,6 +105,19 @@ def test_a_terminal_gets_a_table_and_a_file_only_the_ends(monkeypatch: pytest.Mo
     # From the first column: the terminal shows the keys Ctrl+C as ^C where the cursor is.
     assert shown.count("\r\x1b[2A\x1b[J") == 1 and "\x1b]" not in shown
     assert shown.endswith(file.getvalue())
+
+
+def test_a_terminal_that_was_closed_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    master, terminal = pty.openpty()
+    os.close(master)
+    progress = Progress(out := os.fdopen(terminal, "w"))
+    for _ in range(2):
+        progress.update(overview("x"))
+        progress.ended(ROWS[0])
+        progress.close()
+    with pytest.raises(OSError):  # it still holds what could not be written
+        out.close()
 
 
 def test_no_row_of_the_table_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

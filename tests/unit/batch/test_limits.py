@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
+from forge_core.batch.driver import BatchOptions
 from forge_core.batch.limits import BatchBudget, Parallelism
 
 
@@ -24,6 +26,11 @@ def test_without_a_limit_for_each_a_task_gets_its_share() -> None:
     assert BatchBudget(Decimal("0.0005"), None, 8).each_usd == Decimal("0.000062")
     free = BatchBudget(None, Decimal(1), 8)
     assert free.left_usd([]) is None and free.fits([]) and not free.is_reached([Decimal(1000)])
+
+
+def test_each_retry_waits_twice_as_long(tmp_path: Path) -> None:
+    options = BatchOptions(out=tmp_path)
+    assert [options.wait_before_retry_s(tries) for tries in (1, 2, 3)] == [30.0, 60.0, 120.0]
 
 
 def test_a_limited_rate_halves_the_parallelism_and_quiet_raises_it() -> None:
