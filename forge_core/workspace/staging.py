@@ -95,11 +95,17 @@ class Staging:
             fingerprint=_hash(staged.raw),
         )
 
-    async def patch(self, *, context: int, without: Sequence[str] = ()) -> tuple[str, bool]:
+    async def patch(
+        self, *, context: int, without: Sequence[str] = (), all_as_text: bool = False
+    ) -> tuple[str, bool]:
         """Return the staged changes as a unified diff, but for those of some files, and whether it was cut
-        after `MAX_PATCH_BYTES`. Raises WorkspaceError."""
+        after `MAX_PATCH_BYTES`. With `all_as_text`, files that git takes for binary are in it too, by line.
+
+        Raises:
+            WorkspaceError: git has failed.
+        """
         paths = ["--", *(f":(top,exclude,literal){path}" for path in without)] if without else []
-        options = ("--patch", f"-U{context}", *paths)
+        options = ("--patch", f"-U{context}", *(["--text"] if all_as_text else []), *paths)
         answer = await self._diff(*options, max_bytes=MAX_PATCH_BYTES)
         if answer.returncode and not answer.is_cut:
             raise WorkspaceError(f"git could not read what is staged: {_first_line(answer)}")

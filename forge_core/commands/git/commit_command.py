@@ -19,11 +19,12 @@ from forge_core.commands.git.message_draft import (
     request,
 )
 from forge_core.commands.git.readable import hidden_paths
-from forge_core.commands.git.staged_secrets import refusal, staged_secrets
+from forge_core.commands.git.staged_secrets import FoundSecret, refusal, staged_secrets
 from forge_core.commands.git.user_program import run_user_program
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, RunWork, ShowResult
 from forge_core.errors import ForgeError
 from forge_core.langchain.agent.event_queue import EventSink
+from forge_core.private_keys import hide_private_keys
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
@@ -67,9 +68,8 @@ class _Commit:
             if (failure := await self._stage(state, events)) is not None:
                 return failure
             state = await self.staging.read()
-        redact = make_redactor(self.session.config)
-        patch, is_cut = await self.staging.patch(context=0)
-        if found := await asyncio.to_thread(staged_secrets, patch, redact):
+        found, is_cut = await self._secrets(state)
+        if found:
             return Failure(refusal(found))
         message, note = await self._draft(state)
         notes = [note, "only the first 24 MB were searched for secrets" if is_cut else ""]
@@ -88,6 +88,19 @@ class _Commit:
             )
         self.session.work.kept = (None, "")
         return CommandNotice(f"Committed: {safe_line(edited.partition(chr(10))[0])}")
+
+    async def _secrets(self, state: StagedState) -> tuple[list[FoundSecret], bool]:
+        """Return the secrets that would be committed, and whether a part was too large to be searched."""
+        redact, is_any_cut = make_redactor(self.session.config), False
+        # Which files are binary is said by the repository (attributes, a zero byte): those are searched too,
+        # but after the others, as a large one would leave no room for them.
+        has_binary = any(counts.added is None for counts in state.counts.values())
+        for all_as_text in (False, True) if has_binary else (False,):
+            patch, is_cut = await self.staging.patch(context=0, all_as_text=all_as_text)
+            is_any_cut |= is_cut
+            if found := await asyncio.to_thread(staged_secrets, patch, redact):
+                return found, is_any_cut
+        return [], is_any_cut
 
     async def _git(self, events: EventSink, *arguments: str, given: str = "") -> bool:
         top, commands = self.staging.repository.top, self.session.user_commands
@@ -133,6 +146,7 @@ class _Commit:
         patch, _ = await self.staging.patch(context=3, without=hidden)
         try:
             question = await asyncio.to_thread(request, state, patch, self.hint, room)
+            question = make_redactor(config)(hide_private_keys(question))  # of lines that stay or go
             answer = await work.model.ask(SYSTEM, question, "commit")
         except ForgeError as error:
             return plain, f"a plain message: the model gave none ({safe_line(str(error))})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -199,6 +200,53 @@ async def test_a_secret_stops_the_commit_and_its_line_is_named(repo: Path, name:
     results, _ = await do(session, "/commit")
     assert where in text(results) and "Nothing was committed" in text(results)
     assert sent(session) == "" and git(repo, "rev-list", "--count", "HEAD") == "3"
+
+
+def zero_byte(repo: Path) -> None:
+    (repo / "conf.py").write_bytes(b"\0\n" + (repo / "conf.py").read_bytes())
+
+
+def binary_attribute(repo: Path) -> None:
+    (repo / ".gitattributes").write_text("* binary\n")
+
+
+def attribute_of_the_git_directory(repo: Path) -> None:
+    (repo / ".git/info/attributes").write_text("* -diff\n")
+
+
+def binary_driver(repo: Path) -> None:
+    (repo / ".gitattributes").write_text("* diff=own\n")
+    git(repo, "config", "diff.own.binary", "true")
+
+
+def low_threshold(repo: Path) -> None:
+    git(repo, "config", "core.bigFileThreshold", "1")
+
+
+@pytest.mark.parametrize(
+    "make_binary",
+    [zero_byte, binary_attribute, attribute_of_the_git_directory, binary_driver, low_threshold],
+)
+async def test_a_secret_is_found_in_a_file_that_git_takes_for_binary(
+    repo: Path, make_binary: Callable[[Path], None]
+) -> None:
+    write_files(repo, conf="x = 1\nk = 'AKIAABCDEFGHIJKLMNOP'")
+    make_binary(repo)
+    git(repo, "add", ".")
+    session = opened(repo, Choosing(), ["Never asked"])
+    results, _ = await do(session, "/commit")
+    assert "conf.py:" in text(results) and "(a key or token)" in text(results) and sent(session) == ""
+
+
+async def test_the_model_is_not_sent_the_keys_of_lines_that_stay_or_go(repo: Path) -> None:
+    write_files(repo, conf="k = 'AKIAABCDEFGHIJKLMNOP'\nx = 1\ny = 'AKIAZYXWVUTSRQPONMLK'")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "A mistake")
+    write_files(repo, conf="x = 2\ny = 'AKIAZYXWVUTSRQPONMLK'")
+    git(repo, "add", ".")
+    session = opened(repo, Choosing("Commit"), ["Change x"])
+    await do(session, "/commit")
+    assert "+x = 2" in sent(session) and "AKIA" not in sent(session)
 
 
 async def test_examples_code_about_passwords_and_removed_secrets_pass(repo: Path) -> None:
