@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -32,6 +32,11 @@ class ChangedFile:
     """The previous path, where it differs."""
     note: str = ""
     """An additional note: a changed mode, a submodule."""
+
+
+def paths_of(files: Iterable[ChangedFile]) -> list[str]:
+    """Return all paths whose content a diff of these files shows: the previous ones too."""
+    return [path for file in files for path in (file.path, file.old_path) if path]
 
 
 @dataclass(frozen=True, slots=True)

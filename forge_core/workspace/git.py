@@ -18,7 +18,7 @@ from pathlib import Path
 
 from forge_core.errors import WorkspaceError
 from forge_core.workspace.program_lookup import require_program, search_path
-from forge_core.workspace.repository import find_repository, read_small
+from forge_core.workspace.repository import Repository, find_repository, read_small
 
 _SHORT_SHA = 7
 _CHUNK_BYTES = 256 * 1024
@@ -166,6 +166,24 @@ async def run_git(
     if index_file is not None:
         variables["GIT_INDEX_FILE"] = str(index_file)
     return await _call(folder, command, variables, timeout_s, max_bytes, pass_fds)
+
+
+async def require_own_files(repository: Repository) -> None:
+    """Raise WorkspaceError if the config of a repository names another folder for its files (core.worktree).
+
+    What git then lists and compares is not in the folder of the session, so that no rule for that holds.
+    """
+    answer = await run_git(repository.top, "rev-parse", "--show-toplevel")
+    named = os.fsdecode(answer.raw).removesuffix("\n")
+    if not answer.returncode and not await asyncio.to_thread(_are_same, named, repository.top):
+        raise WorkspaceError(
+            f"The config of the repository in {str(repository.top)!r} says that its files are in {named!r} "
+            "(core.worktree). Start forge there, or use git itself."
+        )
+
+
+def _are_same(one: str, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def is_switched_off(setting: str, arguments: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from forge_core.errors import WorkspaceError
 from forge_core.sanitize import safe_line
 from forge_core.workspace.change_source import ChangedFile, Counts
-from forge_core.workspace.git import GitOutput, branch, run_git
+from forge_core.workspace.git import GitOutput, branch, require_own_files, run_git
 from forge_core.workspace.repository import Repository, find_repository, read_small
 from forge_core.workspace.work_tree import DIFF_OPTIONS, MAX_PATCH_BYTES, numstat, raw_entries
 
@@ -73,6 +73,7 @@ async def read_pull_request(folder: Path, base: str = "") -> PullRequest:
     repository = find_repository(folder)
     if repository is None:
         raise WorkspaceError(f"{str(folder)!r} is in no git repository.")
+    await require_own_files(repository)
     name = branch(repository.top) or ""
     base = base or await _found_base(repository)
     commit = await _base_commit(repository, base)

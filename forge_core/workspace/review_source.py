@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -12,11 +12,11 @@ from pathlib import Path
 from forge_core.errors import WorkspaceError
 from forge_core.sanitize import safe_line
 from forge_core.workspace.beneath import open_file, opened_folder
-from forge_core.workspace.git import GitOutput, run_git
+from forge_core.workspace.git import GitOutput, require_own_files, run_git
 from forge_core.workspace.patch_lines import PatchLine, patch_lines, text_lines
 from forge_core.workspace.repository import Repository, find_repository
 from forge_core.workspace.untracked import untracked_patch
-from forge_core.workspace.work_tree import DIFF_OPTIONS, MAX_PATCH_BYTES
+from forge_core.workspace.work_tree import DIFF_OPTIONS, MAX_PATCH_BYTES, raw_entries
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
 """Of a file that is reviewed, or that a finding is checked against."""
@@ -33,6 +33,8 @@ class ReviewedFile:
     """Relative to `ReviewSource.top`; untrusted."""
     lines: tuple[PatchLine, ...]
     """Of a whole file, lines without a change."""
+    old_path: str = ""
+    """Where the removed lines were, if that was elsewhere."""
 
 
 class ReviewSource:
@@ -62,8 +64,13 @@ class ReviewSource:
             return [
                 ReviewedFile(self._file, tuple(PatchLine(self._file, " ", at, line) for at, line in lines))
             ]
-        patches = [await self._patch(), *([] if self._end else await self._untracked())]
-        return await asyncio.to_thread(lambda: [file for patch in patches for file in _files(patch)])
+        if (repository := find_repository(self._folder)) is not None:
+            await require_own_files(repository)
+        patch, old_paths = await self._patch()
+        patches = [patch, *([] if self._end else await self._untracked())]
+        return await asyncio.to_thread(
+            lambda: [file for patch in patches for file in _files(patch, old_paths)]
+        )
 
     async def content(self, path: str) -> str | None:
         """Return the text of a file as it is reviewed; None if there is none."""
@@ -74,13 +81,19 @@ class ReviewSource:
             data = await asyncio.to_thread(_read, self.top, path)
         return None if data is None or b"\0" in data else data.decode("utf-8", "replace")
 
-    async def _patch(self) -> str:
+    async def _patch(self) -> tuple[str, Mapping[str, str]]:
+        """Return the diff, and the previous paths of files that were renamed."""
         commits = [self._base, *([self._end] if self._end else [])]
-        options = (*DIFF_OPTIONS, "--patch", f"-U{CONTEXT_LINES}", "--diff-filter=d")
-        answer = await self._git("diff", *options, *commits, "--", ".", max_bytes=MAX_PATCH_BYTES)
-        if answer.returncode and not answer.is_cut:
-            raise WorkspaceError(f"git could not compare: {safe_line(answer.stderr.strip()[:200])}")
-        return answer.raw.decode("utf-8", "surrogateescape")
+        options, what = (*DIFF_OPTIONS, "--diff-filter=d"), (*commits, "--", ".")
+        answer, raw = await asyncio.gather(
+            self._git("diff", *options, "-p", f"-U{CONTEXT_LINES}", *what, max_bytes=MAX_PATCH_BYTES),
+            self._git("diff", *options, "--raw", "-z", *what, max_bytes=MAX_PATCH_BYTES),
+        )
+        for one in (raw, answer):
+            if one.returncode and not one.is_cut:
+                raise WorkspaceError(f"git could not compare: {safe_line(one.stderr.strip()[:200])}")
+        old_paths = {file.path: file.old_path for file in raw_entries(raw.raw, set())}
+        return answer.raw.decode("utf-8", "surrogateescape"), old_paths
 
     async def _untracked(self) -> list[str]:
         options = ("--others", "--exclude-standard", "--full-name", "-z")
@@ -144,10 +157,10 @@ async def _empty_tree(repository: Repository) -> str:
     return (await run_git(repository.top, "hash-object", "-t", "tree", "/dev/null")).stdout.strip()
 
 
-def _files(patch: str) -> Iterator[ReviewedFile]:
+def _files(patch: str, old_paths: Mapping[str, str]) -> Iterator[ReviewedFile]:
     for path, lines in groupby(patch_lines(patch), lambda line: line.path):
         if path:
-            yield ReviewedFile(path, tuple(lines))
+            yield ReviewedFile(path, tuple(lines), old_paths.get(path, ""))
 
 
 def _file_named(folder: Path, name: str) -> str:

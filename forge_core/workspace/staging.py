@@ -13,7 +13,7 @@ from forge_core.errors import WorkspaceError
 from forge_core.sanitize import safe_line
 from forge_core.workspace.change_source import ChangedFile, ChangeStatus, Counts
 from forge_core.workspace.commit_hooks import CommitPrograms, commit_programs
-from forge_core.workspace.git import GitOutput, branch, run_git
+from forge_core.workspace.git import GitOutput, branch, require_own_files, run_git
 from forge_core.workspace.repository import Repository, find_repository, read_small
 from forge_core.workspace.work_tree import DIFF_OPTIONS, MAX_PATCH_BYTES, numstat, raw_entries, untracked_file
 
@@ -65,6 +65,7 @@ class Staging:
 
     async def read(self) -> StagedState:
         """Return the state. Raises WorkspaceError."""
+        await require_own_files(self.repository)
         staged, stats, unmerged, log, programs = await asyncio.gather(
             self._raw(),
             self._diff("--numstat", "-z"),

@@ -28,7 +28,7 @@ from forge_core.private_keys import hide_private_keys
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
-from forge_core.workspace.change_source import quoted
+from forge_core.workspace.change_source import paths_of, quoted
 from forge_core.workspace.commit_trailers import attributed
 from forge_core.workspace.staging import StagedState, Staging
 
@@ -141,8 +141,7 @@ class _Commit:
             return plain, "a plain message: the offline model writes none"
         window = work.model.context_window or MOST_DIFF_CHARS
         room = max(LEAST_DIFF_CHARS, min(MOST_DIFF_CHARS, window * _CHARS_PER_TOKEN))
-        names = [file.path for file in state.staged]
-        hidden = await hidden_paths(self.session.policy, state.repository.top, names)
+        hidden = await hidden_paths(self.session.policy, state.repository.top, paths_of(state.staged))
         patch, _ = await self.staging.patch(context=3, without=hidden)
         try:
             question = await asyncio.to_thread(request, state, patch, self.hint, room)

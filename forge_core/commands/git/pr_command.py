@@ -39,6 +39,7 @@ from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
 from forge_core.tools.base import ToolUse
 from forge_core.untrusted import frame_text
+from forge_core.workspace.change_source import paths_of
 from forge_core.workspace.commit_trailers import attributed
 from forge_core.workspace.pull_request import PullRequest, is_base, read_pull_request
 
@@ -105,8 +106,7 @@ class _PullRequestWork:
         if config.endpoint.kind == "offline":
             self.notes.append("Made of the commits: the offline model writes none.")
             return plain
-        names = [file.path for file in request.files]
-        hidden = await hidden_paths(self.session.policy, request.repository.top, names)
+        hidden = await hidden_paths(self.session.policy, request.repository.top, paths_of(request.files))
         patch = await request.patch(hidden)
         window = work.model.context_window or MOST_DIFF_CHARS
         room = max(LEAST_DIFF_CHARS, min(MOST_DIFF_CHARS, window * 2))

@@ -60,8 +60,9 @@ class _Review:
 
     async def _run(self) -> CommandResult:
         files = await self.source.read()
-        names = [file.path for file in files]
-        left_out = await hidden_paths(self.session.policy, self.source.top, names)
+        shown = [path for file in files for path in (file.path, file.old_path) if path]
+        hidden = {*await hidden_paths(self.session.policy, self.source.top, shown)}
+        left_out = [file.path for file in files if hidden & {file.path, file.old_path}]
         allowed = [file for file in files if file.path not in left_out]
         if not allowed:
             what = "no file that Forge may read" if left_out else "nothing"

@@ -249,6 +249,19 @@ async def test_the_model_is_not_sent_the_keys_of_lines_that_stay_or_go(repo: Pat
     assert "+x = 2" in sent(session) and "AKIA" not in sent(session)
 
 
+async def test_the_model_is_not_sent_the_former_content_of_a_file_that_it_may_not_read(repo: Path) -> None:
+    names = "".join(f"LONG_NAME_{number}=value\n" for number in range(20))
+    (repo / ".env").write_text(f"{names}DB_PASSWORD=hunter2hunter2\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "A mistake")
+    git(repo, "mv", ".env", "names.txt")
+    (repo / "names.txt").write_text(names)
+    git(repo, "add", ".")
+    session = opened(repo, Choosing("Commit"), ["Move names"])
+    await do(session, "/commit")
+    assert "LONG_NAME_3" in sent(session) and "hunter2" not in sent(session)
+
+
 async def test_examples_code_about_passwords_and_removed_secrets_pass(repo: Path) -> None:
     (repo / "old.py").write_text("k = 'AKIAABCDEFGHIJKLMNOP'\n")
     git(repo, "add", ".")

@@ -133,6 +133,35 @@ async def test_what_the_model_may_not_read_is_left_out_and_named(repo: Path) -> 
         assert any(isinstance(one, CommandNotice | Notice) for one in (*results, *events))
 
 
+ENV = "".join(f"LONG_NAME_{number}=value\n" for number in range(20))
+
+
+async def test_the_former_content_of_a_file_that_the_model_may_not_read_is_left_out(repo: Path) -> None:
+    (repo / ".env").write_text(f"{ENV}DB_PASSWORD=hunter2hunter2\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-qm", "A mistake")
+    git(repo, "mv", ".env", "names.txt")
+    (repo / "names.txt").write_text(ENV)
+    session = opened(repo, "none")
+    assert "no file that Forge may read" in await shown(session, "/review")
+    assert calls(session) == []
+
+
+async def test_files_of_another_folder_that_the_config_names_are_not_reviewed(
+    repo: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private/dates.py").write_text("a diary\n")
+    git(repo, "config", "core.worktree", str(tmp_path / "private"))
+    for line in ("/review", "/review HEAD~1", "/commit", "/pr HEAD~1"):
+        session = opened(repo)
+        results, events = await do(session, line)
+        texts = [one.text for one in (*results, *events) if isinstance(one, Failure | Notice)]
+        assert "core.worktree" in " ".join(texts) and calls(session) == [], line
+    git(repo, "config", "core.worktree", str(repo))  # as in a submodule
+    assert "no findings" in await shown(opened(repo, "none"), "/review HEAD~1")
+
+
 @pytest.mark.parametrize(
     ("target", "complaint"),
     [
