@@ -1,8 +1,10 @@
-"""What `git commit` runs in a repository: hooks, and the program that signs. Only named, never run, here."""
+"""What `git add` and `git commit` run in a repository: hooks, the program that signs, and what its settings
+name. Only named, never run, here."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +20,13 @@ COMMIT_HOOKS = (
     "post-commit",
     "post-index-change",
     "reference-transaction",
+    "pre-auto-gc",
 )
+_OWN_PROGRAMS = re.compile(
+    r"filter\..+\.(?:clean|process)|gc\.recentobjectshook|gpg\.ssh\.defaultkeycommand", re.DOTALL
+)
+"""Settings of a repository whose programs `git add` or `git commit` may run. Those that the user has set for
+all repositories, such as the filter of git-lfs, are their own."""
 _FALSE = ("", "false", "no", "off", "0", "never")
 
 
@@ -32,8 +40,8 @@ class CommitPrograms:
     """Where they are: relative to the top of the work tree, if it is inside."""
     signer: str = ""
     """The program that signs; empty if nothing is signed."""
-    monitor: str = ""
-    """A program that tells git which files have changed (core.fsmonitor)."""
+    settings: tuple[str, ...] = ()
+    """Settings that name a program, each with its value: "core.fsmonitor ./watch"."""
 
     @property
     def text(self) -> str:
@@ -41,13 +49,12 @@ class CommitPrograms:
         where = f" ({self.folder})" if self.folder else ""
         parts = [f"{', '.join(self.hooks)}{where}"] if self.hooks else []
         parts += [f"{self.signer} to sign"] if self.signer else []
-        parts += [f"core.fsmonitor {self.monitor}"] if self.monitor else []
-        return safe_line("; ".join(parts))
+        return safe_line("; ".join([*parts, *self.settings]))
 
 
 async def commit_programs(repository: Repository) -> CommitPrograms:
     """Return what `git commit` would run now, by the settings of all scopes."""
-    settings = await _settings(repository.top)
+    settings, own = await _settings(repository.top)
     given = settings.get("core.hookspath", "")
     folder = _hook_folder(repository, given)
     found = {name for name in COMMIT_HOOKS if os.access(folder / name, os.X_OK)}
@@ -62,9 +69,9 @@ async def commit_programs(repository: Repository) -> CommitPrograms:
     signs = settings.get("commit.gpgsign", "").lower() not in _FALSE
     monitor = settings.get("core.fsmonitor", "")
     is_program = monitor.lower() not in (*_FALSE, "true", "yes", "on", "1")
-    return CommitPrograms(
-        hooks, place if hooks else "", _signer(settings) if signs else "", monitor if is_program else ""
-    )
+    named = [f"core.fsmonitor {monitor}"] if is_program else []
+    named += [f"{name} {settings[name]}" for name in sorted(own) if _OWN_PROGRAMS.fullmatch(name)]
+    return CommitPrograms(hooks, place if hooks else "", _signer(settings) if signs else "", tuple(named))
 
 
 def _hook_folder(repository: Repository, given: str) -> Path:
@@ -80,17 +87,21 @@ def _signer(settings: dict[str, str]) -> str:
     return own or (settings.get("gpg.program", "") if kind == "openpgp" else "") or usual
 
 
-async def _settings(top: Path) -> dict[str, str]:
-    """Return the settings that count, without those of Forge's own calls: name in small letters → value."""
+async def _settings(top: Path) -> tuple[dict[str, str], set[str]]:
+    """Return the settings that count, without those of Forge's own calls (name in small letters → value), and
+    the names of those that the repository sets itself."""
     try:
         listed = await run_git(top, "config", "--null", "--show-scope", "--list")
     except WorkspaceError:
-        return {}
+        return {}, set()
     fields = listed.stdout.split("\0")
     pairs = zip(fields[::2], fields[1::2], strict=False)
     found: dict[str, str] = {}
+    own: set[str] = set()
     for scope, entry in pairs:
         if scope != "command":
             name, has_value, value = entry.partition("\n")
             found[name.lower()] = value if has_value else "true"
-    return found
+            if scope in ("local", "worktree"):
+                own.add(name.lower())
+    return found, own

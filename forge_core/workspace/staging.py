@@ -51,7 +51,8 @@ class StagedState:
     """Of the last commits, the newest first."""
     programs: CommitPrograms
     fingerprint: str
-    """Another one as soon as something else is staged."""
+    """Another one as soon as a commit would differ from what this says: in its content, its branch, its
+    parents or the programs that it runs."""
 
 
 class Staging:
@@ -93,7 +94,7 @@ class Staging:
             message=_without_comments(prepared),
             subjects=() if log.returncode else tuple(line for line in log.stdout.split("\n") if line.strip()),
             programs=programs,
-            fingerprint=_hash(staged.raw),
+            fingerprint=await self._fingerprint(staged, programs),
         )
 
     async def patch(
@@ -114,7 +115,14 @@ class Staging:
 
     async def fingerprint(self) -> str:
         """Return what `StagedState.fingerprint` is now. Raises WorkspaceError."""
-        return _hash((await self._raw()).raw)
+        staged, programs = await asyncio.gather(self._raw(), commit_programs(self.repository))
+        return await self._fingerprint(staged, programs)
+
+    async def _fingerprint(self, staged: GitOutput, programs: CommitPrograms) -> str:
+        head = await self._git("rev-parse", "--verify", "--quiet", "HEAD")
+        files = [read_small(self.repository.git_dir / name) for name in ("HEAD", *_UNDER_WAY)]
+        told = repr((staged.raw, head.raw, files, programs))
+        return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()
 
     async def _unstaged(self) -> list[ChangedFile]:
         changed, untracked = await asyncio.gather(
@@ -143,10 +151,6 @@ def _without_comments(message: str) -> str:
     """Return a message that git has prepared, without what it would remove after an editor was closed."""
     text = message.partition("# ------------------------ >8 ------------------------")[0]
     return "\n".join(line for line in text.split("\n") if not line.startswith("#")).strip()
-
-
-def _hash(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
 
 
 def _first_line(answer: GitOutput) -> str:

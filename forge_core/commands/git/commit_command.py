@@ -79,7 +79,7 @@ class _Commit:
         if await self.staging.fingerprint() != state.fingerprint:
             self.session.work.kept = (state.subjects, edited)
             return Failure(
-                "Nothing was committed: what is staged has changed meanwhile. /commit shows it again."
+                "Nothing was committed: what was shown has changed meanwhile. /commit shows it again."
             )
         if not await self._git(events, "commit", "-F", "-", given=f"{edited}\n"):
             self.session.work.kept = (state.subjects, edited)
@@ -116,9 +116,9 @@ class _Commit:
         if len(named) > 1:
             options.insert(0, QuestionOption(everything))
         more = f" {state.unlisted:,} more are not listed: stage them with !git add." if state.unlisted else ""
-        question = Question(
-            f"Nothing is staged. Which files are committed?{more}", "Files", tuple(options), True, words=None
-        )
+        text = f"Nothing is staged. Which files are committed?{more}"
+        text += "".join(f"\n{line}" for line in _programs(state, self.session.config.is_trusted))
+        question = Question(text, "Files", tuple(options), True, words=None)
         reply = await self.session.work.ask(QuestionRequest("", (question,), heading="Commit: choose files"))
         chosen = reply.answers[0] if reply.answers else ()
         if reply.declined or not chosen:
@@ -181,7 +181,13 @@ def _about(state: StagedState, is_trusted: bool, notes: list[str]) -> str:
     named = ", ".join(safe_line(quoted(file.path)) for file in state.staged[:_NAMED])
     more = f" and {len(state.staged) - _NAMED} more" if len(state.staged) > _NAMED else ""
     lines = [f"{named}{more} · +{added:,} −{removed:,} · {where}" if named else where]
-    if programs := state.programs.text:
-        lines.append(f"git runs {programs}.{'' if is_trusted else ' This folder is not trusted.'}")
+    lines += _programs(state, is_trusted)
     lines += [f"{note[:1].upper()}{note[1:]}." for note in notes if note]
     return "\n".join(lines)
+
+
+def _programs(state: StagedState, is_trusted: bool) -> list[str]:
+    """Return the line that names what git runs; none if it runs nothing."""
+    if not (programs := state.programs.text):
+        return []
+    return [f"git runs {programs}.{'' if is_trusted else ' This folder is not trusted.'}"]

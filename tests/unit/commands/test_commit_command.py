@@ -274,18 +274,60 @@ async def test_examples_code_about_passwords_and_removed_secrets_pass(repo: Path
     assert text(results) == "Committed: Remove a key"
 
 
-async def test_a_change_of_the_index_while_the_message_is_shown_is_not_committed(repo: Path) -> None:
+def stage_more(repo: Path) -> None:
+    git(repo, "add", "later.py")
+
+
+def switch_branch(repo: Path) -> None:
+    git(repo, "checkout", "-qb", "other")
+
+
+def begin_merge(repo: Path) -> None:
+    (repo / ".git/MERGE_HEAD").write_text(git(repo, "rev-parse", "HEAD~1") + "\n")
+
+
+def add_hook(repo: Path) -> None:
+    hook(repo, "pre-commit", "exit 0")
+
+
+@pytest.mark.parametrize("change", [stage_more, switch_branch, begin_merge, add_hook])
+async def test_what_the_user_has_not_seen_is_not_committed(
+    repo: Path, change: Callable[[Path], None]
+) -> None:
     write_files(repo, parser="x = 1", later="y = 1")
     git(repo, "add", "parser.py")
 
-    class Staging(Choosing):
+    class Changing(Choosing):
         async def __call__(self, request):  # type: ignore[no-untyped-def]
-            git(repo, "add", "later.py")
+            change(repo)
             return await super().__call__(request)
 
-    results, _ = await do(opened(repo, Staging("Commit"), ["Add x"]), "/commit")
-    assert "what is staged has changed" in text(results)
+    results, _ = await do(opened(repo, Changing("Commit"), ["Add x"]), "/commit")
+    assert "what was shown has changed" in text(results)
     assert git(repo, "rev-list", "--count", "HEAD") == "3"
+
+
+async def test_programs_that_the_repository_sets_are_named_before_git_runs_them(repo: Path) -> None:
+    settings = {
+        "filter.own.clean": "./clean",
+        "filter.own.process": "./process",
+        "gc.recentObjectsHook": "./recent",
+        "core.fsmonitor": "./monitor",
+        "commit.gpgSign": "true",
+        "gpg.format": "ssh",
+        "gpg.ssh.defaultKeyCommand": "./key",
+    }
+    for name, program in settings.items():
+        git(repo, "config", name, program)
+    hook(repo, "pre-auto-gc", "exit 0")
+    write_files(repo, parser="x = 1")
+    chooses, confirms = Choosing(None), Choosing(None)
+    await do(opened(repo, chooses), "/commit")
+    git(repo, "-c", "core.fsmonitor=", "add", "parser.py")
+    await do(opened(repo, confirms, ["Add x"]), "/commit")
+    for shown in (*chooses.texts, *confirms.texts):
+        named = ["pre-auto-gc", "ssh-keygen", *(one for one in settings.values() if one.startswith("./"))]
+        assert [one for one in named if one not in shown] == [] and "not trusted" in shown
 
 
 @pytest.mark.parametrize(
