@@ -32,6 +32,8 @@ _SUBMODULE_COMMANDS = _DIFF_COMMANDS | {"status"}
 _PROGRAM_KEYS = re.compile(
     r"(?:filter|diff|merge)\..+\.(?:clean|smudge|process|textconv|command|driver)", re.IGNORECASE | re.DOTALL
 )
+_HOOK_KEYS = re.compile(r"hook\..+\.(?:command|event)", re.IGNORECASE | re.DOTALL)
+"""Of hooks in the config (git 2.54 and later), which core.hooksPath does not replace."""
 _EXTERNAL_DIFF = "diff.external"
 _DRIVER_PROGRAMS = re.compile(r"diff\.external|diff\..+\.command", re.IGNORECASE | re.DOTALL)
 _PLAIN_DIFF = 'f() { [ $# -lt 7 ] || diff -u --label "a/$1" --label "b/$1" -- "$2" "$5" || [ $? = 1 ]; }; f'
@@ -223,7 +225,9 @@ def _emptied(names: list[str]) -> list[tuple[str, str]]:
     """Return settings that take the program from every key of `names` that holds one."""
     programs = [name for name in names if _PROGRAM_KEYS.fullmatch(name)]
     filters = {name.rpartition(".")[0] for name in programs if name.lower().startswith("filter.")}
+    hooks = {name.rpartition(".")[0] for name in names if _HOOK_KEYS.fullmatch(name)}
     emptied = [(name, _harmless(name)) for name in programs]
+    emptied += [(f"{name}.enabled", "false") for name in sorted(hooks)]
     return emptied + [(f"{name}.required", "false") for name in sorted(filters)]
 
 

@@ -281,3 +281,15 @@ async def test_a_diff_is_shown_without_the_repository_s_program(
     assert done.returncode == 0, done.stderr
     assert "+changed $(touch no) `x`" in done.stdout
     assert not trap.trace.exists()
+
+
+async def test_hooks_of_the_config_are_switched_off(trap: Trap) -> None:
+    """git 2.54 and later run them: they are in no folder that core.hooksPath could replace."""
+    trap.set("hook.evil=1.command", "hook.other.command")
+    trap.set("hook.evil=1.event", "hook.only event.event", value="post-checkout")
+    output = await run_git(trap.folder, "config", "--null", "--get-regexp", r"^hook\..*\.enabled$")
+    assert {*output.stdout.split("\0")} - {""} == {
+        f"hook.{name}.enabled\nfalse" for name in ("evil=1", "other", "only event")
+    }
+    variables = await reading_variables([trap.folder])
+    assert "hook.other.enabled" in variables.values()
