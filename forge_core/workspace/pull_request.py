@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class PullRequest:
     counts: dict[str, Counts]
     template: str
     """The text of the repository's template; empty if there is none."""
+    template_path: str
+    """Relative to the top."""
     has_uncommitted: bool
     """Whether files of the work tree differ from the last commit: they are no part of it."""
 
@@ -95,6 +98,7 @@ async def read_pull_request(folder: Path, base: str = "") -> PullRequest:
         raise WorkspaceError(
             f"There is nothing to request: HEAD has no commit that {safe_line(base)!r} lacks."
         )
+    template_path, template = await asyncio.to_thread(_template, repository.top)
     return PullRequest(
         repository=repository,
         base=base.removeprefix("origin/"),
@@ -103,7 +107,8 @@ async def read_pull_request(folder: Path, base: str = "") -> PullRequest:
         commits=commits,
         files=tuple(raw_entries(raw.raw, set())),
         counts=dict(numstat(stats.raw)),
-        template=await asyncio.to_thread(_template, repository.top),
+        template=template,
+        template_path=template_path,
         has_uncommitted=bool(status.raw),
     )
 
@@ -146,13 +151,16 @@ def _commits(log: str) -> tuple[CommitText, ...]:
     return tuple(found)
 
 
-def _template(top: Path) -> str:
+def _template(top: Path) -> tuple[str, str]:
+    """Return the path and the text of the template; empty if there is none. No link is followed."""
+    real = Path(os.path.realpath(top))
     for name in _TEMPLATE_FOLDERS:
+        folder = real / name
         try:
-            entries = sorted((top / name).iterdir())
+            entries = sorted(folder.iterdir()) if Path(os.path.realpath(folder)) == folder else []
         except OSError:
             continue
         for entry in entries:
             if _TEMPLATE.fullmatch(entry.name) and not entry.is_symlink() and (text := read_small(entry)):
-                return text.strip()
-    return ""
+                return str(entry.relative_to(real)), text.strip()
+    return "", ""

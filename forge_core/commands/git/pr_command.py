@@ -35,11 +35,12 @@ from forge_core.langchain.agent.event_queue import EventSink
 from forge_core.permissions.verdict import Decision
 from forge_core.private_keys import hide_private_keys
 from forge_core.runtime import make_redactor
-from forge_core.sanitize import safe_line
+from forge_core.sanitize import safe_line, safe_text
 from forge_core.session.session import ForgeSession
 from forge_core.tools.base import ToolUse
 from forge_core.untrusted import frame_text
 from forge_core.workspace.change_source import paths_of
+from forge_core.workspace.commit_hooks import commit_programs
 from forge_core.workspace.commit_trailers import attributed
 from forge_core.workspace.pull_request import PullRequest, is_base, read_pull_request
 
@@ -106,11 +107,13 @@ class _PullRequestWork:
         if config.endpoint.kind == "offline":
             self.notes.append("Made of the commits: the offline model writes none.")
             return plain
-        hidden = await hidden_paths(self.session.policy, request.repository.top, paths_of(request.files))
+        paths = [*paths_of(request.files), *filter(None, [request.template_path])]
+        hidden = await hidden_paths(self.session.policy, request.repository.top, paths)
         patch = await request.patch(hidden)
         window = work.model.context_window or MOST_DIFF_CHARS
         room = max(LEAST_DIFF_CHARS, min(MOST_DIFF_CHARS, window * 2))
-        question = await asyncio.to_thread(_question, request, patch, room)
+        template = "" if request.template_path in hidden else request.template
+        question = await asyncio.to_thread(_question, request, patch, template, room)
         redact = make_redactor(config)
         try:
             answer = await work.model.ask(SYSTEM, redact(hide_private_keys(question)), "pr")
@@ -128,7 +131,7 @@ class _PullRequestWork:
             self.target, f"Write {safe_line(self.target)}"
         )
         count = len(self.request.commits)
-        heading = f"Pull request onto {self.request.base}, {count} commit{'s'[: count != 1]}"
+        heading = f"Pull request onto {safe_line(self.request.base)}, {count} commit{'s'[: count != 1]}"
         options = (QuestionOption(accept), QuestionOption(NOTHING))
         while True:
             shown = "\n\n".join(filter(None, (text, " ".join(self.notes))))
@@ -151,6 +154,9 @@ class _PullRequestWork:
         verdict = await asyncio.to_thread(self.session.policy.decide, _SHELL, use)
         if verdict.decision is Decision.DENY:
             return Failure(f"gh was not run: {verdict.reason}")
+        details = {"Folder": str(top), "Standard input": f"the description, {len(body):,} characters"}
+        if named := (await commit_programs(self.request.repository)).settings:
+            details["The repository's settings name"] = "; ".join(named)
         reply = await self.session.work.ask(
             ApprovalRequest(
                 call_id="",
@@ -163,7 +169,7 @@ class _PullRequestWork:
                 session_rule="",
                 is_destructive=True,
                 sandbox="off",
-                details={"Folder": str(top), "Standard input": f"the description, {len(body):,} characters"},
+                details=details,
             )
         )
         if reply.answer is Answer.NO:
@@ -179,7 +185,7 @@ def _file_of(folder: Path, target: str) -> Path | None:
     return None if target in ("copy", "gh") else folder / expand_home(target)
 
 
-def _question(request: PullRequest, patch: str, room: int) -> str:
+def _question(request: PullRequest, patch: str, template: str, room: int) -> str:
     """Return what the model is asked."""
     log = "\n\n".join(f"{one.subject}\n{one.body}".strip() for one in request.commits)
     parts = [
@@ -188,20 +194,21 @@ def _question(request: PullRequest, patch: str, room: int) -> str:
         frame_text("files", file_rows(request.files, request.counts)),
         frame_text("diff", fit_patch(patch, room)),
     ]
-    if request.template:
-        parts.append(frame_text("template", request.template))
+    if template:
+        parts.append(frame_text("template", template))
     return "\n\n".join([*parts, "Write the title and the description of the pull request."])
 
 
 def _plain_text(request: PullRequest) -> str:
-    """Return a text without a model: of one commit its message, of several their subjects."""
+    """Return a text without a model, safe to show and to paste: of one commit its message, of several their
+    subjects."""
     if len(request.commits) == 1:
         [commit] = request.commits
         title, body = commit.subject, commit.body
     else:
         title = request.branch.rpartition("/")[2].replace("-", " ").replace("_", " ").capitalize()
         body = "\n".join(f"- {commit.subject}" for commit in request.commits)
-    parts = (safe_line(title) or "Changes", body, request.template)
+    parts = (safe_line(title) or "Changes", safe_text(body), safe_text(request.template))
     return "\n\n".join(filter(None, parts))
 
 

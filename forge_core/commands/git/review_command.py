@@ -7,6 +7,7 @@ around each finding.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -38,6 +39,7 @@ LEAST_PIECE_CHARS, MOST_PIECE_CHARS = 8_000, 60_000
 MAX_PIECES = 8
 """Requests for findings; the files of further ones are not reviewed, and the result says so."""
 _NAMED = 5
+_TICKS = re.compile("`+")
 
 
 async def review(argument: str, session: ForgeSession) -> CommandResult:
@@ -134,5 +136,6 @@ class _Review:
 def _row(finding: ReviewFinding) -> str:
     """Return a finding as an item of a Markdown list."""
     where = safe_line(f"{quoted(finding.path)}:{finding.line}")
-    ticks = "``" if "`" in where else "`"
-    return f"- {ticks}{where}{ticks} **{finding.severity.name.lower()}** {finding.claim}"
+    longest = max(map(len, _TICKS.findall(where)), default=0)
+    ticks, gap = "`" * (longest + 1), " " if longest else ""  # a code span that nothing in it ends
+    return f"- {ticks}{gap}{where}{gap}{ticks} **{finding.severity.name.lower()}** {finding.claim}"

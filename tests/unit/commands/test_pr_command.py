@@ -41,6 +41,12 @@ def opened(root: Path, user: Choosing, *replies: str, approver: Answering | None
     return scripted_session(root, [[reply] for reply in replies], questioner=user, approver=approver)
 
 
+def sent(session: ForgeSession) -> str:
+    llm = session._agent.llm
+    assert isinstance(llm, ScriptedLLM)
+    return "\n".join(str(message.content) for call in llm.seen for message in call)
+
+
 async def test_the_draft_is_made_of_the_commits_and_the_template_and_can_be_edited(repo: Path) -> None:
     write_files(repo, dirty="y = 1")
     user = Choosing(f"{DRAFT}\n\nAnd tested.", "Copy it")
@@ -87,6 +93,32 @@ async def test_the_offline_model_gives_the_subjects_and_the_template(repo: Path)
     assert result.text == "Parse dates\n\n- Add dates\n- Add key\n\n## Why\n\n## Tests"
 
 
+async def test_the_template_is_one_of_the_folder_that_the_model_may_read(repo: Path, tmp_path: Path) -> None:
+    session = opened(repo, Choosing(None), TEXT)
+    session.policy.add("deny", "read(.github/**)")
+    await do(session, "/pr")
+    assert sent(session) and "## Tests" not in sent(session)
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private/default.md").write_text("a diary\n")
+    git(repo, "rm", "-rq", ".github")
+    (repo / ".github").symlink_to(tmp_path / "private")
+    session = opened(repo, Choosing(None), TEXT)
+    await do(session, "/pr")
+    assert sent(session) and "a diary" not in sent(session)
+
+
+async def test_a_text_of_the_commits_holds_nothing_that_a_terminal_obeys(repo: Path) -> None:
+    git(repo, "checkout", "-q", "main")
+    git(repo, "checkout", "-qb", "\u202efix")
+    git(repo, "commit", "-q", "--allow-empty", "-m", "Fix\x1b[31m\n\n\x1b[201~rm -rf\u202e")
+    user = Choosing("Copy it")
+    session = opened(repo, user)
+    session.config = replace(session.config, endpoint=Endpoint("offline", ""))
+    [result], _ = await do(session, "/pr")
+    assert isinstance(result, CopyText) and result.text.startswith("Fix␛[31m\n\n␛[201~rm -rf\\u202e")
+    assert user.texts[0].startswith(result.text)
+
+
 GH = """#!/bin/sh
 for word in "$@"; do printf '<%s>' "$word"; done
 printf '\\n'; cat
@@ -106,7 +138,10 @@ async def test_gh_runs_only_after_its_line_was_approved(
     [result], events = await do(session, "/pr gh")
     assert isinstance(result, CommandNotice) and "gh was not run" in result.text
     assert not any(isinstance(event, ToolEnd) for event in events)
+    git(repo, "config", "core.fsmonitor", "./watch")  # gh calls git, which runs it
     [result], events = await do(session, "/pr gh main")
+    git(repo, "config", "--unset", "core.fsmonitor")
+    assert approver.asked[1].details["The repository's settings name"] == "core.fsmonitor ./watch"
     assert isinstance(result, CommandNotice) and "has created" in result.text
     [card] = [event for event in events if isinstance(event, ToolEnd)]
     assert card.result == f"<pr><create><--base><main><--title><{title}><--body-file><->\nText"

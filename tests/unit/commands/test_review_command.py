@@ -133,6 +133,13 @@ async def test_what_the_model_may_not_read_is_left_out_and_named(repo: Path) -> 
         assert any(isinstance(one, CommandNotice | Notice) for one in (*results, *events))
 
 
+async def test_the_name_of_a_file_is_no_markdown(repo: Path) -> None:
+    name = "a``b ![x](http:evil).py"
+    (repo / name).write_text("odd = 1\n")
+    text = await shown(opened(repo, f"{name}:1 low Odd", "1 yes"), "/review")
+    assert f"- ``` {name}:1 ``` **low** Odd" in text
+
+
 ENV = "".join(f"LONG_NAME_{number}=value\n" for number in range(20))
 
 
