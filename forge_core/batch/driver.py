@@ -97,6 +97,8 @@ class BatchDriver:
     _running: dict[str, _Running] = field(default_factory=dict)
     _stopping: str = ""
     """Why nothing more is started."""
+    _is_interrupting: bool = False
+    """Whether running tasks are to end."""
     _breaker: str = ""
     _signals: list[signal.Signals] = field(default_factory=list)
 
@@ -194,6 +196,9 @@ class BatchDriver:
         task, state = pending.task, self.log.state.task(pending.task.id)
         folder = task_folder(self.options.out, task.id)
         await asyncio.to_thread(archive, folder, state.attempts)
+        if self._stopping:  # since then
+            self._pending.insert(0, pending)
+            return
         attempt = state.attempts + 1
         job = BatchJob(
             id=task.id,
@@ -220,8 +225,11 @@ class BatchDriver:
         )
         pending.tries += 1
         work = asyncio.ensure_future(self.engine.submit(job))
+        await asyncio.sleep(0)  # only what has begun can be cancelled
         events = EventReader(folder / EVENTS_FILE)
         self._running[task.id] = _Running(pending, job, events, work, time.monotonic())
+        if self._is_interrupting:
+            self.engine.cancel(task.id)
 
     def _worktree_path(self, job: BatchJob) -> str:
         """Return where the worktree of a job will be; empty if its repository is gone: then the job fails."""
@@ -272,6 +280,7 @@ class BatchDriver:
             self.progress.say(f"Nothing more is started: {reason}.")
 
     def _cancel_all(self) -> None:
+        self._is_interrupting = True
         for task_id in self._running:
             self.engine.cancel(task_id)
 
