@@ -136,7 +136,7 @@ def make_project(root: Path) -> None:
 PYTHON = sys.executable
 RUFF = str(Path(sys.executable).with_name("ruff"))
 COMMANDS = {
-    "pytest": f"{PYTHON} -m pytest -q -p no:cacheprovider; {PYTHON} -m pytest -q",
+    "pytest": f"{PYTHON} -m pytest -q",
     "make": "make",
     "make, then clean": "make && make clean",
     "gcc": "gcc main.c && gcc -c main.c && cc -o tool main.c",
@@ -226,13 +226,20 @@ class Bench:
         await self.store.end_turn()
 
 
-@pytest.fixture
-async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
-    for name, value in GIT.items():
-        monkeypatch.setenv(name, value)
-    root = tmp_path / "ws"
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project of every test, to copy: it takes twenty programs to make."""
+    root = tmp_path_factory.mktemp("usual") / "ws"
     root.mkdir()
     make_project(root)
+    return root
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    for name, value in GIT.items():
+        monkeypatch.setenv(name, value)
+    root = shutil.copytree(project, tmp_path / "ws", symlinks=True)
     store, jobs = UndoStore(root, tmp_path / "state" / "s1" / "undo"), JobTable()
     yield Bench(
         root,
@@ -246,7 +253,8 @@ async def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 def _environment(tmp_path: Path) -> dict[str, str]:
     import os
 
-    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **GIT}
+    light = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the plugins of this suite, of no use to the test
+    return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **GIT, **light}
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
