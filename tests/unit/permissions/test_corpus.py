@@ -8,13 +8,13 @@ import pytest
 
 from forge_core.approval import Effect
 from forge_core.config.permission_mode import PermissionMode
-from forge_core.permissions import Decision, PermissionPolicy
+from forge_core.permissions import Decision, PermissionPolicy, Verdict
 from forge_core.tools.base import ToolUse
 from tests.unit.permissions.hard_lines import DENIED, HARD, NOT_PLAIN, OUTSIDE, READ_ONLY
 
 pytestmark = pytest.mark.slow
 
-
+IS_FULL = bool(os.environ.get("FORGE_FULL"))
 ALLOWED = [
     f"bash({one}:*)"
     for one in (
@@ -36,6 +36,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def hard_verdicts(root: Path) -> list[tuple[str, Verdict]]:
+    """Each difficult line with what a full sandbox without rules decides."""
+    policy = PermissionPolicy(root, sandbox="full")
+    return [(line, policy.decide("bash", ToolUse(Effect.RUN, line))) for line in lines(HARD)]
+
+
 def lines(text: str) -> list[str]:
     return [
         line.replace("⏎", "\n") for line in text.strip().splitlines() if line and not line.startswith("## ")
@@ -55,20 +62,15 @@ def decide(policy: PermissionPolicy, command: str) -> Decision:
     return policy.decide("bash", ToolUse(Effect.RUN, command)).decision
 
 
+def test_no_difficult_command_line_runs_unasked(hard_verdicts: list[tuple[str, Verdict]]) -> None:
+    assert [line for line, verdict in hard_verdicts if verdict.decision is Decision.ALLOW] == []
+    assert len(hard_verdicts) >= 300
+
+
 @pytest.mark.parametrize("sandbox", ["full", "off"])
-def test_no_difficult_command_line_runs_unasked(root: Path, sandbox: str) -> None:
-    policies = [
-        PermissionPolicy(root, allow=rules, sandbox=sandbox)  # type: ignore[arg-type]
-        for rules in ([], ALLOWED)
-    ]
-    unsafe = [
-        (line, policy.rules()[:1])
-        for policy in policies
-        for line in lines(HARD)
-        if decide(policy, line) is Decision.ALLOW
-    ]
-    assert unsafe == []
-    assert len(lines(HARD)) >= 300
+def test_no_difficult_command_line_runs_unasked_under_rules(root: Path, sandbox: str) -> None:
+    policy = PermissionPolicy(root, allow=ALLOWED, sandbox=sandbox)  # type: ignore[arg-type]
+    assert [line for line in lines(HARD) if decide(policy, line) is Decision.ALLOW] == []
 
 
 def test_commands_not_exactly_on_the_list_are_not_read_only(root: Path) -> None:
@@ -92,10 +94,10 @@ def test_characters_bash_does_not_treat_as_blanks_are_not_word_separators(root: 
         assert decide(policy, line) is Decision.ASK
 
 
-def test_a_permanent_rule_offered_for_a_difficult_line_can_always_be_saved(root: Path) -> None:
-    policy = PermissionPolicy(root, sandbox="full")
-    verdicts = [policy.decide("bash", ToolUse(Effect.RUN, line)) for line in lines(HARD)]
-    offered = [verdict.always_rule for verdict in verdicts if verdict.always_rule]
+def test_a_permanent_rule_offered_for_a_difficult_line_can_always_be_saved(
+    root: Path, hard_verdicts: list[tuple[str, Verdict]]
+) -> None:
+    offered = [verdict.always_rule for _, verdict in hard_verdicts if verdict.always_rule]
     saved: list[str] = []
     for rule in offered:
         PermissionPolicy(root, sandbox="full", save_rule=lambda rule, _: saved.append(rule)).allow_always(
@@ -107,7 +109,8 @@ def test_a_permanent_rule_offered_for_a_difficult_line_can_always_be_saved(root:
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.AUTO, PermissionMode.YOLO])
 def test_a_deny_rule_matches_every_spelling(root: Path, mode: PermissionMode) -> None:
     evaded = []
-    for rule, line in denied():
+    # YOLO allows the most; in the other modes the gate tries some.
+    for rule, line in list(denied())[:: 1 if IS_FULL or mode is PermissionMode.YOLO else 4]:
         policy = PermissionPolicy(root, mode, allow=["bash"], deny=[f"bash({rule})"], sandbox="full")
         if decide(policy, line) is not Decision.DENY:
             evaded.append((rule, line, decide(policy, line)))
@@ -284,17 +287,17 @@ def test_read_only_commands_rarely_ask(root: Path, record_property: Callable[[st
 
 
 def test_without_a_full_sandbox_only_read_only_commands_run_unasked(root: Path) -> None:
-    # AUTO allows the most; the other modes are tried with FORGE_FULL.
+    # AUTO allows the most. The other modes, and all lines in a weak sandbox, are tried with FORGE_FULL.
     modes = (PermissionMode.AUTO, PermissionMode.ACCEPT_EDITS, PermissionMode.ASK)
+    full = PermissionPolicy(root, sandbox="full")
+    refused = {line for line in lines(READ_ONLY) if decide(full, line) is not Decision.ALLOW}
     for sandbox in ("off", "weak"):
-        for mode in modes if os.environ.get("FORGE_FULL") else modes[:1]:
+        step = 1 if IS_FULL or sandbox == "off" else 4
+        for mode in modes if IS_FULL else modes[:1]:
             policy = PermissionPolicy(root, mode, sandbox=sandbox)  # type: ignore[arg-type]
             for corpus in (HARD, NOT_PLAIN, OUTSIDE):
-                assert [line for line in lines(corpus) if decide(policy, line) is Decision.ALLOW] == []
-            full = PermissionPolicy(root, sandbox="full")
-            more = [
-                line
-                for line in lines(READ_ONLY)
-                if decide(policy, line) is Decision.ALLOW is not decide(full, line)
-            ]
+                assert [
+                    line for line in lines(corpus)[::step] if decide(policy, line) is Decision.ALLOW
+                ] == []
+            more = [line for line in sorted(refused) if decide(policy, line) is Decision.ALLOW]
             assert more == [], "it never runs more unasked than a full sandbox does"
