@@ -268,7 +268,9 @@ class BatchDriver:
     def _check_total(self) -> None:
         if self._running and self._budget.is_reached(self._running_usd()):
             self._stop(f"the limit of ${self._budget.limit_usd:.2f} is reached")
-            self._cancel_all()
+            for task_id, one in self._running.items():
+                if not one.events.figures.stopped_reason:  # what has its answer spends nothing more
+                    self.engine.cancel(task_id)
 
     def _running_usd(self) -> list[Decimal]:
         """Return what each running task has spent so far."""
