@@ -8,8 +8,10 @@ exactly once, that no process and no worktree is left over, and that no more was
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +28,8 @@ _EACH = 4 * COST
 """What a task may cost; it makes two requests."""
 _LONGEST_S = 8.0
 """Until a driver is killed; a task takes two to five seconds."""
+_SOON_S = 0.3
+"""After its start, a task has not ended yet."""
 _LEFT_S = 10.0
 """How long processes may take to end after their driver."""
 
@@ -75,7 +79,10 @@ def killed_batch(path: Path, *, tasks: int, kills: int, parallel: int, seed: int
         )
         while done < kills and len(folder.ends()) < tasks:
             program = folder.program(*options)
-            time.sleep(moments.uniform(0.2, _LONGEST_S))
+            while done == 0 and program.poll() is None and not _has_started(folder):
+                time.sleep(0.02)  # the first kill meets a running task
+            with contextlib.suppress(subprocess.TimeoutExpired):  # one that ends earlier is not waited for
+                program.communicate(timeout=moments.uniform(0.0, _LONGEST_S if done else _SOON_S))
             program.kill()
             program.communicate()
             done += 1
@@ -99,6 +106,8 @@ def killed_batch(path: Path, *, tasks: int, kills: int, parallel: int, seed: int
 
 def _task(number: int, url: str) -> dict[str, object]:
     task: dict[str, object] = {"id": f"t{number}", "prompt": "replace Hello by Welcome in greeting.py"}
+    if number % 4 == 0:
+        task["verify"] = "grep Welcome greeting.py"
     return {**task, **(at(url) if number % 2 else {"model": "offline"})}
 
 
@@ -110,19 +119,25 @@ def _reply(seen: Seen) -> Reply:
     return paced(tool_answer(("c1", "edit", edit)), 0.05)
 
 
+def _has_started(folder: BatchFolder) -> bool:
+    return any(one["type"] == "start" for one in folder.log())
+
+
 def _left_over(path: Path) -> int:
-    """Return how many processes with the folder in their command line do not end in time."""
+    """Return how many processes with the folder, or that of the worktrees, in their command line do not end in
+    time."""
     deadline = time.monotonic() + _LEFT_S
-    while (left := len(_naming(path))) and time.monotonic() < deadline:
+    while (left := len(_naming(path, Path(os.environ["FORGE_HOME"])))) and time.monotonic() < deadline:
         time.sleep(0.02)
     return left
 
 
-def _naming(path: Path) -> list[int]:
+def _naming(*paths: Path) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and os.fsencode(path) in (entry / "cmdline").read_bytes():
+            words = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            if any(os.fsencode(path) in words for path in paths):
                 found.append(int(entry.name))
         except OSError:
             continue

@@ -88,7 +88,8 @@ class BatchFolder:
         return Counter(one["id"] for one in self.log() if one["type"] == "end")
 
     def lost_worktrees(self) -> set[str]:
-        """Return the worktrees that no record of an attempt or an end names."""
+        """Return the worktrees that no record of an attempt or an end names, and those that are gone although one
+        says that they were kept."""
         listed = subprocess.run(
             ["git", "worktree", "list", "--porcelain"],
             cwd=self.repo,
@@ -99,8 +100,11 @@ class BatchFolder:
         there = {
             line.removeprefix("worktree ") for line in listed.splitlines() if line.startswith("worktree ")
         }
-        kept = {one.get("worktree") for one in self.log() if one["type"] in ("attempt", "end")}
-        return {one for one in there if Path(one) != self.repo} - kept
+        kept = {
+            one["worktree"] for one in self.log() if one["type"] in ("attempt", "end") and one["worktree"]
+        }
+        unknown = {one for one in there if Path(one) != self.repo} - kept
+        return unknown | {one for one in kept if not Path(one, ".git").exists()}
 
 
 def at(url: str) -> dict[str, Any]:
