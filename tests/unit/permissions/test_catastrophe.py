@@ -247,9 +247,9 @@ git log --grep clean
 """
 
 
-@pytest.mark.parametrize("command", DENIED.strip().splitlines())
-def test_catastrophic_commands_are_recognised_in_any_spelling(command: str) -> None:
-    assert catastrophic_reason(command, ROOT, HOME)
+def test_catastrophic_commands_are_recognised_in_any_spelling() -> None:
+    commands = DENIED.strip().splitlines()
+    assert [one for one in commands if not catastrophic_reason(one, ROOT, HOME)] == []
 
 
 GRAVE = r"""
@@ -337,17 +337,16 @@ git clean -fd -e x
 """
 
 
-@pytest.mark.parametrize("command", GRAVE.strip().splitlines())
-def test_a_deletion_with_unknown_target_always_asks(command: str) -> None:
-    assert catastrophic_reason(command, ROOT, HOME) is None
-    found = required_confirmation(command, ROOT, HOME)
-    assert found is not None
-    assert found.is_grave
+def test_a_deletion_with_unknown_target_always_asks() -> None:
+    for command in GRAVE.strip().splitlines():
+        assert catastrophic_reason(command, ROOT, HOME) is None, command
+        found = required_confirmation(command, ROOT, HOME)
+        assert found is not None and found.is_grave, command
 
 
-@pytest.mark.parametrize("command", PLAIN.strip().splitlines())
-def test_a_deletion_with_known_target_needs_no_extra_confirmation(command: str) -> None:
-    assert required_confirmation(command, ROOT, HOME) is None
+def test_a_deletion_with_known_target_needs_no_extra_confirmation() -> None:
+    commands = PLAIN.strip().splitlines()
+    assert [one for one in commands if required_confirmation(one, ROOT, HOME) is not None] == []
 
 
 def test_a_push_with_lease_asks_and_is_not_refused() -> None:
@@ -358,9 +357,9 @@ def test_a_push_with_lease_asks_and_is_not_refused() -> None:
     assert not found.is_grave
 
 
-@pytest.mark.parametrize("command", ALLOWED.strip().splitlines())
-def test_ordinary_commands_pass(command: str) -> None:
-    assert catastrophic_reason(command, ROOT, HOME) is None
+def test_ordinary_commands_pass() -> None:
+    commands = ALLOWED.strip().splitlines()
+    assert [one for one in commands if catastrophic_reason(one, ROOT, HOME) is not None] == []
 
 
 @pytest.mark.parametrize(

@@ -685,9 +685,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("line", [line for text in KINDS.values() for line in _lines(text)])
-def test_the_guard_denies_what_destroys_keys_disks_pools_and_the_running_system(line: str) -> None:
-    assert catastrophic_reason(line, ROOT, HOME)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_guard_denies_what_destroys_keys_disks_pools_and_the_running_system(kind: str) -> None:
+    assert [line for line in _lines(KINDS[kind]) if not catastrophic_reason(line, ROOT, HOME)] == []
 
 
 def test_the_guard_denies_in_every_mode_and_despite_any_rule(tmp_path: Path) -> None:
@@ -697,11 +697,11 @@ def test_the_guard_denies_in_every_mode_and_despite_any_rule(tmp_path: Path) -> 
             assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.DENY, (mode, line)
 
 
-@pytest.mark.parametrize("line", _lines(HARMLESS))
-def test_the_guard_denies_no_harmless_neighbour(line: str, tmp_path: Path) -> None:
-    assert catastrophic_reason(line, ROOT, HOME) is None
+def test_the_guard_denies_no_harmless_neighbour(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, PermissionMode.YOLO)
-    assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ALLOW
+    for line in _lines(HARMLESS):
+        assert catastrophic_reason(line, ROOT, HOME) is None, line
+        assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ALLOW, line
 
 
 @pytest.mark.parametrize("line", [*_lines(UNKNOWN_FOLDERS), *_lines(PRUNING)])

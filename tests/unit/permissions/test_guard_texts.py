@@ -3,8 +3,6 @@ to them."""
 
 from pathlib import Path
 
-import pytest
-
 from forge_core.approval import Effect
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.permissions import Decision, PermissionPolicy
@@ -287,21 +285,20 @@ def _lines(text: str) -> list[str]:
     return text.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", [*_lines(FED), *FED_DOCUMENTS])
-def test_the_guard_reads_the_text_that_a_shell_is_fed(line: str) -> None:
-    assert catastrophic_reason(line, ROOT, HOME)
+def test_the_guard_reads_the_text_that_a_shell_is_fed() -> None:
+    lines = [*_lines(FED), *FED_DOCUMENTS]
+    assert [line for line in lines if not catastrophic_reason(line, ROOT, HOME)] == []
 
 
-@pytest.mark.parametrize("line", _lines(ELSEWHERE))
-def test_the_guard_reads_what_runs_on_another_host_or_in_a_container(line: str) -> None:
-    assert catastrophic_reason(line, ROOT, HOME)
+def test_the_guard_reads_what_runs_on_another_host_or_in_a_container() -> None:
+    assert [line for line in _lines(ELSEWHERE) if not catastrophic_reason(line, ROOT, HOME)] == []
 
 
-@pytest.mark.parametrize("line", [*_lines(HARMLESS), *HARMLESS_DOCUMENTS])
-def test_the_guard_denies_no_text_that_does_no_harm(line: str, tmp_path: Path) -> None:
-    assert catastrophic_reason(line, ROOT, HOME) is None
+def test_the_guard_denies_no_text_that_does_no_harm(tmp_path: Path) -> None:
     policy = PermissionPolicy(tmp_path, PermissionMode.YOLO)
-    assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ALLOW
+    for line in (*_lines(HARMLESS), *HARMLESS_DOCUMENTS):
+        assert catastrophic_reason(line, ROOT, HOME) is None, line
+        assert policy.decide("bash", ToolUse(Effect.RUN, line)).decision is Decision.ALLOW, line
 
 
 def test_a_deny_rule_covers_encoded_text_that_a_shell_is_fed(tmp_path: Path) -> None:

@@ -31,6 +31,12 @@ def decision(root: Path, rule: str, command: str) -> Decision:
     return policy.decide("bash", ToolUse(Effect.RUN, command)).decision
 
 
+def rows_that_do_not(wanted: Decision, root: Path, rows: str) -> list[str]:
+    """Return the rows, each a program in an allow rule and a command, of which the decision is another."""
+    cases = [(row, *row.split(" | ", 1)) for row in rows.strip().splitlines()]
+    return [row for row, program, command in cases if decision(root, f"{program}:*", command) is not wanted]
+
+
 OUTSIDE = """
 less | less ../other/notes.txt
 less | less away/notes.txt
@@ -168,10 +174,8 @@ test | test -s ../other/notes.txt
 """
 
 
-@pytest.mark.parametrize("row", OUTSIDE.strip().splitlines())
-def test_a_rule_for_a_program_does_not_reach_outside(root: Path, row: str) -> None:
-    program, _, command = row.partition(" | ")
-    assert decision(root, f"{program}:*", command) is ASK
+def test_a_rule_for_a_program_does_not_reach_outside(root: Path) -> None:
+    assert rows_that_do_not(ASK, root, OUTSIDE) == []
 
 
 INSIDE = r"""
@@ -231,10 +235,8 @@ tar -tf ../other/notes.gz | tar -tf ../other/notes.gz -v
 """
 
 
-@pytest.mark.parametrize("row", INSIDE.strip().splitlines())
-def test_a_rule_for_a_program_covers_what_is_inside_and_what_it_names(root: Path, row: str) -> None:
-    program, _, command = row.partition(" | ")
-    assert decision(root, f"{program}:*", command) is ALLOW
+def test_a_rule_for_a_program_covers_what_is_inside_and_what_it_names(root: Path) -> None:
+    assert rows_that_do_not(ALLOW, root, INSIDE) == []
 
 
 WRITES_OR_RUNS = r"""
@@ -337,7 +339,5 @@ man | man --pager=./evil x
 """
 
 
-@pytest.mark.parametrize("row", WRITES_OR_RUNS.strip().splitlines())
-def test_options_that_run_or_write_ask_despite_a_rule_for_the_program(root: Path, row: str) -> None:
-    program, _, command = row.partition(" | ")
-    assert decision(root, f"{program}:*", command) is ASK
+def test_options_that_run_or_write_ask_despite_a_rule_for_the_program(root: Path) -> None:
+    assert rows_that_do_not(ASK, root, WRITES_OR_RUNS) == []

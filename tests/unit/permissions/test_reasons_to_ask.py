@@ -104,27 +104,25 @@ STILL_ASKS = [
 
 
 @pytest.mark.parametrize("sandbox", ["off", "weak"])
-@pytest.mark.parametrize("line", RUNS)
-def test_read_only_commands_on_listed_files_run_unasked(
-    repository: Path, line: str, sandbox: SandboxStrength
-) -> None:
-    found = verdict(repository, line, sandbox)
-    assert found.decision is ALLOW, found.reason
-    assert found.is_read_only
+def test_read_only_commands_on_listed_files_run_unasked(repository: Path, sandbox: SandboxStrength) -> None:
+    for line in RUNS:
+        found = verdict(repository, line, sandbox)
+        assert found.decision is ALLOW, (line, found.reason)
+        assert found.is_read_only, line
 
 
+@pytest.mark.parametrize("sandbox", ["off", "weak"])
 @pytest.mark.parametrize("mode", [PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, AUTO])
-@pytest.mark.parametrize("line", STILL_ASKS)
-def test_other_commands_ask_in_every_asking_mode(repository: Path, line: str, mode: PermissionMode) -> None:
-    for sandbox in ("off", "weak"):
-        asked = verdict(repository, line.replace("{root}", str(repository)), sandbox, mode)
-        assert asked.decision is ASK, sandbox
+def test_other_commands_ask_in_every_asking_mode(
+    repository: Path, mode: PermissionMode, sandbox: SandboxStrength
+) -> None:
+    lines = [line.replace("{root}", str(repository)) for line in STILL_ASKS]
+    assert [line for line in lines if verdict(repository, line, sandbox, mode).decision is not ASK] == []
 
 
-@pytest.mark.parametrize("line", [*RUNS, *STILL_ASKS])
-def test_without_a_sandbox_nothing_runs_that_asks_in_a_full_sandbox(repository: Path, line: str) -> None:
-    if verdict(repository, line).decision is ALLOW:
-        assert verdict(repository, line, "full").decision is ALLOW
+def test_what_runs_unasked_without_a_sandbox_does_in_a_full_one(repository: Path) -> None:
+    # STILL_ASKS asks without a sandbox, see above.
+    assert [line for line in RUNS if verdict(repository, line, "full").decision is not ALLOW] == []
 
 
 def test_the_prompt_explains_why_reading_asks(root: Path) -> None:
