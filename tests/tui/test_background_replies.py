@@ -133,9 +133,14 @@ def test_keys_work_between_a_stalled_reply_and_its_rest() -> None:
 
 
 @pytest.mark.property
-@pytest.mark.parametrize("seed", range(300))
-def test_random_interleavings_of_replies_and_keys_lose_no_key_and_type_nothing(seed: int) -> None:
-    chance = random.Random(seed)
+def test_random_interleavings_of_replies_and_keys_lose_no_key_and_type_nothing() -> None:
+    for seed in range(300):
+        pieces, expected = interleaved(random.Random(seed))
+        assert read(pieces) == expected, seed
+
+
+def interleaved(chance: random.Random) -> tuple[list[bytes], list[str]]:
+    """Return keys and replies in pieces, and what is read of them."""
     keys = {"a": "a", "é": "é", "7": "7", "\r": "enter", "\x03": "ctrl+c", "\x7f": "backspace", "f": "f"}
     keys |= {"\x1b[A": "up", "\x1b[13;2u": "shift+enter", "\x1bx": "alt+x", "日": "日", "c": "c", "n": "n"}
     keys |= {"\x1bOP": "f1", "/": "slash", ";": "semicolon", "\x1b[I": "AppFocus"}
@@ -148,13 +153,18 @@ def test_random_interleavings_of_replies_and_keys_lose_no_key_and_type_nothing(s
     data = "".join(f"{START}{pasted}{END}" if one == START else one for one in sent).encode()
     ends = sorted(chance.sample(range(len(data)), chance.randint(0, len(data) - 1)))
     pieces = [data[one:other] for one, other in zip([0, *ends], [*ends, len(data)], strict=True)]
-    assert read(pieces) == expected
+    return pieces, expected
 
 
 @pytest.mark.property
-@pytest.mark.parametrize("seed", range(200))
-def test_keys_and_replies_survive_random_delays_between_them(seed: int) -> None:
-    chance = random.Random(seed)
+def test_keys_and_replies_survive_random_delays_between_them() -> None:
+    for seed in range(200):
+        found, expected = delayed(random.Random(seed))
+        assert found == expected, seed
+
+
+def delayed(chance: random.Random) -> tuple[list[str], list[str]]:
+    """Feed keys and replies with pauses; return what was read, and what was sent."""
     terminal, clock = reader()
     messages: list[Message] = []
     expected: list[str] = []
@@ -173,7 +183,7 @@ def test_keys_and_replies_survive_random_delays_between_them(seed: int) -> None:
             messages += terminal.feed(reply[at:])
         clock.now += chance.choice((0.0, 0.05, 5.0))
         messages += terminal.tick()
-    assert values(messages + settle(terminal, clock)) == expected
+    return values(messages + settle(terminal, clock)), expected
 
 
 # The watch

@@ -131,9 +131,12 @@ DISGUISES = {
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("honest", HONEST)
-def test_a_deceptive_command_looks_different_even_without_colours(honest: str, disguise: str) -> None:
-    deceptive = DISGUISES[disguise](honest)
+def test_a_deceptive_command_looks_different_even_without_colours(disguise: str) -> None:
+    for honest in HONEST:
+        check_that_it_looks_different(honest, DISGUISES[disguise](honest))
+
+
+def check_that_it_looks_different(honest: str, deceptive: str) -> None:
     assert deceptive != honest
     for width in (24, 74, 200):
         honest_rows, deceptive_rows = text_of(honest, width), text_of(deceptive, width)

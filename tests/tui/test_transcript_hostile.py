@@ -105,9 +105,9 @@ def controls_in(layout: Layout, width: int) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("trick", range(len(TRICKS)))
-def test_no_control_character_reaches_the_terminal(kind: str, trick: int) -> None:
-    assert controls_in(layout_from(KINDS[kind](TRICKS[trick])), 40) == set()
+def test_no_control_character_reaches_the_terminal(kind: str) -> None:
+    for trick in TRICKS:
+        assert controls_in(layout_from(KINDS[kind](trick)), 40) == set(), ascii(trick)
 
 
 @pytest.mark.parametrize("kind", KINDS)
