@@ -80,13 +80,11 @@ def test_read_calls_declare_their_subject(
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
-@pytest.mark.parametrize(
-    "value", [None, 7, True, "", [], [1, [None]], {"a": {}}, [{"question": None}], "\ud800"]
-)
-def test_headings_accept_any_arguments(tool: BaseTool, value: object) -> None:
+def test_headings_accept_any_arguments(tool: BaseTool) -> None:
     names = [*(parameter.name for parameter in tool.parameters), "path"]
-    start = tool.start_event("1", dict.fromkeys(names, value))
-    assert all(isinstance(text, str) for text in start.heading)
+    for value in (None, 7, True, "", [], [1, [None]], {"a": {}}, [{"question": None}], "\ud800"):
+        start = tool.start_event("1", dict.fromkeys(names, value))
+        assert all(isinstance(text, str) for text in start.heading), value
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=TOOLS.keys())
