@@ -284,6 +284,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_worktree(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(worktree_of=None)
     parser.add_argument(
         "--worktree",
         nargs="?",

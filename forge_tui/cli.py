@@ -10,6 +10,7 @@ TYPE_CHECKING = False  # importing typing for it would cost 10 ms of a --version
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from forge_core.config.forge_config import ForgeConfig
     from forge_tui.first_frame import FirstFrame
@@ -77,15 +78,10 @@ def _run(options: argparse.Namespace) -> int:
     if sys.stdout is None:
         return _fail("Standard output is closed, so there is nowhere to print the answer.")
     from forge_core.errors import ForgeError
-    from forge_tui.arguments import config_flags, read_prompt
+    from forge_tui.arguments import read_prompt
 
     prompt = read_prompt(options)
-    from forge_core.runtime import load_session_config
-
-    config = load_session_config(
-        options.cwd, flags=config_flags(options), trust=options.trust, is_hermetic=options.hermetic
-    )
-    config = _for_this_run(options, config)
+    config = _session_config(options, options.cwd)
     if refusal := _strict_refusal(config):
         return refusal
     from forge_core.lazy import trim_imports
@@ -155,14 +151,9 @@ def _usage(options: argparse.Namespace) -> int:
 def _chat(options: argparse.Namespace) -> int:
     """Load the settings, paint the first frame, then import and run the app."""
     gc.disable()  # during imports it finds nothing and costs 10 %; the app enables it again
-    from forge_core.runtime import load_session_config
-    from forge_tui.arguments import config_flags
     from forge_tui.terminal.terminal_check import is_dumb_terminal, terminal_problem
 
-    config = load_session_config(
-        options.path, flags=config_flags(options), needs_write=True, trust=options.trust
-    )
-    config = _for_this_run(options, config)
+    config = _session_config(options, options.path, needs_write=True)
     message = _first_message(options.prompt, _piped_text())
     if options.plain or config.plain or is_dumb_terminal():
         return _strict_refusal(config) or _plain(options, config, message)
@@ -184,6 +175,24 @@ def _chat(options: argparse.Namespace) -> int:
         )
 
     return _strict_refusal(config) or _show(config, FirstFrame(config), run, message)
+
+
+def _session_config(
+    options: argparse.Namespace, folder: str | Path | None, *, needs_write: bool = False
+) -> ForgeConfig:
+    """Return the settings of a session in a folder, with all that the command line says."""
+    from forge_core.runtime import load_session_config
+    from forge_tui.arguments import config_flags
+
+    config = load_session_config(
+        folder,
+        flags=config_flags(options),
+        needs_write=needs_write,
+        trust=options.trust,
+        worktree_of=getattr(options, "worktree_of", None),
+        is_hermetic=getattr(options, "hermetic", False),
+    )
+    return _for_this_run(options, config)
 
 
 def _for_this_run(options: argparse.Namespace, config: ForgeConfig) -> ForgeConfig:
@@ -419,17 +428,9 @@ def _man(options: argparse.Namespace) -> int:
 
 def _acp(options: argparse.Namespace) -> int:
     """Serve an editor."""
-    from pathlib import Path
-
     from forge_core.integrations.acp.program import run_acp
-    from forge_core.runtime import load_session_config
-    from forge_tui.arguments import config_flags
 
-    def load(folder: Path | None) -> ForgeConfig:
-        config = load_session_config(folder, flags=config_flags(options), trust=options.trust)
-        return _for_this_run(options, config)
-
-    return run_acp(load)
+    return run_acp(lambda folder: _session_config(options, folder))
 
 
 _PROGRAMS = {

@@ -82,6 +82,8 @@ class ForgeConfig(Settings):
     """Whether the user trusts the folder. Only then may its files set permissions or give instructions."""
     trusts_this_run: bool = False
     """Whether `--trust` was given: also for files that have come since the user decided about the folder."""
+    worktree_of: Path | None = None
+    """The folder from which Forge has made this worktree: what the user decided about it holds here."""
     project_allow: tuple[str, ...] = ()
     """Rules from the trusted folder's own file, with the next two."""
     project_ask: tuple[str, ...] = ()

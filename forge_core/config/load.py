@@ -54,13 +54,15 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
     trust: bool = False,
+    worktree_of: Path | None = None,
     is_hermetic: bool = False,
 ) -> ForgeConfig:
     """Return the settings for a session in `path` (default: the current folder).
 
     `flags` holds what the command line set, by the name of the setting; None counts as not set.
     `choose_endpoint` returns the endpoint and the model's id for base_url, model, environment and origins
-    (`llm.choice`). With `trust` the folder is trusted this once, whatever the user decided about it. With
+    (`llm.choice`). With `trust` the folder is trusted this once, whatever the user decided about it. If it
+    is a worktree of the folder `worktree_of`, what the user decided about that one holds in it. With
     `is_hermetic` the user's own file does not count, nor what they decided about the folder.
 
     Raises:
@@ -70,13 +72,12 @@ def load_config(
     environ = os.environ if environ is None else environ
     root = check_workspace(Path.cwd() if path is None else Path(path), needs_write=needs_write)
     notices: list[str] = []
-    if is_hermetic:
-        decided, problem = ProjectState(), None
-    else:
-        decided, problem = read_project_state(state_dir(environ), root)
-    notices += [problem] if problem else []
+    folders = () if is_hermetic else (root, worktree_of)
+    decided, counts_whole = _decisions(state_dir(environ), folders, notices)
     is_trusted = trust or bool(decided.trusted)
     project = read_project_settings(root, notices, is_trusted=is_trusted)
+    if worktree_of is not None and is_trusted and not (trust or counts_whole):
+        project = _settings_of_worktree(project, worktree_of, notices)
     own = {} if is_hermetic else read_user_settings(config_dir(environ), notices)
     layers = [
         _Layer(Origin.USER, own),
@@ -98,6 +99,7 @@ def load_config(
         notices=tuple(notices),
         is_trusted=is_trusted,
         trusts_this_run=trust,
+        worktree_of=worktree_of,
         own_instructions=() if is_hermetic else _own_instructions(environ, values),
         own_extensions=() if is_hermetic or values.get("safe") else _own_extensions(environ),
         **saved,
@@ -155,6 +157,48 @@ def read_project_settings(root: Path, notices: list[str], *, is_trusted: bool) -
     allowed = [name for name, setting in SETTINGS.items() if setting.project != "never"]
     values = _read_file(root / PROJECT_FILE, allowed, notices)
     return {name: value for name, value in values.items() if is_trusted or SETTINGS[name].project == "always"}
+
+
+def _decisions(
+    state_dir: Path, folders: Sequence[Path | None], notices: list[str]
+) -> tuple[ProjectState, bool]:
+    """Return what the user decided about a folder, and about the one that follows it: that from which it was
+    made as a worktree. And whether the user trusts the first by a decision of its own."""
+    states = [ProjectState(), ProjectState()]
+    for number, folder in enumerate(folders):
+        if folder is not None:
+            states[number], problem = read_project_state(state_dir, folder)
+            notices += [problem] if problem else []
+    own, shared = states
+    rules = {kind: (*getattr(shared, kind), *getattr(own, kind)) for kind in RULE_KINDS}
+    together = ProjectState(
+        trusted=shared.trusted if own.trusted is None else own.trusted,
+        **{kind: tuple(dict.fromkeys(both)) for kind, both in rules.items()},
+        written=(*shared.written, *own.written),
+        scripts={**shared.scripts, **own.scripts},
+    )
+    return together, bool(own.trusted)
+
+
+def _settings_of_worktree(
+    project: Mapping[str, Any], worktree_of: Path, notices: list[str]
+) -> dict[str, Any]:
+    """Return the settings of a worktree's own file that apply: those that act only where the file of the
+    folder that the user trusts says the same, as a commit or an old branch may bring others. What that one
+    denies, or asks for, holds here too."""
+    shared = read_project_settings(worktree_of, [], is_trusted=True)
+    differing = [
+        name
+        for name, value in project.items()
+        if SETTINGS[name].project != "always" and value != shared.get(name)
+    ]
+    if differing:
+        notices.append(
+            f"{PROJECT_FILE} in this worktree is not that of {str(worktree_of)!r}: its settings "
+            f"{', '.join(differing)} are ignored. /trust yes or --trust applies them."
+        )
+    kept = {name: value for name, value in project.items() if name not in differing}
+    return kept | {name: shared[name] for name in ("ask", "deny") if name in shared}
 
 
 def _saved_rules(decided: ProjectState, state_dir: Path, root: Path, notices: list[str]) -> dict[str, Any]:

@@ -71,31 +71,37 @@ class AcceptedDefinitions:
         *,
         accepts_all: bool = False,
         problem: str = "",
+        decided: Path | None = None,
     ) -> None:
-        """`path` is that of the record; None: nothing is kept beyond this session."""
+        """`path` is that of the record; None: nothing is kept beyond this session. `decided` is the folder
+        that the record is about, by default `working_dir`."""
         self.problem = problem
         """Why the record could not be used, as a sentence; empty if it could."""
         self.accepts_all = accepts_all
         """Whether all that is found next is to be accepted: trust was given for what is there now."""
         self._working_dir = working_dir
+        self._decided = decided or working_dir
         self._path = path
         self._entries = dict(entries)
 
     @classmethod
     def load(cls, config: ForgeConfig) -> Self:
-        """Return what was accepted in the folder of a session. With `--trust`, for one run, everything is."""
-        root = config.working_dir
-        is_stored = TrustStore(config.state_dir).decision(root) is True
-        if not is_stored or config.trusts_this_run:
+        """Return what was accepted in the folder of a session, in a worktree that in the folder from which
+        it was made. With `--trust`, for one run, everything is."""
+        root, trusted = config.working_dir, TrustStore(config.state_dir)
+        decided = next(
+            (one for one in (root, config.worktree_of) if one and trusted.decision(one) is True), None
+        )
+        if decided is None or config.trusts_this_run:
             return cls(root, None, {}, accepts_all=True)
-        path = record_file(config.state_dir, root)
+        path = record_file(config.state_dir, decided)
         try:
-            return cls(root, path, _parsed(path, root))
+            return cls(root, path, _parsed(path, decided), decided=decided)
         except (FileNotFoundError, NotADirectoryError):
-            return cls(root, path, {}, accepts_all=True)
+            return cls(root, path, {}, accepts_all=decided == root, decided=decided)
         except (OSError, ValueError, RecursionError) as error:
             problem = f"What you accepted in this folder, in {str(path)!r}, cannot be read ({error})."
-            return cls(root, path, {}, problem=problem)
+            return cls(root, path, {}, problem=problem, decided=decided)
 
     def accepts(self, one: Definition) -> bool:
         """Return whether a definition counts. The user's own always do."""
@@ -153,7 +159,7 @@ class AcceptedDefinitions:
     def _add_saved(self, path: Path) -> None:
         """Keep what another session has saved meanwhile."""
         try:
-            saved = _parsed(path, self._working_dir)
+            saved = _parsed(path, self._decided)
         except (OSError, ValueError, RecursionError):
             return
         for key, entry in saved.items():
@@ -168,7 +174,7 @@ class AcceptedDefinitions:
             entries[key] = {"digests": list(entry.digests), "at": entry.at}
             if entry.text is not None and (room := room - len(entry.text)) >= 0:
                 entries[key]["text"] = entry.text
-        return {"v": _VERSION, "folder": os.path.realpath(self._working_dir), "accepted": entries}
+        return {"v": _VERSION, "folder": os.path.realpath(self._decided), "accepted": entries}
 
 
 def record_file(state_dir: Path, root: Path) -> Path:

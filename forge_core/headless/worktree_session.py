@@ -27,7 +27,9 @@ _FOLDER_OPTION = {"chat": "path", "run": "cwd"}
 def in_worktree(options: argparse.Namespace, program: Callable[[argparse.Namespace], int]) -> int:
     """Run a program in the worktree that its option `worktree` names, or in a new one; return its exit code.
 
-    The worktree is trusted as the folder from which it is made: it holds the same commit.
+    What the user decided about the folder from which the worktree is made holds in it: trust, rules, and the
+    contents of definitions that were accepted. What else it holds, of an old branch or by the session before,
+    counts no more than it would in the folder.
 
     Raises:
         WorkspaceError: there is no repository, the name cannot be one, or git has failed.
@@ -36,14 +38,15 @@ def in_worktree(options: argparse.Namespace, program: Callable[[argparse.Namespa
         # forge run --worktree "fix the parser": no name has a space, so this is the prompt
         options.prompt, options.worktree = options.worktree, ""
     place = _FOLDER_OPTION[options.command]
-    config = load_session_config(getattr(options, place), trust=options.trust)
+    is_hermetic = getattr(options, "hermetic", False)
+    config = load_session_config(getattr(options, place), trust=options.trust, is_hermetic=is_hermetic)
     name = options.worktree or f"{options.command}-{time.strftime('%Y%m%d-%H%M%S')}"
     worktrees = Worktrees(config.state_dir)
     worktree = asyncio.run(worktrees.open(config.working_dir, name))
     for notice in worktree.notices:
         _say(notice)
     options.worktree = None
-    options.trust = config.is_trusted
+    options.worktree_of = config.working_dir
     setattr(options, place, str(worktree.folder))
     with _in_use(worktree) as is_last:
         try:

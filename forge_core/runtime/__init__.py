@@ -27,6 +27,7 @@ def load_session_config(
     environ: Mapping[str, str] | None = None,
     needs_write: bool = False,
     trust: bool = False,
+    worktree_of: Path | None = None,
     is_hermetic: bool = False,
 ) -> ForgeConfig:
     """Return the settings for a session in `path`; see `forge_core.config.load.load_config`.
@@ -50,6 +51,7 @@ def load_session_config(
         environ=environ,
         needs_write=needs_write,
         trust=trust,
+        worktree_of=worktree_of,
         is_hermetic=is_hermetic,
     )
     return with_added_folders(config, named) if config.add_dirs else config
