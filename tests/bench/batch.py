@@ -2,13 +2,13 @@
 
 Runs a batch, kills its driver at random moments, and runs the same command again until it ends. Half of the tasks
 use the offline model, the others a model on loopback that charges for each request. Checks that every task has ended
-exactly once, that no process and no worktree is left over, and that no more was spent than recorded and allowed.
+exactly once, that no process and no worktree is left over, and that no more was spent than recorded and allowed:
+the limit of cost is too low at first, and raised a little whenever the batch stops at it.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import random
 import subprocess
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from forge_core.exit_codes import ExitCode
 from tests.support.batches import BatchFolder, at
 from tests.support.sse_server import USAGE, Reply, Seen, SseServer, answer, paced, tool_answer
 
@@ -50,6 +51,11 @@ class KilledBatch:
     """What the provider has charged, at most: for every request that came."""
     recorded_usd: Decimal
     limit_usd: Decimal
+    """At the end."""
+    raises: int
+    """How often the limit was reached, and raised."""
+    excesses: int
+    """After how many calls more was charged or recorded than their limit."""
     output: str
 
     def problems(self, tasks: int) -> Iterator[str]:
@@ -62,6 +68,8 @@ class KilledBatch:
             yield f"{self.left_processes} processes have outlived their driver"
         if self.lost_worktrees:
             yield f"{self.lost_worktrees} worktrees are in no record"
+        if self.excesses:
+            yield f"after {self.excesses} calls more was spent than allowed"
         if not self.requests_usd <= self.recorded_usd <= self.limit_usd:
             yield f"${self.requests_usd} charged, ${self.recorded_usd} recorded, ${self.limit_usd} allowed"
 
@@ -70,38 +78,50 @@ def killed_batch(path: Path, *, tasks: int, kills: int, parallel: int, seed: int
     """Run a batch in a folder, with so many kills at random moments."""
     moments = random.Random(seed)
     folder = BatchFolder.make(path)
-    limit = tasks * 2 * COST + kills * parallel * _EACH
-    options = ("--parallel", str(parallel), "--max-cost", f"{limit:f}", "--max-cost-each", f"{_EACH:f}")
-    done = left = 0
+    limit, raises = parallel * _EACH, 0
+    done = left = excesses = 0
     with SseServer(routes={"POST /chat/completions": _reply}) as server:
         folder.write(
             [_task(number, server.base_url) for number in range(tasks)], permission_mode="accept-edits"
         )
-        while done < kills and len(folder.ends()) < tasks:
-            program = folder.program(*options)
+        code, output = int(ExitCode.UNFINISHED), ""
+        while code == ExitCode.UNFINISHED:
+            options = f"--parallel {parallel} --max-cost {limit:f} --max-cost-each {_EACH:f}"
+            program = folder.program(*options.split())
             while done == 0 and program.poll() is None and not _has_started(folder):
                 time.sleep(0.02)  # the first kill meets a running task
-            with contextlib.suppress(subprocess.TimeoutExpired):  # one that ends earlier is not waited for
-                program.communicate(timeout=moments.uniform(0.0, _LONGEST_S if done else _SOON_S))
-            program.kill()
-            program.communicate()
-            done += 1
-            left += _left_over(path)
-        code, output = folder.run(*options)
+            kill_after = moments.uniform(0.0, _LONGEST_S if done else _SOON_S) if done < kills else None
+            try:
+                output = program.communicate(timeout=kill_after)[0]
+                code = program.returncode
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.communicate()
+                done += 1
+                left += _left_over(path)
+            excesses += max(len(server.requests) * COST, _recorded(folder)) > limit
+            if program.returncode == ExitCode.UNFINISHED:
+                limit, raises = limit + parallel * _EACH, raises + 1
         charged = len(server.requests) * COST
-    records = folder.log()
     return KilledBatch(
         exit_code=code,
         kills=done,
         ends=dict(folder.ends()),
-        cut_off=sum(one["type"] == "attempt" for one in records),
+        cut_off=sum(one["type"] == "attempt" for one in folder.log()),
         left_processes=left,
         lost_worktrees=len(folder.lost_worktrees()),
         requests_usd=charged,
-        recorded_usd=sum((Decimal(one.get("cost_usd", "0")) for one in records), Decimal(0)),
+        recorded_usd=_recorded(folder),
         limit_usd=limit,
+        raises=raises,
+        excesses=excesses,
         output=output,
     )
+
+
+def _recorded(folder: BatchFolder) -> Decimal:
+    """Return what the attempts that have ended have cost."""
+    return sum((Decimal(one.get("cost_usd", "0")) for one in folder.log()), Decimal(0))
 
 
 def _task(number: int, url: str) -> dict[str, object]:
@@ -163,7 +183,8 @@ def main() -> int:
         )
     print(
         f"{options.tasks} tasks, {found.kills} kills, {found.cut_off} attempts cut off, "
-        f"${found.requests_usd} charged, ${found.recorded_usd} recorded, ${found.limit_usd} allowed, "
+        f"${found.requests_usd} charged, ${found.recorded_usd} recorded, ${found.limit_usd} allowed after "
+        f"{found.raises} raises, "
         f"{time.monotonic() - began:.0f} s"
     )
     problems = list(found.problems(options.tasks))
