@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -40,15 +41,18 @@ def in_worktree(options: argparse.Namespace, program: Callable[[argparse.Namespa
     place = _FOLDER_OPTION[options.command]
     is_hermetic = getattr(options, "hermetic", False)
     config = load_session_config(getattr(options, place), trust=options.trust, is_hermetic=is_hermetic)
-    name = options.worktree or f"{options.command}-{time.strftime('%Y%m%d-%H%M%S')}"
+    new_name = f"{options.command}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    name = options.worktree or new_name
     worktrees = Worktrees(config.state_dir)
     worktree = asyncio.run(worktrees.open(config.working_dir, name))
-    for notice in worktree.notices:
-        _say(notice)
     options.worktree = None
     options.worktree_of = config.working_dir
-    setattr(options, place, str(worktree.folder))
     with _in_use(worktree) as is_last:
+        if not worktree.path.exists():  # the session before has ended, and removed it, meanwhile
+            worktree = asyncio.run(worktrees.open(config.working_dir, name))
+        for notice in worktree.notices:
+            _say(notice)
+        setattr(options, place, str(worktree.folder))
         try:
             return program(options)
         finally:

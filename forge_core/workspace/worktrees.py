@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
+import filecmp
 import hashlib
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from forge_core.sanitize import safe_line
 from forge_core.workspace.beneath import open_file, opened_folder
 from forge_core.workspace.git import GitOutput, run_git
 from forge_core.workspace.ignore import IgnoreRules
-from forge_core.workspace.repository import Repository, find_repository
+from forge_core.workspace.repository import Repository, find_repository, read_small
 
 INCLUDE_FILE = ".worktreeinclude"
 """At the top of the work tree, with patterns as in .gitignore: the ignored files that a worktree gets too."""
@@ -33,6 +34,8 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$)){0,99}")
 _TIMEOUT_S = 300.0
 _MAX_FILES, _MAX_BYTES = 5_000, 200_000_000
 """How much `INCLUDE_FILE` may add."""
+_UNFINISHED = "initializing"
+"""Why a worktree is locked until git has checked its files out."""
 _OWN_REFS = ("refs/bisect/*", "refs/rewritten/*", "refs/worktree/*")
 """Removed with a worktree (git-worktree)."""
 
@@ -104,7 +107,7 @@ class Worktrees:
         repository, branch = _repository(folder), BRANCH_PREFIX + _checked(name)
         path = self._folder_of(repository) / name
         notices: tuple[str, ...] = ()
-        if not _is_there(path):
+        if not await self.is_left(path):
             if (
                 await _git(repository.top, "show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
             ).returncode:
@@ -118,6 +121,11 @@ class Worktrees:
         found = find_repository(path)
         if found is None or found.top != path or not _is_same(found.common_dir, repository.common_dir):
             raise WorkspaceError(f"{str(path)!r} is no worktree of this repository. Use another name.")
+        if (read_small(found.git_dir / "locked") or "").strip() == _UNFINISHED:
+            raise WorkspaceError(
+                f"The worktree {name!r} was left half made, in {str(path)!r}: files may be missing. Use "
+                "another name, or remove it with `git worktree remove -f -f` if no work of yours is in it."
+            )
         return Worktree(
             path=path,
             branch=branch,
@@ -130,7 +138,7 @@ class Worktrees:
     async def remove(self, worktree: Worktree) -> str:
         """Remove a worktree in which nothing would be lost; return why it is kept, or "" if it is gone.
 
-        What git ignores is lost, files of `INCLUDE_FILE` among it.
+        What git ignores is lost, except for files of `INCLUDE_FILE` that were changed: they keep it.
         """
         try:
             if not _is_there(worktree.path):
@@ -244,6 +252,10 @@ async def _reason_to_keep(worktree: Worktree) -> str:
     if changed := [os.fsdecode(line) for line in status.raw.split(b"\0") if line]:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         return f"it has changes that are not committed ({safe_line(changed[0][3:])}{more})"
+    if uncompared := await _uncompared(worktree.path):
+        return f"git does not compare {uncompared} in it (assume-unchanged or skip-worktree)"
+    if copy := await _changed_copy(worktree):
+        return f"{copy} in it, which {INCLUDE_FILE} names, differs from that in {worktree.repository}"
     # A reset or a detached HEAD leaves commits in the log of HEAD, which goes; that of the branch stays.
     logged = await _logged(worktree.path, "HEAD") - await _logged(worktree.path, worktree.branch)
     elsewhere = [f"--exclude={one}" for one in (f"refs/heads/{worktree.branch}", *_OWN_REFS)]
@@ -263,25 +275,70 @@ async def _logged(folder: Path, ref: str) -> set[str]:
     return set((await _git(folder, "rev-list", "--walk-reflogs", ref, "--")).stdout.split())
 
 
-async def _copy_included(top: Path, target: Path) -> tuple[str, ...]:
-    """Copy the ignored files that `INCLUDE_FILE` names; return what was left out."""
+async def _uncompared(top: Path) -> str:
+    """Return a file that git takes for unchanged without a look at it, so that a change in it would be lost;
+    empty if there is none."""
+    listed = await _git(top, "ls-files", "-v", "-z")
+
+    def first() -> str:
+        for entry in listed.raw.split(b"\0"):
+            name = os.fsdecode(entry[2:])
+            if (entry[:1].islower() or entry[:1] == b"S") and _is_there(top / name):
+                return safe_line(name)
+        return ""
+
+    return await asyncio.to_thread(first)
+
+
+async def _changed_copy(worktree: Worktree) -> str:
+    """Return a file that `INCLUDE_FILE` names and that is another one in the worktree than in the folder from
+    which it was made; empty if there is none."""
+    names, _ = await _included(worktree.repository, worktree.path)
+
+    def first() -> str:
+        for name in _ignored_files(worktree.path, names):
+            try:
+                if filecmp.cmp(worktree.repository / name, worktree.path / name, shallow=False):
+                    continue
+            except OSError:
+                pass
+            return safe_line(name)
+        return ""
+
+    return await asyncio.to_thread(first)
+
+
+async def _included(top: Path, folder: Path) -> tuple[list[str], str]:
+    """Return the untracked files of a work tree that `INCLUDE_FILE` at `top` names, or why it is not used."""
     patterns = top / INCLUDE_FILE
     if patterns.is_symlink() or not patterns.is_file():
-        return ()
-    listed = await _git(top, "ls-files", "--others", "--ignored", f"--exclude-from={patterns}", "-z")
+        return [], ""
+    listed = await _git(folder, "ls-files", "--others", "--ignored", f"--exclude-from={patterns}", "-z")
     if listed.returncode:
-        return (f"{INCLUDE_FILE} was not used: {safe_line(listed.stderr.strip())}",)
-    names = [os.fsdecode(name) for name in listed.raw.split(b"\0") if name]
-    return await asyncio.to_thread(_copy, top, target, names)
+        return [], f"{INCLUDE_FILE} was not used: {safe_line(listed.stderr.strip())}"
+    return [os.fsdecode(name) for name in listed.raw.split(b"\0") if name], ""
+
+
+def _ignored_files(top: Path, names: Iterable[str]) -> Iterator[str]:
+    """Yield the regular files among them that git ignores: any other would keep a worktree for ever."""
+    rules = IgnoreRules(top)
+    for name in names:
+        path = top / name
+        if not path.is_symlink() and path.is_file() and rules.is_ignored(name, False):
+            yield name
+
+
+async def _copy_included(top: Path, target: Path) -> tuple[str, ...]:
+    """Copy the ignored files that `INCLUDE_FILE` names; return what was left out."""
+    names, problem = await _included(top, top)
+    return (problem,) if problem else await asyncio.to_thread(_copy, top, target, names)
 
 
 def _copy(top: Path, target: Path, names: Iterable[str]) -> tuple[str, ...]:
-    rules, notices = IgnoreRules(top), []
+    notices = []
     files = size = 0
-    for name in names:
+    for name in _ignored_files(top, names):
         source, copy = top / name, target / name
-        if source.is_symlink() or not source.is_file() or not rules.is_ignored(name, False):
-            continue  # an untracked file that is not ignored would keep the worktree for ever
         files, size = files + 1, size + source.stat().st_size
         if files > _MAX_FILES or size > _MAX_BYTES:
             limit = f"{_MAX_FILES:,} files or {_MAX_BYTES // 1_000_000} MB"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +109,42 @@ def test_rules_of_a_folder_hold_although_git_ignores_its_settings(repo: Path) ->
     git(repo, "commit", "-qm", "Ignore")
     config = opened(repo)
     assert config.project_deny == ("read(in-file/**)",) and config.project_allow == ()
+
+
+def test_sessions_without_a_name_never_share_a_worktree(repo: Path) -> None:
+    places: list[str] = []
+
+    def program(options: argparse.Namespace) -> int:
+        places.append(options.cwd)
+        return start() if len(places) < 3 else 0
+
+    def start() -> int:
+        options = argparse.Namespace(command="run", prompt="x", worktree="", trust=False, cwd=str(repo))
+        return in_worktree(options, program)
+
+    assert start() == 0 and len({*places}) == 3
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="shows who waits for a lock")
+def test_a_worktree_that_another_session_removes_meanwhile_is_made_again(repo: Path) -> None:
+    before = opened(repo).working_dir
+    lock = before.with_name(".task.use")
+
+    def is_waited_for() -> bool:
+        waiting = Path("/proc/locks").read_text().partition("-> FLOCK")[2]
+        return f":{lock.stat().st_ino} " in waiting
+
+    def end_of_another_session() -> None:
+        assert any(is_waited_for() for _ in range(1_000_000))
+        git(repo, "worktree", "remove", "--force", str(before))
+        os.close(held)
+
+    held = os.open(lock, os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(end_of_another_session)
+        assert opened(repo).working_dir == before and (before / ".forge/config.toml").exists()
+        ended.result()
 
 
 def test_nothing_is_trusted_in_the_worktree_of_a_hermetic_run(repo: Path) -> None:

@@ -165,6 +165,16 @@ def nested(folder: Path) -> None:
     git(folder, "init", "-q", "inner")
 
 
+def not_compared(folder: Path) -> None:
+    git(folder, "update-index", "--assume-unchanged", "first.txt")
+    changed(folder)
+
+
+def skipped(folder: Path) -> None:
+    git(folder, "update-index", "--skip-worktree", "first.txt")
+    changed(folder)
+
+
 def cut_off(folder: Path) -> None:
     (folder / ".git").unlink()
 
@@ -177,6 +187,8 @@ def cut_off(folder: Path) -> None:
         (committed, "1 commit is only on forge/task"),
         (detached, "1 commit is only on forge/task, or only in it"),
         (nested, "not committed"),
+        (not_compared, r"git does not compare first.txt"),
+        (skipped, r"git does not compare first.txt"),
         (cut_off, "no worktree any more"),
     ],
 )
@@ -217,6 +229,43 @@ def test_ignored_files_that_are_listed_are_copied(repository: Path, worktrees: W
     assert copied - tracked == {".env", "secret/deep/key"}
     assert (made.path / ".env").stat().st_mode & 0o777 == 0o600
     assert made.notices == () and asyncio.run(worktrees.remove(made)) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        (".env", "A=1\n", ""),
+        (".env", "A=2\n", r"\.env .* \.worktreeinclude"),
+        (".env.local", "new\n", r"\.env\.local"),
+        ("build", "x\n", ""),
+    ],
+)
+def test_a_copied_file_that_was_changed_keeps_the_worktree(
+    repository: Path, worktrees: Worktrees, name: str, text: str, reason: str
+) -> None:
+    (repository / ".gitignore").write_text(".env*\nbuild\n")
+    (repository / ".worktreeinclude").write_text(".env*\n")
+    git(repository, "add", ".gitignore", ".worktreeinclude")
+    git(repository, "commit", "-q", "-m", "Ignore")
+    (repository / ".env").write_text("A=1\n")
+    made = make(worktrees, repository)
+    (made.path / name).write_text(text)
+    kept = asyncio.run(worktrees.remove(made))
+    assert re.search(reason, kept) if reason else not kept
+    assert made.path.exists() == bool(reason)
+
+
+def test_a_worktree_that_was_left_half_made_is_not_opened(repository: Path, worktrees: Worktrees) -> None:
+    made = make(worktrees, repository)
+    (made.path / "first.txt").unlink()  # as after a kill -9 during the checkout
+    git(repository, "worktree", "lock", "--reason", "initializing", str(made.path))
+    with pytest.raises(WorkspaceError, match="half made"):
+        asyncio.run(worktrees.open(repository, "task"))
+    git(repository, "worktree", "unlock", str(made.path))
+    git(repository, "worktree", "lock", "--reason", "on a USB stick", str(made.path))
+    assert asyncio.run(worktrees.open(repository, "task")).path == made.path
+    git(made.path, "checkout", "first.txt")
+    assert "locked" in asyncio.run(worktrees.remove(made)) and made.path.exists()
 
 
 def test_a_copy_never_leaves_the_worktree(repository: Path, worktrees: Worktrees, tmp_path: Path) -> None:
