@@ -64,6 +64,9 @@ def run_batch(
     except OSError as error:
         raise ConfigError(f"{str(batch.out)!r} cannot be written to: {error.strerror}.") from error
     log = BatchLog(batch.out)
+    if (count := sum(not task.model for task in tasks)) and config.endpoint.kind == "offline":
+        which = "1 task names no model and runs" if count == 1 else f"{count} tasks name no model and run"
+        print(f"forge: {which} on the built-in offline model, which is no AI", file=sys.stderr)
     if batch.max_cost_usd is None and batch.max_cost_each_usd is None and batch.max_tokens is None:
         print("forge: there is no limit of cost: see --max-cost, --max-tokens", file=sys.stderr)
     worktrees = Worktrees(config.state_dir)

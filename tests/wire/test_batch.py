@@ -118,10 +118,11 @@ def test_tasks_change_their_own_worktrees_and_are_verified(
     before = folder.log()
     # The line of the call: nothing was started.
     assert run() == 3 and len(folder.log()) == len(before) + 1
-    folder.write(
-        [{"id": "bad", "prompt": "create Welcome.md with 'x'"}], model="offline", permission_mode="plan"
-    )
+    assert "names no model" not in capsys.readouterr().err
+    folder.write([{"id": "bad", "prompt": "create Welcome.md with 'x'"}], permission_mode="plan")
     run()
+    shown = capsys.readouterr().err
+    assert "1 task names no model and runs on the built-in offline model, which is no AI\n" in shown
     assert [one["attempt"] for one in folder.log() if one["type"] == "start" and one["id"] == "bad"] == [1, 2]
     assert (folder.out / "tasks/bad/attempt-1/diff.patch").is_file()
 
