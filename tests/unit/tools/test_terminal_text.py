@@ -165,7 +165,7 @@ def test_a_long_line_is_kept_and_a_carriage_return_goes_to_the_start_of_its_last
     "unit", ["\x1b[", "\x1b]", "\x1b", "\x1b]a", "\ra", "a\b", "a\x1b[K", "\x1b[4000Gx\r", "x\x1b[", "\x00"]
 )
 def test_processing_hostile_output_takes_linear_time(unit: str) -> None:
-    """Twice as much takes about twice as long; the work itself is counted, so that a busy machine tells the same."""
+    """Four times as much takes about four times as long, in CPU time: a busy machine shows the same."""
 
     def cost(size: int) -> float:
         data = (unit * (size // len(unit))).encode()
@@ -173,7 +173,9 @@ def test_processing_hostile_output_takes_linear_time(unit: str) -> None:
         shown(data)
         return time.process_time() - before
 
-    assert min(cost(MEGABYTE) for _ in range(2)) < 12 * max(min(cost(MEGABYTE // 4) for _ in range(3)), 0.02)
+    size = MEGABYTE // 2
+    limit = 12 * max(min(cost(size // 4) for _ in range(2)), 0.02)
+    assert any(cost(size) < limit for _ in range(3))
 
 
 def test_a_progress_bar_with_many_updates_uses_little_memory() -> None:
