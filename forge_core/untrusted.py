@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from bisect import bisect_right
 
 OUTPUT = "tool-output"
 _NOT_IN_ATTRIBUTES = re.compile(r"[^\w ./~@+(),:=%-]")
+_OPENING = re.compile(r'<([a-z-]{1,40}) mark="([0-9a-f]{1,40})"[^>\n]{0,4000}>')
+_CLOSING = re.compile(r'</([a-z-]{1,40}) mark="([0-9a-f]{1,40})">')
 _OUTPUT = re.compile(rf'<{OUTPUT} mark="([0-9a-f]+)"[^>\n]*>\n(.*)\n</{OUTPUT} mark="\1">\s*', re.DOTALL)
 
 
@@ -20,6 +23,24 @@ def frame_text(tag: str, text: str, **attributes: str) -> str:
     mark = secrets.token_hex(4)
     given = "".join(f' {name}="{_NOT_IN_ATTRIBUTES.sub("", value)}"' for name, value in attributes.items())
     return f'<{tag} mark="{mark}"{given}>\n{text}\n</{tag} mark="{mark}">'
+
+
+def without_frames(text: str) -> str:
+    """Return `text` without what is framed in it, such as the files that an editor embeds in a message. Takes
+    time in proportion to the text, whatever it holds."""
+    if ' mark="' not in text:
+        return text
+    ends: dict[tuple[str, str], list[int]] = {}
+    for closing in _CLOSING.finditer(text):
+        ends.setdefault((closing[1], closing[2]), []).append(closing.end())
+    parts, at = [], 0
+    for opening in _OPENING.finditer(text):
+        found = ends.get((opening[1], opening[2]), [])
+        number = bisect_right(found, opening.end())
+        if opening.start() >= at and number < len(found):
+            parts.append(text[at : opening.start()])
+            at = found[number]
+    return "".join([*parts, text[at:]])
 
 
 def escape_tags(line: str) -> str:

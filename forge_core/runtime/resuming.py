@@ -59,8 +59,8 @@ def continued_config(config: ForgeConfig, saved: SavedSession | None, sandbox: S
     """Return the settings with the model and the mode of the saved session, if one is continued, unless the
     command line or the environment names others.
 
-    The model of another endpoint is not taken over. Modes that are not safe here, yolo and, without a full
-    sandbox, auto, become ask.
+    The model of another endpoint is not taken over, nor is the mode into another folder: the user has chosen
+    it for that one. Modes that are not safe here, yolo and, without a full sandbox, auto, become ask.
     """
     from forge_core.session.saved_state import restored_mode
 
@@ -69,7 +69,7 @@ def continued_config(config: ForgeConfig, saved: SavedSession | None, sandbox: S
     model, mode = config.model, config.permission_mode
     if saved.model and _is_same_endpoint(config, saved) and not config.is_chosen("model"):
         model = saved.model
-    if not config.is_chosen("permission_mode"):
+    if not config.is_chosen("permission_mode") and saved.working_dir == str(config.working_dir):
         mode = restored_mode(saved.mode, sandbox.strength)
     return replace(config, model=model, permission_mode=mode)
 

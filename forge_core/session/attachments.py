@@ -19,6 +19,7 @@ from forge_core.session.saved_state import PendingNews
 from forge_core.session.server_offers import ServerOffers
 from forge_core.session.tool_environment import ToolEnvironment
 from forge_core.store.journal import Journal, images_beside
+from forge_core.untrusted import without_frames
 
 
 class Attachments:
@@ -49,6 +50,7 @@ class Attachments:
 
     def problem(self, text: str) -> str:
         """Return why the images of a message cannot be sent, and what to do; empty if they can."""
+        text = without_frames(text)
         written = written_images(text)
         if len(written) > MAX_IMAGES:
             return f"The message has {len(written)} images, at most {MAX_IMAGES} can be sent. Remove some."
@@ -64,7 +66,8 @@ class Attachments:
     ) -> UserContent:
         """Return the message of a turn with what it mentions, its images and `more` of them, and the news.
 
-        Mentions and images are looked for in `mentioning`, by default the whole text. What was read, and what
+        Mentions and images are looked for in `mentioning`, by default the whole text but for what is framed
+        in it. What was read, and what
         could not be, becomes a notice. If this is cancelled, the message enters the history without anything.
         """
         try:
@@ -81,7 +84,7 @@ class Attachments:
         self, text: str, mentioning: str | None = None, more: Sequence[ImageReference] = ()
     ) -> UserContent:
         """Return a message for a running turn with the same. If this is cancelled, nothing has happened."""
-        mentioning = text if mentioning is None else mentioning
+        mentioning = without_frames(text) if mentioning is None else mentioning
         with self._mentions.nothing_read_if_cancelled():
             message = await self._mentions.attached(text, mentioning)
             images = [*more, *self._mentions.images]

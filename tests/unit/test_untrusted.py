@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge_core.untrusted import frame_text, frame_tool_output, unframe_tool_output
+from forge_core.untrusted import frame_text, frame_tool_output, unframe_tool_output, without_frames
 
 
 @pytest.mark.property
@@ -48,3 +48,12 @@ def test_a_name_cannot_leave_its_attribute() -> None:
 
 def test_text_without_a_frame_is_unchanged() -> None:
     assert unframe_tool_output("plain <tool-output> text") == "plain <tool-output> text"
+
+
+def test_what_is_framed_is_taken_out_in_linear_time() -> None:
+    inner = frame_text("code", "x")
+    framed = frame_text("resource", f"one @a {inner} two\n</resource>", uri="file:///x")
+    assert without_frames(f"before {framed} between {framed} after") == "before  between  after"
+    open_only = '<resource mark="abcd">\n' * 20_000  # each of them searched to the end would take minutes
+    assert without_frames(open_only) == open_only
+    assert without_frames("a @b") == "a @b"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain, count
@@ -224,9 +225,12 @@ class AcpServer:
 
         folder = _absolute(cwd)
         if session_id is not None and (open_one := self._sessions.get(session_id)) is not None:
+            await asyncio.to_thread(_require_same, open_one.session.config.working_dir, folder)
             return open_one
         config = await asyncio.to_thread(self._load, folder)
-        config = replace(config, session_servers=declared_servers(servers or ()))
+        if servers:
+            taken = await asyncio.to_thread(_server_names, config)
+            config = replace(config, session_servers=declared_servers(servers, taken))
         opened = await EditorSession.opened(self._client, config, resume=session_id)
         self._sessions[opened.session.id] = opened
         return opened
@@ -275,14 +279,25 @@ class AcpServer:
         return session
 
 
-def declared_servers(servers: Sequence[EditorServer]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the entries by name. A name is made of the characters that names of servers may have; a server
-    that the editor itself would run is left out, as it was not offered."""
+def declared_servers(
+    servers: Sequence[EditorServer], taken: Collection[str] = ()
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return the entries by name. A name is made of the characters that names of servers may have, and is
+    none of those `taken`: rules for a server of the user must not allow another one. A server that the editor
+    itself would run is left out, as it was not offered."""
     entries: dict[str, Mapping[str, Any]] = {}
     for server in servers:
         if (entry := _entry(server)) is not None:
-            entries[_free_name(server.name, entries)] = entry
+            entries[_free_name(server.name, {*entries, *taken})] = entry
     return entries
+
+
+def _server_names(config: ForgeConfig) -> set[str]:
+    """Return the names of the servers that files declare. Blocks: it reads them."""
+    from forge_core.mcp.server_files import load_servers
+
+    table = load_servers(config)
+    return {one.name for one in (*table.servers, *table.unusable)}
 
 
 def _entry(server: EditorServer) -> Mapping[str, Any] | None:
@@ -297,7 +312,7 @@ def _entry(server: EditorServer) -> Mapping[str, Any] | None:
             return None
 
 
-def _free_name(name: str, taken: Mapping[str, object]) -> str:
+def _free_name(name: str, taken: Collection[str]) -> str:
     """Return a valid name that no other server has."""
     plain = _NOT_IN_NAMES.sub("-", name).strip("-")[:_MAX_SERVER_NAME] or "server"
     numbered = (f"{plain[: _MAX_SERVER_NAME - 3]}-{number}" for number in count(2))
@@ -309,6 +324,14 @@ def _absolute(cwd: str) -> Path:
     if not Path(cwd).is_absolute():
         raise ConfigError(f"cwd is {safe_line(cwd)!r}; it must be an absolute path.")
     return Path(cwd)
+
+
+def _require_same(folder: Path, cwd: Path) -> None:
+    """Raise ConfigError if a session is open in another folder than the client names."""
+    if os.path.realpath(folder) != os.path.realpath(cwd):
+        raise ConfigError(
+            f"The session is open in {safe_line(str(folder))!r}. Close it first, or name that folder."
+        )
 
 
 def _warm_up() -> None:

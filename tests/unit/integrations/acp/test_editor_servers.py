@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from acp import schema
 
 from forge_core.integrations.acp.server import declared_servers
+from forge_core.runtime import load_session_config
 from tests.support.acp_editor import Editor, connected
 from tests.support.mcp_bench import SERVER
 from tests.support.sse_server import SseServer, answer, tool_answer
@@ -46,6 +48,27 @@ async def test_a_server_of_the_editor_runs_for_the_session_each_call_asks_and_it
     (call, _) = editor.asked[0]
     shown = "".join(part.content.text for part in call.content)
     assert "My-Server" in shown and "hi there" in shown
+
+
+def test_a_server_of_the_editor_never_takes_the_name_of_one_of_the_users(tmp_path: Path) -> None:
+    """Rules such as `mcp__git` are about the user's own server."""
+    mine = schema.McpServerStdio(name="git", command="x", args=[], env=[])
+    assert list(declared_servers([mine, mine], {"git", "git-2"})) == ["git-3", "git-4"]
+
+
+@pytest.mark.slow
+async def test_the_users_server_keeps_its_name(tmp_path: Path) -> None:
+    config = load_session_config(tmp_path)
+    config.config_dir.mkdir(parents=True, exist_ok=True)
+    (config.config_dir / "mcp.json").write_text(
+        json.dumps({"mcpServers": {"git": {"command": "/nowhere/own"}}})
+    )
+    editor = Editor()
+    other = schema.McpServerStdio(name="git", command="/nowhere/other", args=[], env=[])
+    async with connected(editor) as agent:
+        session = (await agent.new_session(cwd=str(tmp_path), mcp_servers=[other])).session_id
+        await agent.prompt(session_id=session, prompt=[acp.text_block("/mcp")])
+    assert "git-2" in editor.said and "git " in editor.said
 
 
 def test_servers_are_entries_with_valid_names() -> None:

@@ -94,6 +94,40 @@ async def test_sessions_of_the_editor_are_listed_resumed_closed_and_deleted(tmp_
     assert saved.list() == []
 
 
+async def test_a_session_takes_no_permission_into_another_folder(tmp_path: Path) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    async with connected(Editor()) as agent:
+        session_id = (await agent.new_session(cwd=str(here))).session_id
+        await agent.prompt(session_id=session_id, prompt=[acp.text_block("hi")])
+        await agent.set_session_mode(session_id=session_id, mode_id="accept-edits")
+        await agent.prompt(session_id=session_id, prompt=[acp.text_block("hi")])
+        with pytest.raises(acp.RequestError, match="is open in"):  # it would go on there, unnoticed
+            await agent.load_session(cwd=str(elsewhere), session_id=session_id, mcp_servers=[])
+        await agent.close_session(session_id=session_id)
+        for folder, mode in ((here, "accept-edits"), (elsewhere, "ask")):
+            loaded = await agent.load_session(cwd=str(folder), session_id=session_id, mcp_servers=[])
+            assert loaded.modes is not None and loaded.modes.current_mode_id == mode
+            await agent.close_session(session_id=session_id)
+
+
+async def test_what_a_resource_mentions_is_not_attached(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"the content of {name}\n")
+    resource = schema.TextResourceContents(uri="file:///w/c.md", text="See @b.txt and @/etc/hostname.\n")
+    embedded = schema.EmbeddedResourceContentBlock(type="resource", resource=resource)
+    editor = Editor()
+    with SseServer(answer("done")) as server:
+        async with connected(editor, flags=at(server)) as agent:
+            session_id = (await agent.new_session(cwd=str(tmp_path))).session_id
+            prompt = [acp.text_block("explain @a.txt and "), embedded]
+            await agent.prompt(session_id=session_id, prompt=prompt)
+        sent = str(server.requests[0].json["messages"][-1])
+    assert "the content of a.txt" in sent and "See @b.txt" in sent
+    assert "the content of b.txt" not in sent and editor.asked == []
+
+
 def test_the_list_has_pages() -> None:
     made = [SessionSummary(f"s{n}", f"t{n}", "/w", 0.0, float(n), 1, None, "m", "") for n in range(PAGE + 3)]
     first = page_of(made, None)
