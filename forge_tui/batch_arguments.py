@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from forge_core.batch.driver import BatchOptions
+    from forge_core.batch.engine import Engine
+    from forge_core.config.forge_config import ForgeConfig
 
 MAX_PARALLEL = 256
 
@@ -75,6 +77,16 @@ def batch_options(options: argparse.Namespace) -> BatchOptions:
         retry_failed=options.retry_failed,
         trust=options.trust,
     )
+
+
+def batch_engine(config: ForgeConfig) -> Engine:
+    """Return what runs the tasks."""
+    import sys
+
+    from forge_core.batch.local_engine import LocalEngine
+
+    # -P: the folder in which a task starts is not searched for modules.
+    return LocalEngine((sys.executable, "-P", "-m", "forge_tui.cli"), config)
 
 
 def _dollars(name: str, text: str | None) -> Decimal | None:

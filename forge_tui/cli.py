@@ -121,15 +121,13 @@ def _batch(options: argparse.Namespace) -> int:
     from forge_core.batch.batch_command import print_plan, run_batch
     from forge_core.batch.task_file import read_tasks
     from forge_core.runtime import load_session_config
-    from forge_tui.batch_arguments import batch_options
+    from forge_tui.batch_arguments import batch_engine, batch_options
 
     batch, tasks = batch_options(options), read_tasks(options.tasks)
     if options.dry_run:
         return print_plan(tasks, batch)
     config = load_session_config()
-    # -P: the folder in which a task starts is not searched for modules.
-    program = (sys.executable, "-P", "-m", "forge_tui.cli")
-    return _strict_refusal(config) or run_batch(tasks, batch, config, program)
+    return _strict_refusal(config) or run_batch(tasks, batch, config, batch_engine(config))
 
 
 def _sessions(options: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from forge_core.batch.batch_log import BatchLog, BatchState
 from forge_core.batch.driver import BatchDriver, BatchOptions
-from forge_core.batch.local_engine import LocalEngine
+from forge_core.batch.engine import Engine
 from forge_core.batch.progress import Progress, open_output
 from forge_core.batch.results import TABLE_FILES, ResultRow, is_ended, row_of, summary
 from forge_core.batch.task_file import BatchTask
@@ -51,13 +51,11 @@ def _plan(tasks: Sequence[BatchTask], batch: BatchOptions) -> Iterator[str]:
     yield f"{starting} of {len(tasks)} tasks would start. ${state.spent_usd:.4f} are spent."
 
 
-def run_batch(
-    tasks: Sequence[BatchTask], batch: BatchOptions, config: ForgeConfig, program: Sequence[str]
-) -> int:
+def run_batch(tasks: Sequence[BatchTask], batch: BatchOptions, config: ForgeConfig, engine: Engine) -> int:
     """Run the tasks that have not ended; return the exit code.
 
     Raises:
-        ConfigError: the folder of the results cannot be used, or is in use.
+        ConfigError: the folder of the results cannot be used or is in use, or the engine cannot.
     """
     try:
         make_private_folder(batch.out)
@@ -70,7 +68,7 @@ def run_batch(
     if batch.max_cost_usd is None and batch.max_cost_each_usd is None and batch.max_tokens is None:
         print("forge: there is no limit of cost: see --max-cost, --max-tokens", file=sys.stderr)
     worktrees = Worktrees(config.state_dir)
-    driver = BatchDriver(tasks, log, LocalEngine(program, config), batch, worktrees, Progress(open_output()))
+    driver = BatchDriver(tasks, log, engine, batch, worktrees, Progress(open_output()))
     try:
         code = asyncio.run(driver.run())
     except BrokenPipeError:  # nobody reads what is printed

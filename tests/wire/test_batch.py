@@ -16,6 +16,7 @@ import pytest
 
 from forge_core.batch.batch_command import run_batch
 from forge_core.batch.driver import BatchOptions
+from forge_core.batch.local_engine import LocalEngine
 from forge_core.batch.task_file import read_tasks
 from forge_core.errors import ConfigError
 from forge_core.runtime import load_session_config
@@ -61,7 +62,8 @@ def run(folder: BatchFolder, program: tuple[str, ...]) -> Callable[..., int]:
 
     def run_with(**options: Any) -> int:
         batch = BatchOptions(out=folder.out, **{"retry_wait_s": 0.0, **options})
-        return run_batch(read_tasks(folder.tasks), batch, load_session_config(folder.path), program)
+        config = load_session_config(folder.path)
+        return run_batch(read_tasks(folder.tasks), batch, config, LocalEngine(program, config))
 
     return run_with
 
@@ -310,7 +312,8 @@ def test_a_repository_that_is_gone_fails_its_task_only(folder: BatchFolder, prog
     tasks = read_tasks(folder.tasks)
     folder.repo.rename(folder.path / "moved")
     config = load_session_config(folder.path)
-    assert run_batch(tasks, BatchOptions(out=folder.out), config, program) == 3
+    engine = LocalEngine(program, config)
+    assert run_batch(tasks, BatchOptions(out=folder.out), config, engine) == 3
     assert {name: row["status"] for name, row in folder.rows().items()} == {
         "gone": "failed",
         "there": "complete",
