@@ -145,7 +145,11 @@ class BatchDriver:
         """Record how an attempt has ended that an earlier call, which was killed, had started."""
         figures = await asyncio.to_thread(settled_figures, task_folder(self.options.out, task_id))
         reserved = start.get("reserved_usd")
-        cost = figures.charged(None if reserved is None else Decimal(reserved), was_killed=True)
+        cost = figures.charged(
+            None if reserved is None else Decimal(reserved),
+            was_killed=not figures.stopped_reason,
+            may_lack_events=bool(start.get("is_remote")),
+        )
         worktree = str(start["worktree"])
         is_left = bool(worktree) and await self.worktrees.is_left(Path(worktree))
         record = {
@@ -221,6 +225,7 @@ class BatchDriver:
                 "attempt": attempt,
                 "reserved_usd": _text(self._budget.each_usd),
                 "worktree": self._worktree_path(job),
+                "is_remote": self.engine.is_remote,
             }
         )
         pending.tries += 1
@@ -320,7 +325,9 @@ class BatchDriver:
         if not figures.error and result.exit_code not in _WITHOUT_ERROR:
             figures.error = await asyncio.to_thread(last_line, folder / STDERR_FILE)
         outcome = judge(result, figures, has_cost_limit=self._budget.each_usd is not None)
-        cost = figures.charged(self._budget.each_usd, was_killed=not figures.stopped_reason)
+        cost = figures.charged(
+            self._budget.each_usd, was_killed=not figures.stopped_reason, may_lack_events=result.is_lost
+        )
         self._budget.spent_usd += cost
         is_again = outcome.may_retry and pending.tries <= self.options.retries
         is_end = outcome.is_final and not is_again

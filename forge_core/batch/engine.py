@@ -58,10 +58,16 @@ class JobResult:
     notes: tuple[str, ...] = ()
     """What went wrong besides, for the user; untrusted text."""
     duration_s: float = 0.0
+    is_lost: bool = False
+    """Whether the machine or the process that ran it is gone. Its last events may be missing then, and the
+    exit code says nothing."""
 
 
 class Engine(Protocol):
     """Runs jobs. Retries, money and the record of the batch belong to the driver."""
+
+    is_remote: bool
+    """Whether the events of a job come from elsewhere: those in its folder lag behind."""
 
     async def open(self) -> None:
         """Get ready. Raises ForgeError with what is missing."""

@@ -44,10 +44,13 @@ class RunFigures:
     activity: str = "starting"
     """What it does just now: a tool and its target; safe to display."""
 
-    def charged(self, reserved_usd: Decimal | None, *, was_killed: bool) -> Decimal:
-        """Return what counts as spent. What a killed run's open call has cost cannot be known: then, as with
-        an unknown price, all that was reserved counts."""
-        is_exact = self.is_cost_known and not (was_killed and self.open_calls)
+    def charged(
+        self, reserved_usd: Decimal | None, *, was_killed: bool, may_lack_events: bool = False
+    ) -> Decimal:
+        """Return what counts as spent. What a killed run's open call has cost cannot be known, nor what its
+        last events were if they may not have arrived: then, as with an unknown price, all that was reserved
+        counts."""
+        is_exact = self.is_cost_known and not (was_killed and (self.open_calls or may_lack_events))
         return self.cost_usd if is_exact or reserved_usd is None else max(self.cost_usd, reserved_usd)
 
 

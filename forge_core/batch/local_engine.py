@@ -15,7 +15,7 @@ import signal
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,18 +57,24 @@ _BY_SIGNAL = 128
 
 
 class LocalEngine:
-    """The engine `local`. `program` is the argument vector of `forge`."""
+    """The engine `local`. `program` is the argument vector of `forge`, `environ` its environment (None: that
+    of this process)."""
 
-    def __init__(self, program: Sequence[str], config: ForgeConfig) -> None:
+    is_remote = False
+
+    def __init__(
+        self, program: Sequence[str], config: ForgeConfig, environ: Mapping[str, str] | None = None
+    ) -> None:
         self._program = program
         self._config = config
+        self._environ = environ
         self._running: dict[str, tuple[JobRun, asyncio.Task[JobResult]]] = {}
 
     async def open(self) -> None:
         """Do nothing: a process needs no preparation."""
 
     async def submit(self, job: BatchJob) -> JobResult:
-        run = JobRun(job, self._program, self._config)
+        run = JobRun(job, self._program, self._config, os.environ if self._environ is None else self._environ)
         task = asyncio.ensure_future(run.run())
         self._running[job.id] = run, task
         try:
@@ -137,6 +143,7 @@ class JobRun:
     program: Sequence[str]
     """The argument vector of `forge`."""
     config: ForgeConfig
+    environ: Mapping[str, str]
     late_s: float = _LATE_S
     """After its time limit, a run that has not ended is interrupted."""
     _cancelled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -218,7 +225,7 @@ class JobRun:
                 stdout=events,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=folder,
-                env={**os.environ, **self.job.env},
+                env={**self.environ, **self.job.env},
                 start_new_session=True,
             )
         finally:

@@ -21,7 +21,7 @@ class TaskStatus(StrEnum):
     """The run could not start, or crashed."""
     INTERRUPTED = "interrupted"
     CUT_OFF = "cut off"
-    """The batch itself was killed meanwhile."""
+    """The batch itself was killed meanwhile, or the machine that ran the task is gone."""
     NOT_STARTED = "not started"
 
     @property
@@ -55,6 +55,8 @@ _HOPELESS = frozenset({"InvalidRequestError", "ContextLengthError", "PermissionD
 
 def judge(result: JobResult, figures: RunFigures, *, has_cost_limit: bool) -> AttemptOutcome:
     """Return what the end of an attempt means. `has_cost_limit`: whether its cost must be known."""
+    if result.is_lost:
+        return AttemptOutcome(TaskStatus.CUT_OFF, is_final=False, may_retry=True)
     if has_cost_limit and not figures.is_price_known:
         text = "the price of the model is unknown, so --max-cost cannot hold; use --max-tokens in its place"
         status = TaskStatus.COMPLETE if result.exit_code == ExitCode.COMPLETE else TaskStatus.UNFINISHED

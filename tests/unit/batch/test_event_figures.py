@@ -88,21 +88,25 @@ def test_a_call_that_broke_has_an_unknown_cost_and_no_unknown_price(path: Path) 
 
 
 @pytest.mark.parametrize(
-    "events, was_killed, charged",
+    "events, was_killed, may_lack, charged",
     [
-        ("", True, "0"),
-        (start(), True, "1"),  # what the open call has cost is unknown
-        (start() + end(Decimal("0.25")), True, "0.25"),
-        (start() + end(Decimal("0.25")) + start(), True, "1"),
-        (start() + end(Decimal("1.5")) + start(), True, "1.5"),
-        (start() + end(Decimal("0.25")) + start(), False, "0.25"),
-        (start() + end(None), False, "1"),
+        ("", True, False, "0"),
+        (start(), True, False, "1"),  # what the open call has cost is unknown
+        (start() + end(Decimal("0.25")), True, False, "0.25"),
+        (start() + end(Decimal("0.25")) + start(), True, False, "1"),
+        (start() + end(Decimal("1.5")) + start(), True, False, "1.5"),
+        (start() + end(Decimal("0.25")) + start(), False, False, "0.25"),
+        (start() + end(None), False, False, "1"),
+        ("", True, True, "1"),
+        (start() + end(Decimal("0.25")), True, True, "1"),
+        (start() + end(Decimal("0.25")), False, True, "0.25"),
     ],
-    ids=range(7),
+    ids=range(10),
 )
 def test_what_cannot_be_known_counts_as_all_that_was_reserved(
-    path: Path, events: str, was_killed: bool, charged: str
+    path: Path, events: str, was_killed: bool, may_lack: bool, charged: str
 ) -> None:
     append(path, events)
     figures = EventReader(path).read()
-    assert figures.charged(Decimal(1), was_killed=was_killed) == Decimal(charged)
+    found = figures.charged(Decimal(1), was_killed=was_killed, may_lack_events=may_lack)
+    assert found == Decimal(charged)

@@ -43,6 +43,11 @@ def test_a_missing_key_stops_the_batch_and_its_task_starts_again() -> None:
     assert (found.status, found.is_final, found.breaker) == ("failed", False, "there is no API key")
 
 
+def test_what_a_lost_machine_has_run_is_tried_again() -> None:
+    found = judge(JobResult(exit_code=70, is_lost=True), RunFigures(), has_cost_limit=True)
+    assert (found.status, found.is_final, found.may_retry) == ("cut off", False, True)
+
+
 @pytest.mark.parametrize("code, is_final", [(0, True), (3, False)])
 def test_an_unknown_price_below_a_limit_of_cost_stops_the_batch(code: int, is_final: bool) -> None:
     figures = RunFigures(is_price_known=False)
