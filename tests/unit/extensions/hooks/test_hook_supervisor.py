@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -141,3 +143,15 @@ async def test_a_supervisor_without_a_reader_ends_what_it_has_adopted(project: P
 
 def _target(pid: int) -> str:
     return str(Path(f"/proc/{pid}/fd/2").readlink())
+
+
+def test_a_program_ends_with_a_supervisor_that_is_killed() -> None:
+    argv = supervised("mark", ["bash", "-c", "echo $$; exec sleep 600"])
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as supervisor:
+        assert supervisor.stdout is not None
+        program = int(supervisor.stdout.readline())
+        supervisor.kill()
+        has_ended = bool(select.select([supervisor.stdout], [], [], 20)[0])
+        if not has_ended:
+            os.kill(program, signal.SIGKILL)
+    assert has_ended
