@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
 
 MAX_PARALLEL = 256
+ENGINES = ("local", "ray")
 
 
 def add_batch(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,18 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--parallel", metavar="N", default="8", help="how many tasks run at once (default: 8)"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="local",
+        help="where the tasks run: on this machine, or on a Ray cluster (default: local)",
+    )
+    parser.add_argument(
+        "--address",
+        metavar="ADDRESS",
+        help="the Ray cluster: auto, the one that runs on this machine (default); HOST:PORT; or local, to "
+        "start one for the batch",
     )
     parser.add_argument("--max-cost", metavar="USD", help="the most that all tasks may cost together")
     parser.add_argument(
@@ -79,14 +92,30 @@ def batch_options(options: argparse.Namespace) -> BatchOptions:
     )
 
 
-def batch_engine(config: ForgeConfig) -> Engine:
-    """Return what runs the tasks."""
+def batch_engine(options: argparse.Namespace, batch: BatchOptions, config: ForgeConfig) -> Engine:
+    """Return what runs the tasks. Raises ConfigError if it needs a package that is not installed."""
     import sys
 
     from forge_core.batch.local_engine import LocalEngine
+    from forge_core.errors import ConfigError
 
     # -P: the folder in which a task starts is not searched for modules.
-    return LocalEngine((sys.executable, "-P", "-m", "forge_tui.cli"), config)
+    arguments = ("-P", "-m", "forge_tui.cli")
+    if options.engine == "local":
+        if options.address is not None:
+            raise ConfigError(f"--address {options.address} needs --engine ray.")
+        return LocalEngine((sys.executable, *arguments), config)
+    from forge_core.integrations.ray.cluster import require_ray
+    from forge_core.integrations.ray.ray_engine import RayEngine
+
+    require_ray()
+    return RayEngine(
+        arguments,
+        config,
+        address=options.address or "auto",
+        parallel=batch.parallel,
+        notify=lambda text: print(f"forge: {text}", file=sys.stderr, flush=True),
+    )
 
 
 def _dollars(name: str, text: str | None) -> Decimal | None:

@@ -127,7 +127,8 @@ def _batch(options: argparse.Namespace) -> int:
     if options.dry_run:
         return print_plan(tasks, batch)
     config = load_session_config()
-    return _strict_refusal(config) or run_batch(tasks, batch, config, batch_engine(config))
+    engine = batch_engine(options, batch, config)
+    return _strict_refusal(config) or run_batch(tasks, batch, config, engine)
 
 
 def _sessions(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -13,8 +14,8 @@ from forge_core.sanitize import safe_line
 
 _CHUNK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 50_000_000
-_PASSED_OVER = (b'"type": "llm_chunk"', b'"type": "tool_progress"')
-"""Most of the lines; not parsed."""
+_WITH_FIGURES = re.compile(rb'"type": "(?:llm_start|llm_end|tool_start|notice|error|agent_end)"')
+"""The others, most of the lines, are not parsed."""
 _HEAD_BYTES = 64
 _RATE_LIMIT = "(429)"
 """In the text of a retry: the status that the provider has answered with."""
@@ -76,11 +77,16 @@ class EventReader:
     def _feed(self, data: bytes) -> None:
         *lines, rest = bytes(self._rest + data).split(b"\n")
         for line in lines:
-            if not any(one in line[:_HEAD_BYTES] for one in _PASSED_OVER):
+            if has_figures(line):
                 with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
                     record = json.loads(line)
                     _apply(self.figures, record["type"], record["data"])
         self._rest = bytearray(rest[:_MAX_LINE_BYTES])
+
+
+def has_figures(line: bytes) -> bool:
+    """Return whether a line of events changes the figures."""
+    return _WITH_FIGURES.search(line, 0, _HEAD_BYTES) is not None
 
 
 def _apply(figures: RunFigures, kind: str, data: dict[str, Any]) -> None:

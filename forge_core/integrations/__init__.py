@@ -1,1 +1,1 @@
-"""Forge in other frameworks: tau2-bench, LangGraph and WINK."""
+"""Forge in other programs and frameworks: editors, Ray, tau2-bench, LangGraph and WINK."""
