@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -74,8 +74,10 @@ class KilledBatch:
             yield f"${self.requests_usd} charged, ${self.recorded_usd} recorded, ${self.limit_usd} allowed"
 
 
-def killed_batch(path: Path, *, tasks: int, kills: int, parallel: int, seed: int) -> KilledBatch:
-    """Run a batch in a folder, with so many kills at random moments."""
+def killed_batch(
+    path: Path, *, tasks: int, kills: int, parallel: int, seed: int, engine: Sequence[str] = ()
+) -> KilledBatch:
+    """Run a batch in a folder, with so many kills at random moments. `engine`: the options that choose it."""
     moments = random.Random(seed)
     folder = BatchFolder.make(path)
     limit, raises = parallel * _EACH, 0
@@ -87,7 +89,7 @@ def killed_batch(path: Path, *, tasks: int, kills: int, parallel: int, seed: int
         code, output = int(ExitCode.UNFINISHED), ""
         while code == ExitCode.UNFINISHED:
             options = f"--parallel {parallel} --max-cost {limit:f} --max-cost-each {_EACH:f}"
-            program = folder.program(*options.split())
+            program = folder.program(*options.split(), *engine)
             while done == 0 and program.poll() is None and not _has_started(folder):
                 time.sleep(0.02)  # the first kill meets a running task
             kill_after = moments.uniform(0.0, _LONGEST_S if done else _SOON_S) if done < kills else None
