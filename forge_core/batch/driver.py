@@ -95,6 +95,8 @@ class BatchDriver:
     _parallelism: Parallelism = field(init=False)
     _pending: list[_Pending] = field(default_factory=list)
     _running: dict[str, _Running] = field(default_factory=dict)
+    _opening: asyncio.Future[None] | None = None
+    """The engine's start, while it takes its time."""
     _stopping: str = ""
     """Why nothing more is started."""
     _is_interrupting: bool = False
@@ -121,8 +123,8 @@ class BatchDriver:
         self.log.write({"type": "run", "tasks": len(self.tasks), "max_cost_usd": limit_usd})
         try:
             async with self._interruptible():
-                await self.engine.open()
-                await self._drive()
+                if await self._opened():
+                    await self._drive()
         finally:
             await self.engine.close()
             self.progress.close()
@@ -163,6 +165,19 @@ class BatchDriver:
         }
         self.log.write(record)
         self.progress.say(f"{task_id}  attempt {start['attempt']} was cut off, and starts again")
+
+    async def _opened(self) -> bool:
+        """Open the engine; return False if a signal comes first. Raises ForgeError."""
+        opening = asyncio.ensure_future(self.engine.open())
+        self._opening = opening
+        try:
+            await opening
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+        finally:
+            self._opening = None
+        return not self._stopping
 
     async def _drive(self) -> None:
         while True:
@@ -367,6 +382,8 @@ class BatchDriver:
         is_first = not self._signals and number == signal.SIGINT
         self._signals.append(number)
         self._stop("interrupted")
+        if self._opening is not None:
+            self._opening.cancel()
         if is_first and self._running:
             self.progress.say(f"{len(self._running)} tasks run to their end. Ctrl-C again interrupts them.")
         elif not is_first:

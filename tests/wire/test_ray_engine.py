@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -238,6 +239,27 @@ def test_a_node_with_another_forge_stops_the_batch_before_it_begins(
         ray_cluster.kill_node(node)
     assert code == 1 and "Nothing was started: every node needs Forge" in text
     assert not [one for one in folder.log() if one["type"] == "start"]
+
+
+@needs_ray
+def test_a_signal_ends_a_batch_whose_cluster_does_not_answer(
+    folder: BatchFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+    folder.write([{"id": "a", "prompt": "read greeting.py", "model": "offline"}])
+    with socket.create_server(("", 0)) as silent:  # Ray connects to another address of this machine
+        silent.settimeout(60)
+        port = silent.getsockname()[1]
+        program = folder.program("--max-cost", "1", "--engine", "ray", "--address", f"127.0.0.1:{port}")
+        try:
+            with silent.accept()[0], silent.accept()[0]:  # the check of Forge, then Ray
+                program.terminate()
+                text = program.communicate(timeout=60)[0]
+        finally:
+            program.kill()
+            program.communicate()
+    assert program.returncode == 143, text
+    assert "1 not started" in text
 
 
 @pytest.mark.parametrize(

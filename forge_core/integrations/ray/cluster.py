@@ -82,8 +82,12 @@ def connect(address: str, parallel: int, config: ForgeConfig, notify: Callable[[
         _check_reachable(address)
     notify(_NOTICE)
     _init(address, parallel, config)
-    nodes = _checked_nodes(address)
-    return Cluster(_task_environ(config, sends_keys=_may_send_keys(nodes, notify)))
+    try:
+        nodes = _checked_nodes(address)
+        return Cluster(_task_environ(config, sends_keys=_may_send_keys(nodes, notify)))
+    except BaseException:
+        disconnect()
+        raise
 
 
 def disconnect() -> None:

@@ -6,9 +6,11 @@ The actors belong to the driver: Ray ends them with it, also if it is killed, an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,13 +53,9 @@ class RayEngine:
         self._notify = notify
         self._cluster: Cluster | None = None
         self._running: dict[str, tuple[RemoteJob, asyncio.Task[JobResult]]] = {}
-        # The processes of a cluster that is started here end with the thread that has started them.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ray")
 
     async def open(self) -> None:
-        self._cluster = await self._in_thread(
-            connect, self._address, self._parallel, self._config, self._notify
-        )
+        self._cluster = await asyncio.wrap_future(self._connected())
 
     async def submit(self, job: BatchJob) -> JobResult:
         assert self._cluster is not None, "open was not called"
@@ -85,12 +83,33 @@ class RayEngine:
         for work in works:
             work.cancel()
         await asyncio.gather(*works, return_exceptions=True)
-        await self._in_thread(disconnect)
-        self._thread.shutdown()
+        if self._cluster is not None:
+            await asyncio.to_thread(disconnect)
 
-    async def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that takes seconds."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+    def _connected(self) -> Future[Cluster]:
+        """Connect in a thread, as that takes seconds. It cannot be interrupted, so the process does not wait
+        for its end. It lives as long as the process, since a cluster that is started here ends with it."""
+        found: Future[Cluster] = Future()
+
+        def run() -> None:
+            try:
+                cluster = connect(self._address, self._parallel, self._config, self._notify)
+            except BaseException as error:  # whatever it is, it is raised where it is waited for
+                _settle(found, error)
+            else:
+                _settle(found, cluster)
+            threading.Event().wait()
+
+        threading.Thread(target=run, name="ray", daemon=True).start()
+        return found
+
+
+def _settle(future: Future[Cluster], outcome: Cluster | BaseException) -> None:
+    with contextlib.suppress(InvalidStateError):  # nobody waits any more
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
 
 
 @dataclass(slots=True, eq=False)
