@@ -123,7 +123,8 @@ def _batch(options: argparse.Namespace) -> int:
     from forge_core.runtime import load_session_config
     from forge_tui.batch_arguments import batch_engine, batch_options
 
-    batch, tasks = batch_options(options), read_tasks(options.tasks)
+    batch = batch_options(options)
+    tasks = read_tasks(options.tasks, runs_here=options.engine == "local")
     if options.dry_run:
         return print_plan(tasks, batch)
     config = load_session_config()

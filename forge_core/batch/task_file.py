@@ -78,10 +78,12 @@ class _LineError(Exception):
     """A line cannot be used; the text says why."""
 
 
-def read_tasks(name: str | Path) -> list[BatchTask]:
+def read_tasks(name: str | Path, *, runs_here: bool = True) -> list[BatchTask]:
     """Return the tasks of a file, whose name may begin with "~". Paths in it are relative to its folder.
 
     Empty lines are skipped.
+
+    Where the tasks do not run here, neither need their repositories be: then they are not checked.
 
     Raises:
         ConfigError: the file cannot be read or holds no task, or with every line that cannot be used.
@@ -100,7 +102,7 @@ def read_tasks(name: str | Path) -> list[BatchTask]:
         if not line.strip():
             continue
         try:
-            task = _task(line, path.parent)
+            task = _task(line, path.parent, runs_here=runs_here)
             # The names of folders are the same in any case on some file systems.
             if (first := first_lines.setdefault(task.id.casefold(), number)) != number:
                 raise _LineError(f"the id {task.id!r} is that of line {first}")
@@ -121,7 +123,7 @@ def _shown(problems: list[str]) -> Iterator[str]:
         yield f"and {len(problems) - _SHOWN_PROBLEMS} lines more"
 
 
-def _task(text: str, folder: Path) -> BatchTask:
+def _task(text: str, folder: Path, *, runs_here: bool) -> BatchTask:
     try:
         record = json.loads(text)
         line = _Line.model_validate(record)
@@ -138,7 +140,7 @@ def _task(text: str, folder: Path) -> BatchTask:
         for rule in rules:
             _check_rule(name, rule)
     repo = (folder / Path(line.repo).expanduser()).absolute()
-    if not repo.is_dir() or find_repository(repo) is None:
+    if runs_here and (not repo.is_dir() or find_repository(repo) is None):
         raise _LineError(f"repo {line.repo!r} is no folder in a git repository")
     prompt = _prompt(line, folder)
     facts = {**line.model_dump(exclude_defaults=True), "prompt": prompt}

@@ -46,6 +46,13 @@ def test_a_line_becomes_a_task(tmp_path: Path) -> None:
     assert (found.allow, found.time_limit_s, found.verify) == (("bash(pytest:*)",), 1800.0, "pytest -q")
 
 
+def test_a_repository_on_another_machine_is_not_looked_for_here(tmp_path: Path) -> None:
+    path = write(tmp_path, task(repo="/data/shop"))
+    assert read_tasks(path, runs_here=False)[0].repo == Path("/data/shop")
+    with pytest.raises(ConfigError, match="'/data/shop' is no folder in a git repository"):
+        read_tasks(path)
+
+
 def test_braces_are_text_without_variables(tmp_path: Path) -> None:
     assert only(tmp_path, prompt="Use {{ name }} in Jinja").prompt == "Use {{ name }} in Jinja"
 
