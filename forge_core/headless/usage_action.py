@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
 
 _MOST_CELLS = 120
+_FORMULA = ("=", "+", "-", "@")
 _GREEN, _DIM, _PLAIN = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
 
@@ -46,11 +47,12 @@ def run_action(options: argparse.Namespace, config: ForgeConfig) -> int:
     usage = UsageIndex(config.state_dir).update(_progress if sys.stderr.isatty() else _no_progress)
     if options.json or options.csv:
         report = UsageReport.of(usage, by or UsageBy.DAY, since)
-        print(_csv(report) if options.csv else json.dumps(report.as_dict(), ensure_ascii=False, indent=2))
+        text = _csv(report) if options.csv else json.dumps(report.as_dict(), ensure_ascii=False, indent=2)
+        print(safe_text(text) if sys.stdout.isatty() else text)
         return ExitCode.COMPLETE
     frame = ReportFrame(_width(), today, str(Path.home()), rows=None)
-    text = breakdown(usage, by, since, frame) if by else overview(usage, since, frame, _limits(config))
-    print(_coloured(text) if _has_colours() else safe_text(text.body))
+    shown = breakdown(usage, by, since, frame) if by else overview(usage, since, frame, _limits(config))
+    print(_coloured(shown) if _has_colours() else safe_text(shown.body))
     return ExitCode.COMPLETE
 
 
@@ -75,10 +77,19 @@ def _limit(config: ForgeConfig, kind: LimitKind) -> Decimal | None:
 
 
 def _csv(report: UsageReport) -> str:
+    """Return the rows as CSV. A name that a spreadsheet would take for a formula begins with an apostrophe:
+    names of models and tools come from others.
+
+    Source: https://owasp.org/www-community/attacks/CSV_Injection
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, report.columns(), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(report.rows())
+    by = str(report.by)
+    for row in report.rows():
+        name = row[by].replace("\r", " ")  # the writer would not quote it, and readers end a row there
+        quote = "'" if name.lstrip().startswith(_FORMULA) else ""
+        writer.writerow(row | {by: f"{quote}{name}"})
     return text.getvalue().removesuffix("\n")
 
 

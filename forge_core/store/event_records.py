@@ -34,6 +34,8 @@ from forge_core.llm.models import TOKEN_COUNTS, Content, Message, MessageRole, T
 from forge_core.result import AgentResult, FileDiff, Omission
 from forge_core.workspace.record_file import Record
 
+_MOST = 10**12
+"""Tokens or dollars of one call; a larger number is damage."""
 _CLASSES: dict[str, type[AgentEvent]] = {
     str(one.type): one
     for one in (
@@ -151,10 +153,20 @@ def usage_of(data: Any) -> TokenUsage:
         return TokenUsage()
     counts = {name: data.get(name) for name in TOKEN_COUNTS}
     return TokenUsage(
-        **{name: count if isinstance(count, int) else 0 for name, count in counts.items()},
-        cost_usd=_decimal(data.get("cost_usd")),
+        **{name: _figure(count) for name, count in counts.items()},
+        cost_usd=_price(data.get("cost_usd")),
         estimated=bool(data.get("estimated")),
     )
+
+
+def _figure(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value <= _MOST else 0
+
+
+def _price(value: Any) -> Decimal | None:
+    """Return a price; None for one that no call has: a single one would spoil every sum."""
+    amount = _decimal(value)
+    return amount if amount is not None and 0 <= amount <= _MOST else None
 
 
 def _plain(annotation: str, value: Any) -> Any:

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from forge_core.errors import JournalError, SessionInUseError
 from forge_core.events import AgentEvent, LLMChunk, ToolEnd, ToolProgress
@@ -337,6 +337,6 @@ def usable_record(record: Record | None) -> Record | None:
     return record if is_time(record.get("timestamp")) else {**record, "timestamp": 0.0}
 
 
-def is_time(value: object) -> bool:
+def is_time(value: object) -> TypeGuard[int | float]:
     """Return whether a value that was read is a time in seconds since the epoch."""
     return isinstance(value, int | float) and 0 <= value < _LATEST_S

@@ -22,7 +22,7 @@ from typing import Any
 from forge_core.approval import ToolKind
 from forge_core.llm.models import TokenUsage
 from forge_core.store.event_records import usage_of
-from forge_core.store.journal import usable_record
+from forge_core.store.journal import is_time, usable_record
 from forge_core.store.usage.usage_figures import CallFigures, CallKey, ToolFigures, ToolKey, Usage
 from forge_core.workspace.record_file import Record, decoded_record
 
@@ -140,7 +140,7 @@ class JournalUsage:
 
     def _bill(self, data: dict[str, Any]) -> None:
         of = data.get("of")
-        cut = self._cut.pop(repr(float(of)), None) if isinstance(of, int | float) else None
+        cut = self._cut.pop(repr(float(of)), None) if is_time(of) else None
         if cut is not None:
             self._count_call(cut.key, -cut.figures)
             self._count_call(cut.key, self._figures_of(usage_of(data.get("usage"))))
@@ -154,7 +154,7 @@ class JournalUsage:
         figures = ToolFigures(
             1,
             int(has_failed),
-            float(seconds) if isinstance(seconds, int | float) and seconds > 0 else 0.0,
+            float(seconds) if is_time(seconds) else 0.0,
             len(str(data.get("result", ""))),
         )
         self._count_tool(ToolKey(self._day, self.project, str(data.get("name", ""))), figures)

@@ -3,7 +3,8 @@
 For each journal it holds how far it was read, and its sums by local day. A journal that has only grown is
 read on from there; one that was changed in any other way makes all of them be read again. The figures of a
 session that was deleted stay, without the name of its folder. The file may be deleted or damaged at any time:
-then the journals that exist are read again.
+then the journals that exist are read again. Its first line holds the checksum of the second, by which damage
+is noticed: a figure that is wrong looks like any other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from forge_core.store.journal import is_session_id
 from forge_core.store.usage.journal_usage import JournalUsage, marks_of, sum_of
 from forge_core.store.usage.usage_figures import Usage
 
-_VERSION = 1
+_VERSION = 2
 _FILE = "usage.json"
 _TAIL_BYTES = 128
 """Before the place up to which a journal was read: what they hold tells whether it has only grown."""
@@ -82,7 +83,7 @@ class UsageIndex:
             self._entries = {
                 name: one for name, one in self._entries.items() if is_kept and _place(one).is_gone
             }
-            self._read(journals, read, on_progress)
+            self._read(journals, read, on_progress, left_out=(OSError, *_DAMAGE))
             usage = sum_of(self._entries.values())
         if self._has_changed:
             self._save()
@@ -104,7 +105,9 @@ class UsageIndex:
         journals: dict[str, os.stat_result],
         read: Collection[str],
         on_progress: Callable[[int, int], None],
+        left_out: tuple[type[Exception], ...] = (OSError,),
     ) -> None:
+        """Read what is new of these journals. One that fails in one of the ways `left_out` is not counted."""
         for name, entry in self._entries.items():
             if name not in journals and not _place(entry).is_gone:
                 self._entries[name] = _without_project(entry)
@@ -118,7 +121,7 @@ class UsageIndex:
                 del self._entries[name]
         taken = set(chain.from_iterable(map(marks_of, self._entries.values())))
         for count, name in enumerate(new, start=1):
-            with contextlib.suppress(OSError):  # deleted meanwhile, or not ours to read
+            with contextlib.suppress(*left_out):  # deleted meanwhile, or not ours to read
                 self._read_journal(name, taken)
             on_progress(count, len(new))
 
@@ -160,10 +163,10 @@ class UsageIndex:
         try:
             if path.stat().st_size > _MAX_BYTES:
                 return {}
-            data = json.loads(path.read_bytes())
+            head, _, body = path.read_bytes().partition(b"\n")
+            entries = json.loads(body) if json.loads(head) == _head(body) else None
         except (OSError, ValueError, RecursionError):
             return {}
-        entries = data.get("journals") if isinstance(data, dict) and data.get("v") == _VERSION else None
         if not isinstance(entries, dict) or not all(isinstance(one, dict) for one in entries.values()):
             return {}
         return entries
@@ -172,11 +175,16 @@ class UsageIndex:
         with contextlib.suppress(OSError):
             fd, name = tempfile.mkstemp(dir=self._folder, prefix=".usage-")  # 0600
             try:
-                with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace") as file:
-                    file.write(json.dumps({"v": _VERSION, "journals": self._entries}, separators=(",", ":")))
+                body = json.dumps(self._entries, separators=(",", ":")).encode("ascii")
+                with os.fdopen(fd, "wb") as file:
+                    file.write(json.dumps(_head(body)).encode("ascii") + b"\n" + body)
                 Path(name).replace(self._folder / _FILE)
             except OSError:
                 Path(name).unlink(missing_ok=True)
+
+
+def _head(body: bytes) -> dict[str, int]:
+    return {"v": _VERSION, "crc32": zlib.crc32(body)}
 
 
 def _place(entry: dict[str, Any]) -> _Place:

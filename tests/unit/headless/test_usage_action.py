@@ -104,6 +104,41 @@ def test_programs_read_the_same_rows_as_json_and_as_csv(
     assert read == [{key: "" if one is None else str(one) for key, one in row.items()} for row in rows]
 
 
+def test_a_name_is_no_formula_of_a_spreadsheet(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("=HYPERLINK(1)", "+1", "-1", "@sum", "\t=1", "\r=1", "a=1")
+    journal = Journal(
+        journal_path(state_dir({"FORGE_HOME": str(Path.home() / "forge")}), "20261103-100000-00000b"),
+        Redactor(),
+    )
+    journal.record("session", {"id": "b", "working_dir": "/w/shop", "provider": "custom"})
+    for number, name in enumerate(names):
+        journal.event(ToolStart(timestamp=NOON + number, call_id=f"f{number}", name=name, arguments={}))
+        journal.event(
+            ToolEnd(
+                timestamp=NOON + number,
+                call_id=f"f{number}",
+                name=name,
+                result="",
+                success=False,
+                duration_s=0,
+            )
+        )
+    journal.close()
+    assert main(["usage", "--by", "tool", "--csv"]) == ExitCode.COMPLETE
+    read = {row["tool"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out, newline=""))}
+    assert read == {"mcp__git__log", "a=1", "' =1", *(f"'{name}" for name in names[:-2])}
+
+
+@pytest.mark.parametrize("form", ["--csv", "--json"])
+def test_a_terminal_is_sent_no_escapes_in_the_forms_for_programs(
+    monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert main(["usage", "--by", "model", form]) == ExitCode.COMPLETE
+    assert isinstance(sys.stdout, Terminal)
+    assert "\x1b" not in sys.stdout.getvalue() and "acme/" in sys.stdout.getvalue()
+
+
 def test_without_a_terminal_there_are_no_escapes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "set", "budget_day", "5"]) == 0
     for arguments in ([], ["--by", "model"]):

@@ -159,6 +159,25 @@ def figures(calls: int, usd: str, priced: int, unpriced: int) -> tuple[int, Deci
             id="damaged lines",
         ),
         pytest.param([begin(), call("0.5"), call("0.25")[:-1]], figures(1, "0.5", 1, 0), id="being written"),
+        pytest.param([begin(), call("-5")], figures(1, "0", 0, 1), id="a negative price"),
+        pytest.param([begin(), call("1e999999")], figures(1, "0", 0, 1), id="a price beyond all numbers"),
+        pytest.param([begin(), call("0.5", tokens=-1)], figures(1, "0.5", 1, 0), id="fewer tokens than none"),
+        pytest.param([begin(), call("0.5", tokens=10**400)], figures(1, "0.5", 1, 0), id="too many tokens"),
+        pytest.param(
+            [begin(), call("0.5", estimated=True), bill(10**400, "0.2")],
+            figures(1, "0.5", 1, 0),
+            id="no time",
+        ),
+        pytest.param(
+            [
+                begin(),
+                record("tool_start", call_id="1", name="read"),
+                record("tool_end", call_id="1", name="read", success=True, duration_s=10**400),
+                call("0.5"),
+            ],
+            figures(1, "0.5", 1, 0),
+            id="no duration",
+        ),
     ],
 )
 def test_what_a_journal_says(
@@ -232,6 +251,18 @@ def damage(root: Path) -> None:
     (root / "sessions" / "usage.json").write_text('{"v":1,"journals":{"' + FIRST + '":{"place":[1]}}}')
 
 
+def damage_a_figure(root: Path) -> None:
+    path = root / "sessions" / "usage.json"
+    data = path.read_text()
+    assert '"a/b",1,' in data
+    path.write_text(data.replace('"a/b",1,', '"a/b",7,'))
+
+
+def damage_a_type(root: Path) -> None:
+    path = root / "sessions" / "usage.json"
+    path.write_text(path.read_text().replace('"a/b",1,', 'null,"",'))
+
+
 def truncate(root: Path) -> None:
     path = root / "sessions" / "usage.json"
     path.write_bytes(path.read_bytes()[:-9])
@@ -239,7 +270,15 @@ def truncate(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "usd"),
-    [(cut_back, 3), (exchange, 15), (restore, 3), (damage, 3), (truncate, 3)],
+    [
+        (cut_back, 3),
+        (exchange, 15),
+        (restore, 3),
+        (damage, 3),
+        (damage_a_figure, 3),
+        (damage_a_type, 3),
+        (truncate, 3),
+    ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_the_index_follows_what_happens_to_the_files(
@@ -280,7 +319,8 @@ def test_a_session_counts_after_it_was_deleted_though_nothing_was_counted_before
     write(tmp_path, begin(FOURTH, agent="explore", parent=FIRST) + user + tool("1", "ls", NOON), FOURTH)
     sessions = SavedSessions(tmp_path, Redactor())
     sessions.delete(FIRST)
-    assert len(json.loads((tmp_path / "sessions" / "usage.json").read_bytes())["journals"]) == 2
+    _, entries = (tmp_path / "sessions" / "usage.json").read_bytes().split(b"\n")
+    assert len(json.loads(entries)) == 2
     sessions.prune(NOON + 1.5)
     usage = UsageIndex(tmp_path).update()
     assert (total(usage).known_usd, tools(usage)) == (3, {"ls": ToolFigures(1, 0, 0.5, 4)})
