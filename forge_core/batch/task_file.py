@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from forge_core.config import checks
 from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ConfigError
+from forge_core.home_paths import expand_home
 from forge_core.sanitize import safe_line
 from forge_core.workspace.repository import find_repository
 
@@ -80,7 +81,6 @@ class _LineError(Exception):
 
 def read_tasks(name: str | Path, *, runs_here: bool = True) -> list[BatchTask]:
     """Return the tasks of a file, whose name may begin with "~". Paths in it are relative to its folder.
-
     Empty lines are skipped.
 
     Where the tasks do not run here, neither need their repositories be: then they are not checked.
@@ -88,7 +88,7 @@ def read_tasks(name: str | Path, *, runs_here: bool = True) -> list[BatchTask]:
     Raises:
         ConfigError: the file cannot be read or holds no task, or with every line that cannot be used.
     """
-    path = Path(name).expanduser().absolute()
+    path = expand_home(str(name)).absolute()
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise ConfigError(f"The tasks in {str(path)!r} are over {_MAX_BYTES // 1_000_000} MB.")
@@ -139,7 +139,7 @@ def _task(text: str, folder: Path, *, runs_here: bool) -> BatchTask:
     for name, rules in (("allow", line.allow), ("deny", line.deny)):
         for rule in rules:
             _check_rule(name, rule)
-    repo = (folder / Path(line.repo).expanduser()).absolute()
+    repo = (folder / expand_home(line.repo)).absolute()
     if runs_here and (not repo.is_dir() or find_repository(repo) is None):
         raise _LineError(f"repo {line.repo!r} is no folder in a git repository")
     prompt = _prompt(line, folder)
@@ -188,7 +188,7 @@ def _prompt(line: _Line, folder: Path) -> str:
     if text is None:
         assert line.prompt_file is not None
         try:
-            text = (folder / Path(line.prompt_file).expanduser()).read_text("utf-8-sig")
+            text = (folder / expand_home(line.prompt_file)).read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise _LineError(f"prompt_file {line.prompt_file!r} cannot be read: {error}") from error
     names = set(_PLACEHOLDER.findall(text))

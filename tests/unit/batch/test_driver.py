@@ -20,6 +20,8 @@ from forge_core.workspace.worktrees import Worktrees
 class LastingJobs:
     """An engine. The first job closes the terminal as soon as it runs."""
 
+    is_remote = False
+
     def __init__(self) -> None:
         self.cancelled: dict[str, asyncio.Event] = {}
 

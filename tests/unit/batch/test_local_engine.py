@@ -61,7 +61,7 @@ async def test_a_run_that_ends_by_its_interrupt_has_neither_failed_nor_crashed(
         time_limit_s=time_limit_s,
     )
     program = ("sh", "-c", f"echo > '{began}'; exec sleep 600")
-    run = JobRun(job, program, load_session_config(folder.path), late_s=0.0)
+    run = JobRun(job, program, load_session_config(folder.path), os.environ, late_s=0.0)
     running = asyncio.ensure_future(run.run())
     if time_limit_s is None:
         await asyncio.to_thread(began.read_text)
