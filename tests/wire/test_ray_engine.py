@@ -123,7 +123,7 @@ def test_a_task_whose_node_is_gone_starts_again_on_another(
         )
         with ThreadPoolExecutor(1) as beside:
             killing = beside.submit(kill_third)
-            code = run_batch(read_tasks(folder.tasks), batch, config.state_dir, engine)
+            code = run_batch(read_tasks(folder.tasks), batch, config, engine)
             killing.result()
     assert code == 0, capsys.readouterr().out
     assert folder.ends() == dict.fromkeys(gates, 1)
