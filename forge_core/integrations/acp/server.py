@@ -297,7 +297,7 @@ def _server_names(config: ForgeConfig) -> set[str]:
     from forge_core.mcp.server_files import load_servers
 
     table = load_servers(config)
-    return {*(one.name for one in table.servers), *(one.name for one in table.unusable)}
+    return {one.name for one in table.servers} | {one.name for one in table.unusable}
 
 
 def _entry(server: EditorServer) -> Mapping[str, Any] | None:

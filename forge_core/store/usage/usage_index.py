@@ -19,12 +19,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from forge_core.config.project_state import locked
 from forge_core.store.journal import is_session_id
 from forge_core.store.usage.journal_usage import JournalUsage, marks_of, sum_of
 from forge_core.store.usage.usage_figures import Usage
 
 _VERSION = 2
 _FILE = "usage.json"
+_LOCK = ".usage-lock"
 _TAIL_BYTES = 128
 """Before the place up to which a journal was read: what they hold tells whether it has only grown."""
 _MAX_BYTES = 256 * 1024 * 1024
@@ -70,8 +72,15 @@ class UsageIndex:
 
         Blocks. `on_progress` is called after each journal that was read, with the number of those that are
         done and of all. `only` are the ids of the sessions whose journals are read, by default all. An index
-        that cannot be written costs only time.
+        that cannot be written costs only time. Another process that updates it is waited for.
         """
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):  # a folder that is missing, or not ours to write to
+                # An older index that another process saves later would lack what was deleted meanwhile.
+                stack.enter_context(locked(self._folder / _LOCK))
+            return self._update(on_progress, only)
+
+    def _update(self, on_progress: Callable[[int, int], None], only: Collection[str] | None) -> Usage:
         journals = self._journals()
         read = journals.keys() if only is None else journals.keys() & only
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -304,7 +305,9 @@ def test_journals_that_have_not_changed_are_not_read_and_the_index_is_private(tm
     assert total(index.update(lambda done, of: read.append((done, of)))).known_usd == 7
     assert read == [(1, 2), (2, 2), (1, 1)]
     assert (tmp_path / "sessions" / "usage.json").stat().st_mode & 0o777 == 0o600
-    assert [one.name for one in (tmp_path / "sessions").iterdir() if one.name.startswith(".")] == []
+    assert [one.name for one in (tmp_path / "sessions").iterdir() if one.name.startswith(".")] == [
+        ".usage-lock"
+    ]
 
 
 def test_a_folder_without_sessions_has_used_nothing(tmp_path: Path) -> None:
@@ -325,3 +328,26 @@ def test_a_session_counts_after_it_was_deleted_though_nothing_was_counted_before
     usage = UsageIndex(tmp_path).update()
     assert (total(usage).known_usd, tools(usage)) == (3, {"ls": ToolFigures(1, 0, 0.5, 4)})
     assert [key.project for key in usage.calls] == ["", "/w/shop"]
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="shows who waits for a lock")
+def test_what_another_process_counts_and_deletes_meanwhile_stays_counted(tmp_path: Path) -> None:
+    write(tmp_path, begin() + call("1"))
+    deleted = write(tmp_path, begin(SECOND) + call("2", NOON + 1), SECOND)
+
+    def count_and_delete() -> None:
+        UsageIndex(tmp_path).update()
+        deleted.unlink()
+
+    with ThreadPoolExecutor() as pool:
+        others: list[Future[None]] = []
+
+        def on_progress(done: int, total: int) -> None:
+            if done == 1:  # only the first journal was read
+                others.append(pool.submit(count_and_delete))
+                while not (others[0].done() or "-> FLOCK" in Path("/proc/locks").read_text()):
+                    pass
+
+        UsageIndex(tmp_path).update(on_progress, only={FIRST})
+        others[0].result()
+    assert total(UsageIndex(tmp_path).update()).known_usd == 3
