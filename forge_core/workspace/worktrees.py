@@ -84,6 +84,7 @@ class Worktrees:
             if _is_there(path):
                 raise WorkspaceError(f"There is a worktree {name!r} already, in {str(path)!r}.")
             made = await _git(repository.top, "worktree", "add", "-b", branch, str(path), base, lock=lock)
+            _removal_of(path).unlink(missing_ok=True)  # of one before it
         if made.returncode:
             reason = safe_line(made.stderr.strip().rpartition("\n")[2])
             raise WorkspaceError(f"The worktree {name!r} could not be made from {ref!r}: {reason}.")
@@ -126,6 +127,7 @@ class Worktrees:
                 f"The worktree {name!r} was left half made, in {str(path)!r}: files may be missing. Use "
                 "another name, or remove it with `git worktree remove -f -f` if no work of yours is in it."
             )
+        await self._restore(repository.top, path)
         return Worktree(
             path=path,
             branch=branch,
@@ -146,10 +148,25 @@ class Worktrees:
             if reason := await _reason_to_keep(worktree):
                 return reason
             async with self._locked(worktree.path.parent) as lock:
+                begun = _removal_of(worktree.path)
+                begun.touch()
                 removed = await _git(worktree.repository, "worktree", "remove", str(worktree.path), lock=lock)
+                begun.unlink(missing_ok=True)
+        except OSError as error:
+            return f"{str(worktree.path.parent)!r} cannot be written to: {error.strerror}"
         except WorkspaceError as error:
             return str(error)
         return safe_line(removed.stderr.strip()) or "git did not remove it" if removed.returncode else ""
+
+    async def _restore(self, top: Path, path: Path) -> None:
+        """Bring back what a removal that was killed has deleted of a worktree. Nothing was to be lost by it,
+        and no file that is there is written."""
+        begun = _removal_of(path)
+        if begun.exists():
+            async with self._locked(path.parent) as lock:
+                await _git(path, "checkout-index", "--all", "--quiet", lock=lock)
+                await _copy_included(top, path)
+                begun.unlink(missing_ok=True)
 
     async def is_left(self, path: Path) -> bool:
         """Return whether there is a worktree at a path. Waits for a git that is making or removing one there,
@@ -216,6 +233,11 @@ def _checked(name: str) -> str:
 
 def _is_same(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _removal_of(path: Path) -> Path:
+    """Return the file that is there while a worktree is removed."""
+    return path.with_name(f".{path.name}.removal")
 
 
 def _is_there(path: Path) -> bool:

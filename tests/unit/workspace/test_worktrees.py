@@ -268,6 +268,39 @@ def test_a_worktree_that_was_left_half_made_is_not_opened(repository: Path, work
     assert "locked" in asyncio.run(worktrees.remove(made)) and made.path.exists()
 
 
+def test_a_worktree_whose_removal_was_killed_is_whole_when_it_is_opened_again(
+    repository: Path, worktrees: Worktrees, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repository / ".gitignore").write_text(".env\n")
+    (repository / ".worktreeinclude").write_text(".env\n")
+    (repository / ".env").write_text("A=1\n")
+    git(repository, "add", ".gitignore")
+    git(repository, "commit", "-q", "-m", "Ignore")
+    made = make(worktrees, repository)
+    (tmp_path / "bin").mkdir()
+    dying = tmp_path / "bin/git"
+    removing = f"rm -r '{made.path}/parts' '{made.path}/.env'; kill -9 $PPID $$"
+    dying.write_text(
+        f'#!/bin/sh\ncase "$*" in *"worktree remove"*) {removing};; esac\nexec {shutil.which("git")} "$@"\n'
+    )
+    dying.chmod(0o700)
+    script = (
+        "import asyncio, sys; from pathlib import Path; from forge_core.workspace.worktrees import Worktrees;"
+        "trees, folder = Worktrees(Path(sys.argv[1])), Path(sys.argv[2]);"
+        "asyncio.run(trees.remove(asyncio.run(trees.open(folder, 'task'))))"
+    )
+    killed = [sys.executable, "-c", script, str(tmp_path / "state"), str(repository)]
+    path = f"{dying.parent}{os.pathsep}{os.environ['PATH']}"
+    assert subprocess.run(killed, env={**os.environ, "PATH": path}, check=False).returncode == -9
+    assert not (made.path / "parts").exists()
+    again = asyncio.run(worktrees.open(repository, "task"))
+    assert (made.path / "parts/a.txt").read_text() == "one\n" and (made.path / ".env").read_text() == "A=1\n"
+    assert not git(made.path, "status", "--porcelain") and again.notices == ()
+    (made.path / "parts/a.txt").unlink()  # by the user, later: it stays so
+    asyncio.run(worktrees.open(repository, "task"))
+    assert not (made.path / "parts/a.txt").exists()
+
+
 def test_a_copy_never_leaves_the_worktree(repository: Path, worktrees: Worktrees, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
