@@ -18,7 +18,6 @@ from forge_core.commands.git.message_draft import (
     plain_message,
     request,
 )
-from forge_core.commands.git.readable import hidden_paths
 from forge_core.commands.git.staged_secrets import FoundSecret, refusal, staged_secrets
 from forge_core.commands.git.user_program import run_user_program
 from forge_core.commands.result import CommandNotice, CommandResult, Failure, RunWork, ShowResult
@@ -28,6 +27,7 @@ from forge_core.private_keys import hide_private_keys
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
+from forge_core.tools.hidden_paths import hidden_paths
 from forge_core.workspace.change_source import paths_of, quoted
 from forge_core.workspace.commit_trailers import attributed
 from forge_core.workspace.staging import StagedState, Staging

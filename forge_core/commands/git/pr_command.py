@@ -19,7 +19,6 @@ from forge_core.commands.git.message_draft import (
     file_rows,
     fit_patch,
 )
-from forge_core.commands.git.readable import hidden_paths
 from forge_core.commands.git.user_program import run_user_program
 from forge_core.commands.result import (
     CommandNotice,
@@ -38,6 +37,7 @@ from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line, safe_text
 from forge_core.session.session import ForgeSession
 from forge_core.tools.base import ToolUse
+from forge_core.tools.hidden_paths import hidden_paths
 from forge_core.untrusted import frame_text
 from forge_core.workspace.change_source import paths_of
 from forge_core.workspace.commit_hooks import commit_programs

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from forge_core.commands.git.readable import hidden_paths
 from forge_core.commands.git.review_findings import (
     CHECK,
     REVIEW,
@@ -29,6 +28,7 @@ from forge_core.private_keys import hide_private_keys
 from forge_core.runtime import make_redactor
 from forge_core.sanitize import safe_line
 from forge_core.session.session import ForgeSession
+from forge_core.tools.hidden_paths import hidden_paths
 from forge_core.untrusted import frame_text
 from forge_core.workspace.change_source import quoted
 from forge_core.workspace.patch_lines import text_lines

@@ -1,4 +1,4 @@
-"""Which files the commands around git keep from the model."""
+"""Which files Forge itself keeps from the model, as where it makes a diff for it."""
 
 from __future__ import annotations
 
