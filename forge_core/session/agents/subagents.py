@@ -216,12 +216,14 @@ class SubAgents:
             return AgentResult("", [], [], TokenUsage(), 0, stopped_reason="error", error=str(error))
         for notice in worktree.worktree.notices:
             self._parts.events.warning(notice)
+        policy: PermissionPolicy | None = None
         try:
+            policy = self._parts.isolate(worktree.folder).policy
             return await self._run_in(worktree.folder, agent, pass_on)
         except WorkspaceError as error:
             return _crash(error)
         finally:
-            agent.note = await worktree.leave()
+            agent.note = await worktree.leave(policy)
 
     async def _run_in(
         self, folder: Path | None, agent: SubAgent, pass_on: Callable[[AgentEvent], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from forge_core.approval import deny_all
 from forge_core.config.permission_mode import PermissionMode
@@ -29,13 +30,14 @@ def prepare(root: Path) -> Path:
     return work
 
 
-async def report_of(root: Path, *answers: object) -> tuple[str, AgentServer]:
+async def report_of(root: Path, *answers: object, **settings: Any) -> tuple[str, AgentServer]:
     scripts = {
         "go": [calling("0.01", task_call("t1", "make", agent="maker")), saying("0.01", "Done.")],
         "make": [*answers],
     }
     with AgentServer(scripts) as server:  # type: ignore[arg-type]
-        config = config_for(root, server, is_trusted=True, permission_mode=PermissionMode.ACCEPT_EDITS)
+        settings = {"permission_mode": PermissionMode.ACCEPT_EDITS, **settings}
+        config = config_for(root, server, is_trusted=True, **settings)
         session = build_session(config, deny_all)
         events = [event async for event in session.send("go")]
         await session.aclose()
@@ -67,3 +69,20 @@ async def test_without_changes_the_worktree_goes_and_without_a_repository_the_ag
     (work / ".git").rename(tmp_path / "gone")
     report, server = await report_of(tmp_path, saying("0.01", "Never asked."))
     assert "is in no git repository" in report and not server.bodies("make")
+
+
+async def test_its_report_does_not_show_files_that_a_rule_denies(tmp_path: Path) -> None:
+    work = prepare(tmp_path)
+    (work / "keys.txt").write_text("a secret\n")
+    git(work, "add", "keys.txt")
+    git(work, "commit", "-qm", "Keys")
+    script = "import sys; open('ke' + 'ys.txt', 'a').write('more'); open('made.txt', 'w').write('made')"
+    run = ("c1", "bash", {"command": f'python3 -c "{script}"'})
+    report, _ = await report_of(
+        tmp_path,
+        calling("0.01", run),
+        saying("0.01", "Done."),
+        deny=("read(keys.txt)",),
+        permission_mode=PermissionMode.YOLO,
+    )
+    assert "+made" in report and "a secret" not in report and "keys.txt: not shown" in report
