@@ -43,6 +43,8 @@ EXACT = {
     "forge_core/store/spending_ledger.py": "days and amounts",
     "forge_core/store/spending_reservations.py": "amounts",
     "forge_core/store/usage/usage_index.py": "names of models, tools and folders, and figures",
+    "forge_core/integrations/ray/node_files.py": "files of a batch's task, as its run has redacted them",
+    "forge_core/integrations/ray/ray_engine.py": "the same, on the other machine",
     "forge_core/undo/storage/blobs.py": "before-images are exact",
     "forge_core/undo/storage/file_tree.py": "restores the user's files",
     "forge_core/undo/storage/retention.py": "an empty lock",
