@@ -30,7 +30,8 @@ def load_session_config(
     worktree_of: Path | None = None,
     is_hermetic: bool = False,
 ) -> ForgeConfig:
-    """Return the settings for a session in `path`; see `forge_core.config.load.load_config`.
+    """Return the settings for a session in `path`; see `forge_core.config.load.load_config`. What the user
+    decided about a folder holds in a worktree that Forge has made from it.
 
     Raises:
         WorkspaceError, ConfigError: with what is wrong and what to do.
@@ -42,7 +43,8 @@ def load_session_config(
     from forge_core.llm.choice import choose_endpoint
     from forge_core.runtime.added_folders import absolute_folders, with_added_folders
 
-    saved = SavedKeys(state_dir(os.environ if environ is None else environ))
+    state = state_dir(os.environ if environ is None else environ)
+    saved = SavedKeys(state)
     named = absolute_folders((flags or {}).get("add_dirs") or ())
     config = load_config(
         path,
@@ -51,10 +53,21 @@ def load_session_config(
         environ=environ,
         needs_write=needs_write,
         trust=trust,
-        worktree_of=worktree_of,
+        worktree_of=worktree_of or _origin_of_worktree(path, state),
         is_hermetic=is_hermetic,
     )
     return with_added_folders(config, named) if config.add_dirs else config
+
+
+def _origin_of_worktree(path: str | Path | None, state_dir: Path) -> Path | None:
+    """Return the folder from which Forge has made the worktree around `path`; None if it is in none."""
+    folder = os.path.realpath(path or ".")
+    if not folder.startswith(os.path.join(os.path.realpath(state_dir), "")):  # noqa: PTH118
+        return None
+    from forge_core.workspace.worktrees import project_of
+
+    found = project_of(Path(folder), state_dir)
+    return None if found == Path(folder) else found
 
 
 def build_session(

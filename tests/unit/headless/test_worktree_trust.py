@@ -78,6 +78,8 @@ def test_the_decisions_about_the_folder_hold_in_its_worktree(repo: Path) -> None
     assert config.saved_allow == ("bash(ls)",)
     assert config.project_deny == ("read(in-file/**)",) and config.project_allow == ("bash(make)",)
     assert accepted_names(config) == ["hello"]
+    # so do they in a task of a batch, and in a session that is opened in the worktree itself
+    assert load_session_config(config.working_dir) == config
     save_project_rule(config.state_dir, config.working_dir, "read(own/**)", "deny")
     assert opened(repo).saved_deny == ("read(saved/**)", "read(own/**)")
     TrustStore(config.state_dir).decide(config.working_dir, False)
