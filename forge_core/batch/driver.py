@@ -22,8 +22,8 @@ from forge_core.batch.progress import Overview, Progress, RunningTask
 from forge_core.batch.results import ResultRow, is_ended, row_of, write_results
 from forge_core.batch.task_file import BatchTask
 from forge_core.batch.task_folder import archive, last_line, settled_figures, task_folder
-from forge_core.errors import WorkspaceError
 from forge_core.exit_codes import ExitCode
+from forge_core.workspace.clones import repository_of
 from forge_core.workspace.worktrees import Worktrees
 
 RESULT_FILE = "result.json"
@@ -223,7 +223,7 @@ class BatchDriver:
             id=task.id,
             attempt=attempt,
             folder=str(folder),
-            repo=str(task.repo),
+            repo=task.repo,
             ref=task.ref,
             worktree=f"batch-{self.log.state.key}-{task.id}-{attempt}",
             prompt=task.prompt,
@@ -253,9 +253,8 @@ class BatchDriver:
 
     def _worktree_path(self, job: BatchJob) -> str:
         """Return where the worktree of a job will be; empty if its repository is gone: then the job fails."""
-        with contextlib.suppress(WorkspaceError):
-            return str(self.worktrees.path_of(Path(job.repo), job.worktree))
-        return ""
+        repository = repository_of(job.repo, self.worktrees.state_dir)
+        return "" if repository is None else str(self.worktrees.path_of(repository, job.worktree))
 
     def _run_options(self, task: BatchTask) -> list[str]:
         """Return the options of `forge run` for a task."""

@@ -15,10 +15,10 @@ import signal
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from forge_core.batch.engine import (
     EVENTS_FILE,
@@ -36,12 +36,15 @@ from forge_core.errors import ForgeError, WorkspaceError
 from forge_core.exit_codes import ExitCode
 from forge_core.tools.shell.process_tree import first_child
 from forge_core.tools.shell.supervised import ExitReport, can_supervise, supervised
+from forge_core.workspace.clones import fetch_clone, is_url, repository_of
 from forge_core.workspace.git import run_git
 from forge_core.workspace.repository import find_repository
 from forge_core.workspace.worktrees import Worktree, Worktrees
 
 if TYPE_CHECKING:
     from forge_core.config.forge_config import ForgeConfig
+
+T = TypeVar("T")
 
 _LATE_S = 60.0
 _GRACE_S = 30.0
@@ -156,7 +159,9 @@ class JobRun:
         started = time.monotonic()
         worktrees = Worktrees(self.config.state_dir)
         try:
-            made = await worktrees.create(Path(self.job.repo), self.job.worktree, self.job.ref)
+            if (folder := await self._repository()) is None:
+                return self._result(int(ExitCode.INTERRUPTED), started)
+            made = await worktrees.create(folder, self.job.worktree, self.job.ref)
             self._notes += made.notices
             code = await self._forge(made)
         except (ForgeError, OSError) as error:
@@ -200,10 +205,29 @@ class JobRun:
         )
 
     def _left_worktree(self, worktrees: Worktrees) -> str:
-        with contextlib.suppress(WorkspaceError):
-            path = worktrees.path_of(Path(self.job.repo), self.job.worktree)
-            return str(path) if path.exists() else ""
-        return ""
+        repository = repository_of(self.job.repo, self.config.state_dir)
+        path = repository and worktrees.path_of(repository, self.job.worktree)
+        return str(path) if path and path.exists() else ""
+
+    async def _repository(self) -> Path | None:
+        """Return a folder of the repository, cloned if it is elsewhere; None if the job is cancelled before.
+        Raises WorkspaceError."""
+        if not is_url(self.job.repo):
+            return Path(self.job.repo)
+        return await self._unless_cancelled(fetch_clone(self.job.repo, self.config.state_dir))
+
+    async def _unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Return the result of the work; None if the job is cancelled before its end, which ends the work."""
+        working = asyncio.ensure_future(work)
+        cancelled = asyncio.ensure_future(self._cancelled.wait())
+        try:
+            waits: list[asyncio.Future[Any]] = [working, cancelled]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            cancelled.cancel()
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+        return None if working.cancelled() else working.result()
 
     # The run
 
@@ -289,7 +313,7 @@ class JobRun:
     async def _verdict(self, worktree: Worktree, code: int) -> Verdict:
         if not self.job.verify or code not in (ExitCode.COMPLETE, ExitCode.UNFINISHED):
             return ""
-        checking = asyncio.ensure_future(
+        found = await self._unless_cancelled(
             verify(
                 self.job.verify,
                 worktree,
@@ -299,20 +323,12 @@ class JobRun:
                 timeout_s=self.job.time_limit_s or _VERIFY_S,
             )
         )
-        cancelled = asyncio.ensure_future(self._cancelled.wait())
-        try:
-            waits: list[asyncio.Future[Any]] = [checking, cancelled]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            cancelled.cancel()
-            checking.cancel()
-            await asyncio.gather(checking, return_exceptions=True)
-        if checking.cancelled():
+        if found is None:
             self._notes.append("verify was interrupted")
             return "not run"
-        if reason := checking.result().reason:
-            self._notes.append(f"verify: {reason}")
-        return checking.result().verdict
+        if found.reason:
+            self._notes.append(f"verify: {found.reason}")
+        return found.verdict
 
 
 async def _record_stderr(process: asyncio.subprocess.Process, report: ExitReport, path: Path) -> None:

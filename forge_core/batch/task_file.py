@@ -17,6 +17,7 @@ from forge_core.config.permission_mode import PermissionMode
 from forge_core.errors import ConfigError
 from forge_core.home_paths import expand_home
 from forge_core.sanitize import safe_line
+from forge_core.workspace.clones import has_password, is_url
 from forge_core.workspace.repository import find_repository
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -38,8 +39,8 @@ class BatchTask:
 
     id: str
     prompt: str
-    repo: Path
-    """A folder in a git repository, absolute."""
+    repo: str
+    """A folder in a git repository, absolute, or the URL of one."""
     ref: str = "HEAD"
     model: str | None = None
     permission_mode: str | None = None
@@ -139,9 +140,7 @@ def _task(text: str, folder: Path, *, runs_here: bool) -> BatchTask:
     for name, rules in (("allow", line.allow), ("deny", line.deny)):
         for rule in rules:
             _check_rule(name, rule)
-    repo = (folder / expand_home(line.repo)).absolute()
-    if runs_here and (not repo.is_dir() or find_repository(repo) is None):
-        raise _LineError(f"repo {line.repo!r} is no folder in a git repository")
+    repo = _repo(line.repo, folder, runs_here=runs_here)
     prompt = _prompt(line, folder)
     facts = {**line.model_dump(exclude_defaults=True), "prompt": prompt}
     return BatchTask(
@@ -178,6 +177,17 @@ def _check_rule(name: str, rule: str) -> None:
         checks.rules([rule])
     except ValueError as error:
         raise _LineError(f"{name} has {rule!r}, which is no rule like 'bash(pytest:*)'") from error
+
+
+def _repo(text: str, folder: Path, *, runs_here: bool) -> str:
+    if is_url(text):
+        if has_password(text):
+            raise _LineError("repo has a password in its URL; let git ask a credential helper for it")
+        return text
+    repo = (folder / expand_home(text)).absolute()
+    if runs_here and (not repo.is_dir() or find_repository(repo) is None):
+        raise _LineError(f"repo {text!r} is no folder in a git repository, and no URL (https, ssh, file)")
+    return str(repo)
 
 
 def _prompt(line: _Line, folder: Path) -> str:

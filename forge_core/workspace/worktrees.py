@@ -61,15 +61,13 @@ class Worktrees:
     """Makes and removes worktrees below the state folder."""
 
     def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
         self._root = Path(os.path.realpath(state_dir)) / _FOLDER
 
-    def path_of(self, folder: Path, name: str) -> Path:
-        """Return where the worktree `name` of the repository around `folder` is, or would be.
-
-        Raises:
-            WorkspaceError: there is no repository, or the name cannot be one of a branch.
-        """
-        return self._folder_of(_repository(folder)) / _checked(name)
+    def path_of(self, repository: Repository, name: str) -> Path:
+        """Return where the worktree `name` of a repository is, or would be. Raises WorkspaceError if the name
+        cannot be one of a branch."""
+        return self._folder_of(repository) / _checked(name)
 
     async def create(self, folder: Path, name: str, ref: str = "HEAD") -> Worktree:
         """Make the worktree `name` from the commit `ref` of the repository around `folder`.

@@ -66,8 +66,9 @@ async def test_a_job_brings_back_its_files_and_leaves_its_changes(
 ) -> None:
     replace = job(folder, "edit", "replace Hello by Welcome in greeting.py", verify="cat greeting.py")
     lost = job(folder, "lost", "read greeting.py", ref="no-such-ref")
+    cloned = job(folder, "cloned", replace.prompt, repo=folder.repo.as_uri(), ref="main")
     async with opened(make_engine) as engine:
-        done, failed = await asyncio.gather(engine.submit(replace), engine.submit(lost))
+        done, failed, other = await asyncio.gather(*map(engine.submit, (replace, lost, cloned)))
     assert (done.exit_code, done.verdict, done.added, done.removed, done.is_lost) == (
         0,
         "passed",
@@ -82,6 +83,9 @@ async def test_a_job_brings_back_its_files_and_leaves_its_changes(
     assert last["type"] == "agent_end" and last["data"]["result"]["stopped_reason"] == "complete"
     assert Path(done.worktree, "greeting.py").read_text() == "Welcome\n" and done.kept_because
     assert (folder.repo / "greeting.py").read_text() == "Hello\n"
+    assert (other.exit_code, other.added) == (0, 1) and Path(other.worktree).parent != Path(
+        done.worktree
+    ).parent
     assert failed.exit_code == 1 and "has no commit 'no-such-ref'" in failed.notes[0]
     assert not list(Path(lost.folder).iterdir())
 

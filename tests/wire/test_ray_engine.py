@@ -58,6 +58,7 @@ def test_both_engines_give_the_same_table(folder: BatchFolder, ray_cluster: RayC
             {"id": "wrong", **replace, "verify": "grep 'not there' greeting.py"},
             {"id": "denied", **replace, "permission_mode": "plan"},
             {"id": "no-ref", **replace, "ref": "v1"},
+            {"id": "cloned", **replace, "repo": folder.repo.as_uri()},
             {
                 "id": "priced",
                 **priced,
@@ -80,11 +81,12 @@ def test_both_engines_give_the_same_table(folder: BatchFolder, ray_cluster: RayC
             )
             folder.out.rename(folder.path / f"out-{len(tables)}")
     assert tables[0] == tables[1]
-    assert [(row["status"], row["verify"]) for row in tables[0][:6]] == [
+    assert [(row["status"], row["verify"]) for row in tables[0][:7]] == [
         ("complete", "passed"),
         ("complete", "failed"),
         ("unfinished", ""),
         ("failed", ""),
+        ("complete", ""),
         ("complete", "passed"),
         ("complete", ""),
     ]

@@ -44,7 +44,7 @@ class LastingJobs:
 
 
 async def test_no_task_that_is_about_to_start_escapes_an_interrupt(tmp_path: Path) -> None:
-    tasks = [BatchTask(id=f"t{n}", prompt="x", repo=tmp_path) for n in range(3)]
+    tasks = [BatchTask(id=f"t{n}", prompt="x", repo=str(tmp_path)) for n in range(3)]
     for task in tasks:  # what is to be moved away before a start takes a while
         folder = tmp_path / "tasks" / task.id
         folder.mkdir(parents=True)

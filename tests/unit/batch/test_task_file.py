@@ -42,13 +42,13 @@ def test_a_line_becomes_a_task(tmp_path: Path) -> None:
         verify=" pytest -q ",
         env={"A_B": "1"},
     )
-    assert (found.prompt, found.repo) == ("Fix {{place}} in 7, not {{", tmp_path / "shop")
+    assert (found.prompt, found.repo) == ("Fix {{place}} in 7, not {{", str(tmp_path / "shop"))
     assert (found.allow, found.time_limit_s, found.verify) == (("bash(pytest:*)",), 1800.0, "pytest -q")
 
 
 def test_a_repository_on_another_machine_is_not_looked_for_here(tmp_path: Path) -> None:
     path = write(tmp_path, task(repo="/data/shop"))
-    assert read_tasks(path, runs_here=False)[0].repo == Path("/data/shop")
+    assert read_tasks(path, runs_here=False)[0].repo == "/data/shop"
     with pytest.raises(ConfigError, match="'/data/shop' is no folder in a git repository"):
         read_tasks(path)
 
@@ -92,7 +92,9 @@ def test_the_digest_follows_the_meaning_of_a_line(tmp_path: Path) -> None:
         (task(prompt=" "), "the prompt is empty"),
         (task(vars={"bug": "1"}), "the prompt has no {{bug}}"),
         (task(prompt="{{a}} {{b}}", vars={"a": "1"}), "vars lacks 'b'"),
-        (task(repo="."), "repo '.' is no folder in a git repository"),
+        (task(repo="."), "repo '.' is no folder in a git repository, and no URL"),
+        (task(repo="ext::sh"), "repo 'ext::sh' is no folder"),
+        (task(repo="https://me:hunter2@example.org/a.git"), "repo has a password in its URL"),
         (task(repo="nope"), "repo 'nope' is no folder"),
         (task(permission_mode="all"), "permission_mode is 'all', not one of ask, accept-edits"),
         (task(max_turns=0), "max_turns is 0"),

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from forge_core.errors import WorkspaceError
+from forge_core.workspace.repository import Repository
 from forge_core.workspace.worktrees import Worktree, Worktrees
 
 IDENTITY = ("-c", "user.name=n", "-c", "user.email=e@example.org")
@@ -48,6 +49,10 @@ def worktrees(tmp_path: Path) -> Worktrees:
     return Worktrees(tmp_path / "state")
 
 
+def at(folder: Path) -> Repository:
+    return Repository(folder, folder / ".git", folder / ".git")
+
+
 def make(worktrees: Worktrees, folder: Path, name: str = "task", ref: str = "HEAD") -> Worktree:
     return asyncio.run(worktrees.create(folder, name, ref))
 
@@ -58,7 +63,7 @@ def test_a_worktree_is_made_from_a_commit_on_its_own_branch(repository: Path, wo
     made = make(worktrees, repository / "parts", ref="HEAD~1")
     assert made.base == git(made.path, "rev-parse", "HEAD") == first
     assert made.branch == git(made.path, "branch", "--show-current") == "forge/task"
-    assert made.path == worktrees.path_of(repository, "task")
+    assert made.path == worktrees.path_of(at(repository), "task")
     assert made.folder == made.path / "parts" and (made.folder / "a.txt").read_text() == "one\n"
     assert made.path.parent.name.startswith("my-shop-")
     assert not git(repository, "status", "--porcelain")
@@ -80,7 +85,7 @@ def test_worktrees_that_are_made_at_once_all_come_into_being(repository: Path, w
 def test_a_worktree_that_a_killed_process_was_making_is_found(
     repository: Path, worktrees: Worktrees, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, began, may_end = worktrees.path_of(repository, "task"), tmp_path / "began", tmp_path / "may end"
+    path, began, may_end = worktrees.path_of(at(repository), "task"), tmp_path / "began", tmp_path / "may end"
     for fifo in (began, may_end):
         os.mkfifo(fifo)
     (tmp_path / "bin").mkdir()
@@ -357,7 +362,7 @@ def test_a_worktree_is_opened_again_made_again_on_its_branch_or_made(
 
 
 def test_what_is_no_worktree_of_the_repository_is_not_opened(repository: Path, worktrees: Worktrees) -> None:
-    path = worktrees.path_of(repository, "task")
+    path = worktrees.path_of(at(repository), "task")
     path.mkdir(parents=True)
     with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
         asyncio.run(worktrees.open(repository, "task"))
