@@ -98,6 +98,10 @@ async def test_a_cancelled_job_is_interrupted_and_keeps_its_session(
         fields = at(server.base_url)
         jobs = [job(folder, f"t{n}", "hold on", **fields) for n in range(4)]
         async with opened(make_engine) as engine:
+            early = asyncio.ensure_future(engine.submit(job(folder, "early", "go", **fields)))
+            await asyncio.sleep(0)
+            engine.cancel("early")  # as the driver does at once, after a signal
+            assert (await early).exit_code == 4
             works = [asyncio.ensure_future(engine.submit(one)) for one in jobs]
             assert await asyncio.to_thread(held.reached.wait, 120)
             for one in jobs:  # also those that wait for a CPU

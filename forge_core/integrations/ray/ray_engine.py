@@ -126,6 +126,8 @@ class RemoteJob:
         import ray
         from ray.exceptions import RayError, RayTaskError
 
+        if self._is_cancelled:
+            return JobResult(exit_code=int(ExitCode.INTERRUPTED))
         remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")
         self._actor = remote(NodeJob).remote()
         try:
