@@ -126,7 +126,7 @@ class RemoteJob:
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        if self._is_cancelled:
+        if self._is_given_up():
             return JobResult(exit_code=int(ExitCode.INTERRUPTED))
         remote = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")
         self._actor = remote(NodeJob).remote()
@@ -135,7 +135,7 @@ class RemoteJob:
         except RayTaskError as error:
             return JobResult(exit_code=int(ExitCode.CRASH), notes=(f"it crashed: {_reason(error)}",))
         except RayError as error:
-            if self._is_cancelled and not self._has_started:
+            if self._is_given_up():
                 return JobResult(exit_code=int(ExitCode.INTERRUPTED))
             note = f"it was cut off: {_reason(error)}"
             return JobResult(exit_code=int(ExitCode.CRASH), notes=(note,), is_lost=True)
@@ -154,6 +154,10 @@ class RemoteJob:
             self._actor.cancel.remote()
         elif self._actor is not None:
             ray.kill(self._actor)
+
+    def _is_given_up(self) -> bool:
+        """Return whether it was interrupted before it ran on a node."""
+        return self._is_cancelled and not self._has_started
 
     async def _followed(self) -> JobResult:
         folder = Path(self.request.job.folder)
