@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.tools.shell.supervised import supervised
+
 needs_ray = pytest.mark.skipif(
     find_spec("ray") is None, reason="the extra `ray` is not installed; .ci/full runs this"
 )
@@ -45,7 +47,7 @@ class RayCluster:
         output = (self.logs / marker).open("wb")
         with output:
             node = subprocess.Popen(
-                command,
+                supervised("node", command),  # ends with the tests, even if they are killed
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
