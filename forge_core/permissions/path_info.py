@@ -30,7 +30,7 @@ _BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|swp)|~)+$")
 _EXAMPLE = re.compile(r"(?:^|/)\.env[\w.-]*\.(?:example|sample|template|dist|defaults?)$", re.IGNORECASE)
 _SECRET_TAILS = re.compile(
     r"(?:^|/)(?:etc/g?shadow-?|\.(?:ssh|gnupg|aws)/?|\.ssh/(?!known_hosts|config$|.*\.pub$).+|\.gnupg/.+|\.aws/(?:credentials|config)"
-    r"|\.docker/config\.json|\.kube/config|\.config/gh/hosts\.yml|\.azure/.+|\.config/gcloud/.+|proc/[^/]+/(?:task/[^/]+/)?environ)$"
+    r"|\.docker/config\.json|\.kube/config|\.ray/auth_token|\.config/gh/hosts\.yml|\.azure/.+|\.config/gcloud/.+|proc/[^/]+/(?:task/[^/]+/)?environ)$"
 )
 _PROTECTED = frozenset({".git", ".forge"})
 

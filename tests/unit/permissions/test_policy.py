@@ -166,6 +166,7 @@ def test_a_link_to_itself_raises_no_error(root: Path) -> None:
         ".env.local",
         "deep/.ENV",
         "id_rsa",
+        ".ray/auth_token",
         "server.pem",
         ".netrc",
         ".aws/credentials",
