@@ -92,6 +92,13 @@ def conversation(app: ForgeApp) -> list[Strip]:
     return [strip.crop(0, region.width - 1).simplify() for strip in rows]
 
 
+def without_bar(app: ForgeApp) -> list[Strip]:
+    """The rows of the screen, without the scroll bar of the conversation."""
+    region, rows = app.chat.transcript.region, app.screen._compositor.render_strips()
+    beside = [strip.crop(region.right).simplify() for strip in rows[region.y : region.bottom]]
+    return [*rows[: region.y], *conversation(app), *beside, *rows[region.bottom :]]
+
+
 def all_rows(app: ForgeApp) -> list[str]:
     """The text of the whole conversation, also of what is not in view."""
     model = app.chat.transcript.model
@@ -139,7 +146,7 @@ async def test_the_last_screen_is_that_of_the_live_run_and_two_replays_are_the_s
             assert conversation(app) == live
             assert all_rows(app) == text
             assert [todo.content for todo in app.chat.todos.todos] == ["Write it"]
-            pictures.append(app.export_screenshot())
+            pictures.append(without_bar(app))
     assert pictures[0] == pictures[1]
     for part in (
         "write a.py", "Thought", "I write it.", "print(1)", "a.py", "one", "second answer.", "is empty", "in the mid",
