@@ -7,8 +7,8 @@ costs: CPU of its whole process tree, memory, and time. Sides alternate, so that
 --peer NAME=COMMAND measures another program beside Forge; the prompt is appended to the command, in which {url} stands
 for the model's address. OpenAI's responses are answered with calls of Codex's tools::
 
-    --peer "codex=codex exec --sandbox workspace-write -m gpt-5.5 -c model_provider=bench
-      -c model_providers.bench={name='bench',base_url='{url}',wire_api='responses',env_key='OPENROUTER_API_KEY'}"
+    --peer "codex=codex exec --sandbox workspace-write -m gpt-5.5 -c model_provider=bench -c \\"model_providers.bench
+      ={name='bench',base_url='{url}',wire_api='responses',env_key='OPENROUTER_API_KEY'}\\""
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def ratios(mine: Sequence[Batch], theirs: Sequence[Batch], name: str) -> Iterato
         ("time until all have ended", lambda one: max(one.walls_s)),
     ):
         own, other = (statistics.median(map(cost, batches)) for batches in (mine, theirs))
-        yield Figure(f"{what}, times {name}", f"{own / other:.2f} x")
+        yield Figure(f"{what}, times {name}", f"{own / other:.2f} x" if other else "?")
 
 
 def main() -> int:
