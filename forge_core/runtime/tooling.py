@@ -101,7 +101,7 @@ def isolated_environment(config: ForgeConfig, shared: ToolEnvironment, folder: P
 
     from forge_core.permissions.sandbox.sandbox import clear_leftovers
 
-    own = replace(config, working_dir=folder, added_folders=())
+    own = replace(config, working_dir=folder, worktree_of=config.working_dir, added_folders=())
     clear_leftovers(folder, config.state_dir)
     sandbox = _sandbox(own, shared.sandbox_state)
     policy = _policy(own, shared.sandbox_state, sandbox, saves_for=config.working_dir)
@@ -195,7 +195,13 @@ def _policy(
     from forge_core.approval import ToolKind
     from forge_core.config.save import save_project_rule
     from forge_core.permissions.policy import PermissionPolicy, warm_up
+    from forge_core.permissions.rules.rule import moved_rules
     from forge_core.tools.registry import builtin_tools
+
+    def rules_here(*rules: str) -> tuple[str, ...]:
+        """Return rules that restrict; what they say of the folder of a worktree by its path holds in it."""
+        origin = config.worktree_of
+        return rules if origin is None else (*rules, *moved_rules(rules, origin, config.working_dir))
 
     def save(rule: str, scripts: Scripts) -> None:
         save_project_rule(config.state_dir, saves_for or config.working_dir, rule, scripts=scripts)
@@ -206,8 +212,8 @@ def _policy(
         mode=config.permission_mode,
         allow=(*config.allow, *(rule for rule in config.saved_allow if rule in config.saved_written)),
         saved=(rule for rule in config.saved_allow if rule not in config.saved_written),
-        ask=(*config.ask, *config.saved_ask),
-        deny=(*config.deny, *config.saved_deny),
+        ask=rules_here(*config.ask, *config.saved_ask),
+        deny=rules_here(*config.deny, *config.saved_deny),
         edit_tools={tool.name for tool in builtin_tools() if tool.kind is ToolKind.WRITE},
         sandbox=state.strength,
         unmasked_reason=sandbox.unmasked_reason if sandbox is not None else None,

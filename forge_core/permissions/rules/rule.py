@@ -15,12 +15,13 @@ take no pattern.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge_core.config.permission_mode import RULE_FORM
 from forge_core.errors import ConfigError
+from forge_core.home_paths import expand_home
 from forge_core.permissions.path_info import PathInfo, is_secret
 from forge_core.permissions.tool_files import acting_program, folded_name
 from forge_core.workspace.globs import compile_glob, expand_braces
@@ -170,9 +171,7 @@ def _covers(rule: Rule, place: PathInfo, *, resolved_only: bool) -> bool:
         return False
     if rule.pattern is None:
         return place.is_inside or not resolved_only
-    pattern = rule.pattern
-    if pattern.startswith("~"):
-        pattern = str(Path(pattern).expanduser())
+    pattern = _with_home(rule.pattern)
     if pattern.endswith("/"):
         pattern += "**"
     if pattern.startswith("/"):
@@ -186,6 +185,23 @@ def _covers(rule: Rule, place: PathInfo, *, resolved_only: bool) -> bool:
         pattern, names = folded_name(pattern), [folded_name(name) for name in names]
     expression = compile_glob(pattern, any_depth=not pattern.startswith("/"))
     return any(expression.fullmatch(name) for name in names)
+
+
+def _with_home(pattern: str) -> str:
+    """Return a pattern with the path of a home folder in the place of ~."""
+    if not pattern.startswith("~"):
+        return pattern
+    return str(expand_home(pattern)) + ("/" if pattern.endswith("/") else "")
+
+
+def moved_rules(rules: Iterable[str], folder: Path, to: Path) -> Iterator[str]:
+    """Yield those of the rules whose pattern is a path below a folder, for another folder."""
+    for text in rules:
+        rule = parse_rule(text)
+        pattern = _with_home(rule.pattern or "")
+        for prefix in dict.fromkeys((folder.as_posix(), quoted(folder.as_posix()))):
+            if pattern == prefix or pattern.startswith(f"{prefix}/"):
+                yield str(replace(rule, pattern=quoted(to.as_posix()) + pattern[len(prefix) :]))
 
 
 def quoted(path: str) -> str:

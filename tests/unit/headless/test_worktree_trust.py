@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from forge_core.approval import Effect, ToolKind, deny_all
 from forge_core.config.forge_config import ForgeConfig
 from forge_core.config.project_state import RuleKind
 from forge_core.config.save import save_project_rule
 from forge_core.extensions.accepted import AcceptedDefinitions
 from forge_core.extensions.catalog import load_catalog
 from forge_core.headless.worktree_session import in_worktree
-from forge_core.runtime import load_session_config
+from forge_core.permissions import Decision
+from forge_core.runtime import build_session, load_session_config
+from forge_core.tools.base import ToolUse
 from forge_core.workspace.trust import TrustStore
 from tests.support.repositories import git, make_repository
 
@@ -104,6 +107,17 @@ def test_what_the_user_has_not_accepted_does_not_count_in_a_worktree(repo: Path)
         accepted = opened(repo, trust=trust)
         assert accepted.project_allow == ("bash(*)",) and accepted_names(accepted) == ["hello", "other"]
         TrustStore(config.state_dir).decide(config.working_dir, True)  # as /trust yes in the worktree
+
+
+def test_rules_that_name_the_folder_by_its_path_hold_in_the_worktree(repo: Path) -> None:
+    state = load_session_config(repo).state_dir
+    save_project_rule(state, repo, f"read({repo}/plans/**)", "deny")
+    config = opened(repo)
+    policy = build_session(config, deny_all).policy
+    for name, decision in (("plans/a.md", Decision.DENY), ("other/a.md", Decision.ALLOW)):
+        path = config.working_dir / name
+        use = ToolUse(effect=Effect.READ, target=str(path), kind=ToolKind.LOOK, paths=(path,))
+        assert policy.decide("read", use).decision is decision
 
 
 def test_rules_of_a_folder_hold_although_git_ignores_its_settings(repo: Path) -> None:

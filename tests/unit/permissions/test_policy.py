@@ -373,3 +373,12 @@ def test_a_deny_rule_on_files_holds_after_a_change_of_folder(
     for mode in (PermissionMode.AUTO, PermissionMode.YOLO):
         policy = PermissionPolicy(root, mode, deny=["edit(kept/**)", "read(keys/**)"], sandbox="full")
         assert policy.decide("bash", ToolUse(Effect.RUN, command)).decision is decision
+
+
+def test_a_rule_for_a_folder_in_a_home_covers_what_is_in_it(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    policy = PermissionPolicy(root, deny=["read(~/plans/)", "read(~no-such-user/plans/)"])
+    assert policy.decide("read", reading(tmp_path / "plans/a.md")).decision is DENY
+    assert policy.decide("read", reading(root / "a.md")).decision is ALLOW

@@ -6,7 +6,7 @@ from forge_core.errors import ConfigError
 from forge_core.permissions.guard.destruction import is_destructive
 from forge_core.permissions.rules.command_rules import RuleMatch, covers, meets
 from forge_core.permissions.rules.grants import session_pattern
-from forge_core.permissions.rules.rule import Rule, parse_rule
+from forge_core.permissions.rules.rule import Rule, moved_rules, parse_rule
 from forge_core.permissions.shell.syntax import read_line
 
 
@@ -175,3 +175,10 @@ def test_commands_that_are_hard_to_undo_are_marked(command: str) -> None:
 @pytest.mark.parametrize("command", ["ls", "pytest", "git status", "echo rm", "make test"])
 def test_harmless_commands_are_not_marked(command: str) -> None:
     assert not is_destructive(command)
+
+
+def test_rules_with_the_path_of_a_folder_are_moved_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    rules = ["read(~/shop/plans/)", "edit(/home/ada/shop)", "read(/home/ada/shop2/**)", "read(plans/**)"]
+    moved = moved_rules([*rules, "bash", "mcp__git"], Path("/home/ada/shop"), Path("/state/[1]/shop"))
+    assert [*moved] == [r"read(/state/\[1\]/shop/plans/)", r"edit(/state/\[1\]/shop)"]
