@@ -67,6 +67,8 @@ async def test_the_users_server_keeps_its_name(tmp_path: Path) -> None:
     other = schema.McpServerStdio(name="git", command="/nowhere/other", args=[], env=[])
     async with connected(editor) as agent:
         session = (await agent.new_session(cwd=str(tmp_path), mcp_servers=[other])).session_id
+        # a prompt of a server waits until it is known which servers there are
+        await agent.prompt(session_id=session, prompt=[acp.text_block("/mcp__git__nosuch")])
         await agent.prompt(session_id=session, prompt=[acp.text_block("/mcp")])
     assert "git-2" in editor.said and "git " in editor.said
 

@@ -90,7 +90,8 @@ def test_lines_beside_the_replaced_text_are_never_joined_by_a_missing_line_end(
     head, tail = text[: text.index(old)], text[text.index(old) + len(old) :]
     after = done.data.decode() if done is not None else ""
     is_whole = old.endswith("\n") or not tail or tail.startswith("\n") or new
-    if old.startswith("\n") and head and is_whole and not new.startswith(" "):
+    is_line_before = bool(head) and not head.endswith("\n")  # an empty line joins nothing
+    if old.startswith("\n") and is_line_before and is_whole and not new.startswith(" "):
         assert after == head or after.startswith(head + "\n"), "joined to the line before"
     if old.endswith("\n") and tail and not new.endswith(" "):
         assert after == tail or after.endswith("\n" + tail) or tail[0] == "\n", "joined to the line after"
