@@ -1,4 +1,4 @@
-"""`forge chat --worktree` and `forge run --worktree`: the session works in a git worktree of its own.
+"""`forge chat --worktree` and `forge run --worktree`: the session works in a separate git worktree.
 
 The worktree is in Forge's state folder, on a branch of its own. When the session has ended, it is removed
 only if nothing is lost by it, and no other session works in it.

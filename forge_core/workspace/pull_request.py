@@ -57,7 +57,7 @@ class PullRequest:
     template_path: str
     """Relative to the top."""
     has_uncommitted: bool
-    """Whether files of the work tree differ from the last commit: they are no part of it."""
+    """Whether files of the work tree differ from the last commit: those changes are not included."""
 
     async def patch(self, without: Sequence[str] = ()) -> str:
         """Return the diff, but for that of some files. Raises WorkspaceError."""

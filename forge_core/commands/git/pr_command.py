@@ -102,7 +102,7 @@ class _PullRequestWork:
         """Return the title, an empty line and the description."""
         request, work, config = self.request, self.session.work, self.session.config
         if request.has_uncommitted:
-            self.notes.append("What is not committed is no part of it.")
+            self.notes.append("Uncommitted changes are not included.")
         plain = _plain_text(request)
         if config.endpoint.kind == "offline":
             self.notes.append("Made of the commits: the offline model writes none.")

@@ -30,7 +30,6 @@ from forge_core.sanitize import safe_line
 from forge_core.session.agents.agent_events import AgentEvents, AgentJournal, begin_journal
 from forge_core.session.agents.agent_prompt import role_section
 from forge_core.session.agents.agent_scope import AgentScope, running_agent
-from forge_core.session.agents.agent_worktree import agent_worktree
 from forge_core.session.agents.sub_agent import AgentState, SubAgent
 from forge_core.session.billing import SessionBilling
 from forge_core.session.compacting import SessionCompactor
@@ -210,6 +209,8 @@ class SubAgents:
     async def _run(self, agent: SubAgent, pass_on: Callable[[AgentEvent], None]) -> AgentResult | None:
         if not agent.definition.is_isolated:
             return await self._run_in(None, agent, pass_on)
+        from forge_core.session.agents.agent_worktree import agent_worktree  # few agents need it
+
         try:
             worktree = await agent_worktree(self._config(), agent.id)
         except WorkspaceError as error:

@@ -54,7 +54,7 @@ async def test_the_draft_is_made_of_the_commits_and_the_template_and_can_be_edit
     [result], _ = await do(session, "/pr")
     assert isinstance(result, CopyText) and result.text == f"{DRAFT}\n\nAnd tested."
     assert user.asked[0].heading == "Pull request onto main, 2 commits"
-    assert user.texts[0] == f"{DRAFT}\n\nWhat is not committed is no part of it."
+    assert user.texts[0] == f"{DRAFT}\n\nUncommitted changes are not included."
     llm = session._agent.llm
     assert isinstance(llm, ScriptedLLM)
     [[_, request]] = llm.seen
